@@ -116,7 +116,7 @@ proptest! {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&pages, net.index(), net.peers());
             let found = find(net, &job, &mut shelf, &[0], (None, None))?;
-            Ok((found.links.read(0..found.links.len())?, found.verdicts, found.members.take()?, found.crawl.directory.hosts.clone()))
+            Ok((found.links.read(0..found.links.len())?, found.verdicts.take()?, found.members.take()?, found.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
         let mut labels: Vec<ClusterId> = Page::first(hosts.len()).map(ClusterId::of).collect();
@@ -153,7 +153,7 @@ proptest! {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&pages, net.index(), net.peers());
             let found = find(net, &job, &mut shelf, &[0], (None, None))?;
-            Ok((found.links.read(0..found.links.len())?, found.verdicts, found.members.take()?, found.crawl.directory.hosts.clone()))
+            Ok((found.links.read(0..found.links.len())?, found.verdicts.take()?, found.members.take()?, found.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
         let mut labels: Vec<ClusterId> = Page::first(hosts.len()).map(ClusterId::of).collect();
@@ -424,7 +424,7 @@ proptest! {
                             found.context_pairs.take()?,
                         ]
                         .concat(),
-                        found.verdicts,
+                        found.verdicts.take()?,
                         found.link_summary.take()?,
                     ),
                     (found.collections, found.members.take()?, format!("{:?}", found.avoid), format!("{:?}", found.lists.prefixes)),
@@ -573,7 +573,7 @@ fn trivial_clusters(pages: &[MadePage], overlap: Overlap) -> (Vec<usize>, Vec<Gi
                 let mut shelf = shelf(&given, net.index(), net.peers());
                 let found = find(net, &job, &mut shelf, &[0], (None, None))?;
                 let sizes: Vec<usize> =
-                    found.verdicts.chunk_by(|x, y| x.cluster == y.cluster).map(<[_]>::len).collect();
+                    found.verdicts.take()?.chunk_by(|x, y| x.cluster == y.cluster).map(<[_]>::len).collect();
                 Ok((sizes, found.summary.giant_trivial_clusters))
             });
             let mut sizes: Vec<usize> = parts.iter().flat_map(|part| part.0.clone()).collect();

@@ -199,6 +199,51 @@ impl Role {
     }
 }
 
+/// A [`Role`] as a number, which rows that wait on disk have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, serde::Serialize, serde::Deserialize)]
+#[repr(transparent)]
+pub struct RoleNumber(u16);
+
+/// Roles in the order of their numbers; those of pages to skip follow, for each reason with all that it may have less of.
+const ROLES: [Role; 4] = [Role::Keep, Role::Visit(Visit::Must), Role::Visit(Visit::Unlike), Role::Visit(Visit::Way)];
+const REASONS: [Why; 3] = [Why::Exact, Why::Collection, Why::Similar];
+const LESS_OF: [LostBy; 12] = [
+    LostBy::Pin,
+    LostBy::Prefer,
+    LostBy::KeptBefore,
+    LostBy::Collection,
+    LostBy::HostLinks,
+    LostBy::Depth,
+    LostBy::Rule(KeepBy::Links),
+    LostBy::Rule(KeepBy::Newest),
+    LostBy::Rule(KeepBy::Oldest),
+    LostBy::Rule(KeepBy::Longest),
+    LostBy::Rule(KeepBy::ShortestUrl),
+    LostBy::Rule(KeepBy::SmallestId),
+];
+
+impl From<Role> for RoleNumber {
+    fn from(role: Role) -> RoleNumber {
+        fn place<T: PartialEq>(of: T, among: &[T]) -> usize {
+            among.iter().position(|one| *one == of).expect("all are listed")
+        }
+        let number = match role {
+            Role::Skip(why, lost_by) => ROLES.len() + place(why, &REASONS) * LESS_OF.len() + place(lost_by, &LESS_OF),
+            role => place(role, &ROLES),
+        };
+        RoleNumber(number as u16)
+    }
+}
+
+impl From<RoleNumber> for Role {
+    fn from(RoleNumber(number): RoleNumber) -> Role {
+        match usize::from(number).checked_sub(ROLES.len()) {
+            None => ROLES[usize::from(number)],
+            Some(skip) => Role::Skip(REASONS[skip / LESS_OF.len()], LESS_OF[skip % LESS_OF.len()]),
+        }
+    }
+}
+
 /// Why a page may be skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]

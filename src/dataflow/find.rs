@@ -77,7 +77,7 @@ pub struct ReplicaTables {
     /// Pairs of pages that their collections tell to be copies, with the owner of `a`.
     pub context_pairs: Aside<SimilarPair>,
     /// Verdicts on the pages of trivial clusters, with the owner of the cluster's smallest page.
-    pub verdicts: Vec<avoid::Verdict>,
+    pub verdicts: Aside<avoid::Verdict>,
     /// `LinkSummary`, with the owner of the source cluster's smallest page.
     pub link_summary: Aside<LinkSummary>,
     /// Collections, with the owner of their similar cluster's smallest page.
@@ -185,7 +185,7 @@ pub fn find(
         memory_estimate::room(net, held, memory_estimate::for_each_page(net, a_page, pages), job)
     };
     let room = room_beside(net, GROWTH_A_PAGE)?;
-    let disk = (job.effort.memory_bytes > 0).then(|| room.disk(net));
+    let disk = room.disk_if_bounded(net);
     let disk = disk.as_ref();
     let directory = Arc::clone(&crawl.directory);
     let from_elsewhere = links::from_elsewhere(net, &links)?;
@@ -196,10 +196,10 @@ pub fn find(
     if second_look::is_asked_for(job) {
         let places = Places::new(net, &grown.similar_clusters, pages)?;
         let room = room_beside(net, SECOND_LOOK_A_PAGE)?;
-        let context = Context { crawl: &crawl, joined: &joined, links: &links };
-        (context_pairs, second_look) = steps
-            .step(net, steps::SECOND_LOOK, |net| second_look::look(net, shelf, &labels, &places, &context, &room))?;
-        let context = Context { crawl: &crawl, joined: &[&exact_pairs[..]], links: &links };
+        let context = Context { crawl: &crawl, joined: &joined, links: &links, room: &room };
+        (context_pairs, second_look) =
+            steps.step(net, steps::SECOND_LOOK, |net| second_look::look(net, shelf, &labels, &places, &context))?;
+        let context = Context { crawl: &crawl, joined: &[&exact_pairs[..]], links: &links, room: &room };
         second_look.alone = alone::take_back(net, &mut similar_pairs, &std::mem::take(&mut weak), &places, &context)?;
         drop(places);
         if second_look.matched + second_look.by_place > second_look.refused || second_look.alone > 0 {
@@ -248,10 +248,14 @@ pub fn find(
     let Kept { verdicts, collections, members, .. } = kept;
     second_look.attached = kept.attached;
     let members = Aside::put(members, disk)?;
+    let verdicts = Aside::put(verdicts, disk)?;
+    drop((labels, from_elsewhere));
     let avoid = avoid_table::rows(net, &crawl, &verdicts, disk)?;
     room.give_back();
-    let lists = avoid_table::lists(net, &crawl, &avoid.rows, disk.is_some())?;
-    more_tables.extend(paper_tables::hosts(net, &crawl, &avoid.rows, partitions)?);
+    let to_skip = avoid.pages()?;
+    let lists = avoid_table::lists(net, &crawl, &to_skip, disk.is_some())?;
+    more_tables.extend(paper_tables::hosts(net, &crawl, &to_skip, partitions)?);
+    drop(to_skip);
 
     room.give_back();
     let by_measure = [exact_pairs, similar_pairs, hamming_pairs, minhash_pairs, context_pairs];
@@ -452,14 +456,16 @@ fn summarise(
 ) -> Result<Summary> {
     let mut mine = Tally::new();
     let mut add = |name: &str, n: u64| *mine.entry(name.to_string()).or_default() += n;
-    let mut skipped = found.avoid.rows.iter().peekable();
     let (mut bytes, mut savings) = (0, BTreeMap::<Why, Saving>::new());
-    found.crawl.pages.each(|page| {
-        bytes += page.body_bytes;
-        if let Some(row) = skipped.next_if(|row| row.page == page.page) {
-            let saving = savings.entry(row.why).or_default();
-            (saving.pages, saving.bytes) = (saving.pages + 1, saving.bytes + page.body_bytes);
-        }
+    until_failure(found.avoid.rows.blocks(), |blocks| {
+        let mut skipped = blocks.flat_map(Cow::into_owned).peekable();
+        found.crawl.pages.each(|page| {
+            bytes += page.body_bytes;
+            if let Some(row) = skipped.next_if(|row| row.page == page.page) {
+                let saving = savings.entry(row.why()).or_default();
+                (saving.pages, saving.bytes) = (saving.pages + 1, saving.bytes + page.body_bytes);
+            }
+        })
     })?;
     add("bytes", bytes);
     for (why, saving) in savings {
@@ -492,6 +498,7 @@ fn summarise(
     let hamming = all_counts[0].1;
     let trivial = found
         .verdicts
+        .all()?
         .chunk_by(|x, y| x.cluster == y.cluster)
         .map(|pages| {
             let pages_on = pages.iter().map(|row| row.page);

@@ -81,6 +81,11 @@ impl Links {
         Ok(self)
     }
 
+    /// The worker whose pages these are from.
+    pub fn worker(&self) -> usize {
+        self.worker
+    }
+
     /// Whether some page of a host links to a page of the crawl.
     pub fn lead_from(&self, host: HostId) -> bool {
         self.linking[host.index()]

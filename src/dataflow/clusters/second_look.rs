@@ -98,11 +98,11 @@ pub(crate) fn look(
     labels: &[ClusterId],
     places: &Places,
     context: &Context<'_>,
-    room: &MemoryBudget,
 ) -> Result<(Vec<SimilarPair>, SecondLook)> {
-    let by_links = proposed_by_links(net, labels, places, context, room)?;
+    let room = context.room;
+    let by_links = proposed_by_links(net, labels, places, context)?;
     room.give_back();
-    let by_place = proposed_by_place(net, labels, places, context, room)?;
+    let by_place = proposed_by_place(net, labels, places, context)?;
     room.give_back();
     let proposed = net.once(|| [&by_links[..], &by_place].concat())?;
     let texts = compared(net, shelf, &proposed, room)?;
@@ -147,8 +147,7 @@ fn proposed_by_place(
     net: &mut Net<'_>,
     labels: &[ClusterId],
     places: &Places,
-    &Context { crawl, links, .. }: &Context<'_>,
-    room: &MemoryBudget,
+    &Context { crawl, links, room, .. }: &Context<'_>,
 ) -> Result<Arc<Vec<Candidate>>> {
     let sizes = net.once(|| sizes(labels))?;
     let mut mine = Vec::new();
@@ -174,8 +173,7 @@ fn proposed_by_links(
     net: &mut Net<'_>,
     labels: &[ClusterId],
     places: &Places,
-    &Context { crawl, links, .. }: &Context<'_>,
-    room: &MemoryBudget,
+    &Context { crawl, links, room, .. }: &Context<'_>,
 ) -> Result<Arc<Vec<Candidate>>> {
     let of = |page: Page| places.of(page).map_or(Page::NONE, |place| place.1);
     let is_within = |(src, dst): &(Page, Page)| places.of(*src).is_some() && places.of(*src) == places.of(*dst);

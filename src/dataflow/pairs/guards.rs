@@ -7,7 +7,9 @@ use crate::dataflow::clusters::links::Links;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::shuffle::components::components;
-use crate::engine::{HashOwners, Net, Owners};
+use crate::dataflow::shuffle::hash_partitions::two_with_bits;
+use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
+use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{HostId, Page};
 use crate::job::Guard;
@@ -18,6 +20,9 @@ use crate::overlap::guard::{Match, best_on_each_host};
 use crate::overlap::neighbours::{Linked, keep_apart};
 use crate::overlap::prune::PageSet;
 
+/// Bytes a page that a process takes for the components of similar pages.
+pub(super) const GUARD_A_PAGE: u64 = 12;
+
 /// What a guard sees beside the pairs.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
@@ -27,6 +32,8 @@ pub(crate) struct Context<'a> {
     pub joined: &'a [&'a [SimilarPair]],
     /// Links from this worker's pages.
     pub links: &'a Links,
+    /// Where there is room for what must meet.
+    pub room: &'a MemoryBudget,
 }
 
 /// Keeps the pairs that may join clusters, ascending with each worker; returns how many of all workers' are refused.
@@ -35,7 +42,7 @@ pub(crate) struct Context<'a> {
 /// value divided by `larger(a, b)`, to which the guards by neighbours add the doubt.
 ///
 /// # Errors
-/// Only when the run has ended.
+/// Those of the disk; or when the run has ended.
 pub(crate) fn keep(
     net: &mut Net<'_>,
     guard: Guard,
@@ -63,7 +70,7 @@ pub(crate) fn keep(
 /// all workers' are refused. Pairs may lie anywhere, before and after; their resemblance is their value.
 ///
 /// # Errors
-/// Only when the run has ended.
+/// Those of the disk; or when the run has ended.
 pub(crate) fn keep_neighbours_apart(
     net: &mut Net<'_>,
     pairs: &mut Vec<SimilarPair>,
@@ -149,16 +156,17 @@ pub(crate) fn keep_mutual_best(
 /// Keeps the pairs that join no neighbours ([`crate::overlap::neighbours`]); pages without links are neighbours on hosts with
 /// links only.
 ///
-/// The components of similar pages, and one exchange to bring each to one worker: its pairs, its exact copies, its pages
+/// The components of similar pages, and one exchange to bring each to one worker, in shares: its pairs, its exact copies, its pages
 /// with their links.
 ///
 /// # Memory
-/// 8 bytes a page in each process, 4 more in each worker while components are found; then 12 bytes a pair and 20 a page of
-/// a component with its worker, and what [`keep_apart`] takes for the largest of its components.
+/// 8 bytes a page in each process, 4 more in each worker while components are found; 12 bytes a pair, and 16 a pair and 20 a page of
+/// a component with its worker, or what the room for them allows; for one share at a time these again, and what [`keep_apart`] takes
+/// for the largest of its components.
 fn part_neighbours(
     net: &mut Net<'_>,
     pairs: &mut Vec<SimilarPair>,
-    &Context { crawl, joined, links }: &Context<'_>,
+    &Context { crawl, joined, links, room }: &Context<'_>,
     larger: impl Fn(Page, Page) -> u32,
 ) -> Result<()> {
     let hosts = &crawl.directory.hosts;
@@ -167,11 +175,10 @@ fn part_neighbours(
     let labels: Arc<Vec<Page>> = components(net, "components of similar pages", hosts.len(), edges)?;
     let sizes = net.once(|| sizes(&labels))?;
     let component = |page: Page| labels[page];
-    let owners = HashOwners::new(net);
-    let to = |page: Page| owners.owner(component(page));
 
     // Pairs of both kinds, told apart by a number: first what is asked about, then what joins clusters already.
     let of_kind = |kind: u32| move |SimilarPair { a, b, value }: SimilarPair| [a.0, b.0, value, kind];
+    let count = pairs.len() + joined().count();
     let rows = std::mem::take(pairs).into_iter().map(of_kind(0)).chain(joined().map(of_kind(1)));
     let with_others = crawl.directory.owned(net.index()).filter(|&page| sizes[component(page)] > 1);
     let mut links_of = links.reader();
@@ -179,37 +186,36 @@ fn part_neighbours(
         let of_page = links_of.of(page)?.iter().copied();
         Ok(Linked::new(page, of_page.filter(|&target| hosts[target] == hosts[page])))
     });
-    let (mut by_kind, mut linked) = ([const { Vec::new() }; 2], Vec::new());
-    let take_pairs = |rows: &[[u32; 4]]| {
-        for &[a, b, value, kind] in rows {
+    let bits = bucket_bits((count * size_of::<[u32; 4]>()) as u64);
+    let (mut all_rows, mut all_linked) = until_failure(pages, |pages| {
+        let rows = (rows, |row: &[u32; 4]| component(Page(row[0])));
+        let pages = (pages, |row: &Linked| component(row.page));
+        two_with_bits(net, ("pairs and pages with links", bits), rows, pages, room)
+    })?;
+
+    let (mut rows, mut linked, mut by_kind) = (Vec::new(), Vec::new(), [const { Vec::new() }; 2]);
+    for share in 0..all_rows.count() {
+        net.check()?;
+        all_rows.take(share, &mut rows)?;
+        all_linked.take(share, &mut linked)?;
+        by_kind.iter_mut().for_each(Vec::clear);
+        for &[a, b, value, kind] in &rows {
             by_kind[kind as usize].push(SimilarPair { a: Page(a), b: Page(b), value });
         }
-        Ok(())
-    };
-    let take_pages = |rows: &[Linked]| {
-        linked.extend_from_slice(rows);
-        Ok(())
-    };
-    until_failure(pages, |pages| {
-        let pairs = (rows, |&[a, ..]: &[u32; 4]| to(Page(a)), take_pairs);
-        net.exchange_two("pairs and pages with links", pairs, (pages, |row: &Linked| to(row.page), take_pages))
-    })?;
-    let [mut similar, mut exact] = by_kind;
-
-    similar.sort_unstable_by_key(|pair| (component(pair.a), *pair));
-    exact.sort_unstable_by_key(|pair| (component(pair.a), *pair));
-    linked.sort_unstable_by_key(|row| (component(row.page), *row));
-    let (mut similar, mut exact) = (&similar[..], &exact[..]);
-    for pages in linked.chunk_by(|x, y| component(x.page) == component(y.page)) {
-        let of_these = |rows: &mut &[SimilarPair]| {
-            let end = rows.partition_point(|pair| component(pair.a) <= component(pages[0].page));
-            let (these, rest) = rows.split_at(end);
-            *rows = rest;
-            these.to_vec()
-        };
-        let (mut these, copies) = (of_these(&mut similar), of_these(&mut exact));
-        keep_apart(&mut these, &copies, pages, hosts, |host: HostId| links.lead_from(host), &larger);
-        pairs.append(&mut these);
+        by_kind.iter_mut().for_each(|pairs| pairs.sort_unstable_by_key(|pair| (component(pair.a), *pair)));
+        linked.sort_unstable_by_key(|row| (component(row.page), *row));
+        let [mut similar, mut exact] = by_kind.each_ref().map(|pairs| &pairs[..]);
+        for pages in linked.chunk_by(|x, y| component(x.page) == component(y.page)) {
+            let of_these = |rows: &mut &[SimilarPair]| {
+                let end = rows.partition_point(|pair| component(pair.a) <= component(pages[0].page));
+                let (these, rest) = rows.split_at(end);
+                *rows = rest;
+                these.to_vec()
+            };
+            let (mut these, copies) = (of_these(&mut similar), of_these(&mut exact));
+            keep_apart(&mut these, &copies, pages, hosts, |host: HostId| links.lead_from(host), &larger);
+            pairs.append(&mut these);
+        }
     }
     pairs.sort_unstable();
     Ok(())

@@ -20,12 +20,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::dataflow::clusters::links::Links;
 use crate::dataflow::pairs::exact::copies;
-use crate::dataflow::pairs::guards::{Context, keep};
+use crate::dataflow::pairs::guards::{Context, GUARD_A_PAGE, keep};
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::shingle_sets::ShingleSets;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::memory_budget::bucket_bits;
-use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, at_rest, held_bytes, room_beside, too_little};
+use crate::dataflow::shuffle::memory_estimate::{
+    MemoryEstimate, at_rest, for_each_page, held_bytes, room, room_beside, too_little,
+};
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
 use crate::ids::Page;
@@ -203,7 +205,9 @@ pub fn similar_pairs(
     let mut similar = net.exchange_all("similar pairs", found, |pair| directory.owner(pair.a))?;
     similar.sort_unstable();
     let [candidates, left_out, found] = net.sum("pairs by shingles", [candidates, left_out, similar.len() as u64])?;
-    let context = Context { crawl, joined: &[exact_pairs], links };
+    let held = MemoryEstimate::with(shelf, &crawl.pages, Some(links));
+    let room = room(net, held, for_each_page(net, GUARD_A_PAGE, pages), job)?;
+    let context = Context { crawl, joined: &[exact_pairs], links, room: &room };
     // Values are resemblances already.
     let guarded = keep(net, settings.guard, &mut similar, &*directory, &context, (|_, _| 1, 0))?;
     Ok((similar, MinhashCounts { pages: compared, candidates, left_out, similar: found, guarded }))

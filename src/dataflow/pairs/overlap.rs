@@ -4,14 +4,14 @@ use crate::dataflow::clusters::links::Links;
 use crate::dataflow::clusters::second_look;
 use crate::dataflow::pairs::counts::OverlapCounts;
 use crate::dataflow::pairs::exact::copies;
-use crate::dataflow::pairs::guards::{Context, keep};
+use crate::dataflow::pairs::guards::{Context, GUARD_A_PAGE, keep};
 use crate::dataflow::pairs::overlap_before::{self, Before, Digests};
 use crate::dataflow::pairs::overlap_join::{self, AllPairs, Pages};
 use crate::dataflow::pairs::overlap_merge::{self, Given, Outcome};
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room};
+use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, for_each_page, room};
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::{FPrint, Page};
@@ -41,7 +41,7 @@ pub fn similar_pairs(
 ) -> Result<(Vec<SimilarPair>, Vec<SimilarPair>, OverlapCounts)> {
     let hosts = &crawl.directory.hosts;
     let is_copy = copies(net, exact_pairs, hosts.len())?;
-    let room = room(net, MemoryEstimate::with(shelf, &crawl.pages, Some(links)), 0, job)?;
+    let room_to_count = room(net, MemoryEstimate::with(shelf, &crawl.pages, Some(links)), 0, job)?;
     let pages = Pages { count: hosts.len(), hosts, copies: &is_copy };
 
     let mut pairs = Vec::new();
@@ -49,15 +49,14 @@ pub fn similar_pairs(
     let merged = match (before, &digests) {
         (Some(before), Some(digests)) => {
             let given = Given { before, job, shelf, crawl, is_copy: &is_copy, digests };
-            merged(net, &given, &room, |pair| pairs.push(pair))?
+            merged(net, &given, &room_to_count, |pair| pairs.push(pair))?
         }
         _ => None,
     };
     let all = match merged {
         Some(all) => all,
-        None => from_scratch(net, shelf, &pages, job, &room, |pair| pairs.push(pair))?,
+        None => from_scratch(net, shelf, &pages, job, &room_to_count, |pair| pairs.push(pair))?,
     };
-    room.give_back();
     if let (Some(before), Some(digests)) = (before, &digests) {
         let found = (&pairs[..], &all.work.counts);
         // The end of the run tells of an error.
@@ -66,7 +65,9 @@ pub fn similar_pairs(
     let mut counts = all.work.counts.clone();
     let chunks = &all.chunks;
     let larger = |a: Page, b: Page| chunks[a].max(chunks[b]);
-    let context = Context { crawl, joined: &[exact_pairs], links };
+    let held = MemoryEstimate::with(shelf, &crawl.pages, Some(links));
+    let room = room(net, held, for_each_page(net, GUARD_A_PAGE, hosts.len()), job)?;
+    let context = Context { crawl, joined: &[exact_pairs], links, room: &room };
     let refused = keep(net, job.overlap.guard, &mut pairs, &all, &context, (larger, job.overlap.doubt))?;
     if net.index() == 0 {
         counts.guarded = refused;

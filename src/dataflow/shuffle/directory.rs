@@ -3,6 +3,8 @@
 //! The number of partitions comes from the job, never from the number of workers; partition p belongs to worker p mod
 //! peers. So the files of a table, and the order of rows in them, are the same however many workers write them.
 
+use std::ops::Range;
+
 use crate::engine::{Owners, RoundRobin};
 use crate::ids::{DocId, HostId, Number, Page};
 
@@ -143,6 +145,12 @@ impl Directory {
             let passed = (place as u32).saturating_sub(self.before[p]).min(end - start);
             (start + passed..end).map(Page)
         })
+    }
+
+    /// The partitions of a worker that have pages, ascending, with the numbers of these.
+    pub fn parts(&self, worker: usize) -> impl Iterator<Item = (usize, Range<u32>)> + '_ {
+        let mine = (0..self.partitions.count()).filter(move |&p| self.partitions.dealt.owner(p) == worker);
+        mine.map(|p| (p, self.starts[p].0..self.starts[p + 1].0)).filter(|(_, pages)| !pages.is_empty())
     }
 
     /// Place of a page among those of its owner.

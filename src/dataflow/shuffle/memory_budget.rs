@@ -26,6 +26,9 @@ const LEAST_BYTES: u64 = 64 << 20;
 pub struct MemoryBudget {
     /// Memory of a process beyond what it holds already; 0 sets no bound.
     pub memory_bytes: u64,
+    /// What a step may take of it that needs that at least: by what was foreseen when the run was let go on, though the process holds
+    /// more.
+    pub foreseen_bytes: u64,
     /// Folder for what does not fit.
     pub spill: PathBuf,
     /// Disk that a process may use for it; 0 sets no bound.
@@ -92,6 +95,11 @@ impl MemoryBudget {
         Disk::share(&self.spill, share, disk_bytes.max(self.disk_bytes), disk_is_set)
     }
 
+    /// The same where memory has a bound.
+    pub fn disk_if_bounded(&self, net: &Net<'_>) -> Option<Disk> {
+        (self.memory_bytes > 0).then(|| self.disk(net))
+    }
+
     /// A worker's share of the memory; more than there can be where there is no bound.
     pub fn of_worker(&self, net: &Net<'_>) -> u64 {
         if self.memory_bytes == 0 { u64::MAX } else { self.memory_bytes / net.workers_per_process() as u64 }
@@ -107,7 +115,8 @@ impl MemoryBudget {
     /// One of equal parts.
     pub fn parted(&self, parts: u64) -> MemoryBudget {
         let part = |bytes: u64| if bytes == 0 { 0 } else { (bytes / parts).max(1) };
-        MemoryBudget { memory_bytes: part(self.memory_bytes), disk_bytes: part(self.disk_bytes), ..self.clone() }
+        let [memory_bytes, foreseen_bytes] = [self.memory_bytes, self.foreseen_bytes].map(part);
+        MemoryBudget { memory_bytes, foreseen_bytes, disk_bytes: part(self.disk_bytes), ..self.clone() }
     }
 
     /// What each worker may fill, or the refusal that names the need.
@@ -123,13 +132,14 @@ impl MemoryBudget {
         }
         let fixed = fixed_bytes(pages, workers, row_bytes, with_chunks);
         let least = least_bytes(pages, workers, row_bytes, with_chunks);
+        let memory_bytes = self.memory_bytes.max(least.min(self.foreseen_bytes));
         // What the process holds already.
-        let held = self.bounds.memory_bytes.saturating_sub(self.memory_bytes);
-        let of_process = held + self.memory_bytes;
-        if self.memory_bytes < least {
+        let held = self.bounds.memory_bytes.saturating_sub(memory_bytes);
+        let of_process = held + memory_bytes;
+        if memory_bytes < least {
             return Err(too_little("all-pairs overlap, beside what has been read".into(), held + least, of_process));
         }
-        let each = (self.memory_bytes - fixed) / workers as u64;
+        let each = (memory_bytes - fixed) / workers as u64;
         let allowance = WorkerBudget {
             buckets: each / 10 * 7,
             tape: each / 10 * 3,
@@ -163,8 +173,15 @@ mod tests {
     #[test]
     fn a_refusal_counts_what_the_process_holds_already() {
         let bounds = Bounds { memory_bytes: 60_000_000, disk_bytes: 1000, disk_is_set: true };
-        let room =
-            MemoryBudget { memory_bytes: 12_000_000, spill: "/spill".into(), disk_bytes: 500, method: None, bounds };
+        let (memory_bytes, foreseen_bytes) = (12_000_000, 0);
+        let room = MemoryBudget {
+            memory_bytes,
+            foreseen_bytes,
+            spill: "/spill".into(),
+            disk_bytes: 500,
+            method: None,
+            bounds,
+        };
         let least = least_bytes(1_000_000, 2, 1 << 20, true);
         assert!(least > room.memory_bytes);
         let Err(refused) = room.allowance(2, 1_000_000, 1 << 20, true) else { panic!() };
@@ -174,6 +191,12 @@ mod tests {
         // With that number the room has what it takes; and of the disk the whole bound is named, not a part of it.
         let enough = MemoryBudget { memory_bytes: least, disk_bytes: 0, ..room.clone() };
         assert!(enough.allowance(2, 1_000_000, 1 << 20, true).is_ok());
+        // So it has where that was foreseen, though it holds more.
+        assert!(
+            MemoryBudget { foreseen_bytes: least, disk_bytes: 0, ..room.clone() }
+                .allowance(2, 1_000_000, 1 << 20, true)
+                .is_ok()
+        );
         let refused = room.too_much_to_spill("rows", 4096);
         assert!(matches!(refused, Error::DiskLimit { needed_bytes: 4096, allowed_bytes: 1000, .. }), "{refused}");
     }

@@ -32,17 +32,14 @@ pub const A_FEATURE: u64 = 16;
 const FEATURES_LEAST: u64 = 40 << 20;
 
 /// Bytes of lists on disk for one of their checksums in memory.
-const A_CHECKSUM: u64 = 512;
+const A_CHECKSUM: u64 = 4096;
 
 /// Bytes of a page of its own that a process holds beside its shelves, within a bound, when collections have been found. Measured, as
 /// those below.
-const A_PAGE_FOUND: u64 = 45;
+const A_PAGE_FOUND: u64 = 36;
 
 /// Bytes of a link between pages: its target.
 const A_LINK: u64 = 4;
-
-/// The same of a link between pages.
-const A_LINK_FOUND: u64 = 1;
 
 /// The same where no bound is set, of a page and of a link: nothing makes way for the ways through the crawl.
 const A_PAGE_HELD: u64 = 115;
@@ -70,7 +67,7 @@ fn making_bytes(pages: u64, workers: usize, is_bounded: bool) -> u64 {
 pub fn beside_shelf_when_found(pages: u64, links: u64, workers: usize, is_bounded: bool) -> u64 {
     let making = making_bytes(pages, workers, is_bounded);
     match is_bounded {
-        true => making.max(A_PAGE_FOUND * pages + A_LINK_FOUND * links),
+        true => making.max(A_PAGE_FOUND * pages),
         false => A_PAGE_HELD * pages + A_LINK_HELD * links + making,
     }
 }
@@ -141,7 +138,8 @@ impl MemoryEstimate {
 
     /// Bytes when collections have been found and tables are made within a bound, with every link as one between pages.
     fn found_bytes(&self, workers: usize) -> u64 {
-        self.peak_bytes(workers) + beside_shelf_when_found(self.pages, self.links, workers, true)
+        let shelf = at_rest(workers) + self.least_shelf_bytes(workers);
+        shelf + beside_shelf_when_found(self.pages, self.links, workers, true)
     }
 
     /// Bytes that stay in memory in a process whose workers hold this together, whatever is spilled, as far as they grow with what
@@ -304,14 +302,17 @@ pub fn room(net: &mut Net<'_>, mine: MemoryEstimate, needs: u64, job: &Job) -> R
     give_back_what_is_free();
     let workers = net.workers_per_process();
     let all = net.all_gather("memory", ([mine.shelf_bytes(), needs, mine.on_disk], build::memory_bytes()))?;
-    let (mut held, mut on_disk) = (0, 0);
+    let (mut held, mut foreseen, mut on_disk) = (0, 0, 0);
     for process in all.chunks(workers) {
         let sum = |kind: usize| process.iter().map(|worker| worker.0[kind]).sum::<u64>();
+        let (by_estimate, needs) = (sum(0) + at_rest(workers), sum(1));
         let told = process.iter().map(|worker| worker.1).max().unwrap_or(0);
-        held = held.max((sum(0) + at_rest(workers)).max(told) + sum(1));
+        foreseen = foreseen.max(by_estimate + needs);
+        held = held.max(by_estimate.max(told) + needs);
         on_disk = on_disk.max(sum(2));
     }
-    let mut room = room_beside(held, job);
+    let foreseen_bytes = job.effort.memory_bytes.saturating_sub(foreseen);
+    let mut room = MemoryBudget { foreseen_bytes, ..room_beside(held, job) };
     if room.bounds.disk_is_set {
         room.disk_bytes = room.disk_bytes.saturating_sub(on_disk).max(1);
     }
@@ -347,7 +348,7 @@ pub fn room_beside(held: u64, job: &Job) -> MemoryBudget {
         allowed => allowed,
     };
     let bounds = Bounds { memory_bytes: job.effort.memory_bytes, disk_bytes, disk_is_set: job.effort.disk_bytes > 0 };
-    MemoryBudget { memory_bytes, spill, disk_bytes, method: None, bounds }
+    MemoryBudget { memory_bytes, foreseen_bytes: memory_bytes, spill, disk_bytes, method: None, bounds }
 }
 
 /// Makes room for the steps after reading, where memory has a bound: lists that have none go to disk. One round if there is a bound.
@@ -428,7 +429,7 @@ mod tests {
         let few =
             MemoryEstimate { pages: 1_000_000, tuples: 10_000_000, links: 5_000_000, ..MemoryEstimate::default() };
         let many = MemoryEstimate { tuples: 110_000_000, features: 50_000_000, ..few };
-        // A fiftieth of a byte a byte, for checksums; and features on their way.
+        // A fiftieth of a byte in ten, for checksums; and features on their way.
         let lists = 8 * 100_000_000 + 10 * 50_000_000;
         assert_eq!(many.peak_bytes(2) - few.peak_bytes(2), lists / A_CHECKSUM * 8 + 2 * FEATURES_LEAST);
         assert_eq!(many.shelf_bytes() - few.shelf_bytes(), lists);

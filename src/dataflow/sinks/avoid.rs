@@ -5,7 +5,7 @@
 //! again, and of [`avoid_table`](super::avoid_table), which tells of it.
 //!
 //! # Memory
-//! 28 bytes for each page that has copies; 44 more, and 24 for each of a reported collection, or what the room for them allows.
+//! 24 bytes for each page that has copies; 44 more, and 24 for each of a reported collection, or what the room for them allows.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::resemblance::{self, Resemblance};
 use super::ways::{Ways, WaysThrough};
-use crate::applications::keep::{Keeping, PageCopy, Role, Visit, Votes, keeper, kept_collection, why};
+use crate::applications::keep::{Keeping, PageCopy, Role, RoleNumber, Visit, Votes, keeper, kept_collection, why};
 use crate::applications::never_skipped::never_skipped;
 use crate::clusters::collection::SimilarCluster;
 use crate::dataflow::reading::capture_rows::CaptureRow;
@@ -28,10 +28,12 @@ use crate::error::Result;
 use crate::ids::{ClusterId, HostId, Page};
 use crate::job::Keep;
 use crate::pages::url::CanonicalUrl;
-use crate::storage::spill::Buckets;
+use crate::storage::aside::Aside;
+use crate::storage::spill::{Buckets, Disk};
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, bytemuck::Zeroable, Serialize, Deserialize)]
+#[repr(C)]
 pub struct Verdict {
     /// Its trivial cluster.
     pub cluster: ClusterId,
@@ -39,20 +41,32 @@ pub struct Verdict {
     pub page: Page,
     /// The page that stays.
     pub keep: Page,
-    /// What becomes of it.
-    pub role: Role,
     /// What it has in common with the page that stays.
     pub resemblance: Resemblance,
-    /// Whether the earlier result kept it.
-    pub kept_before: bool,
-    /// Whether it is pinned.
-    pub pinned: bool,
+    pub(super) role: RoleNumber,
+    kept_before: u8,
+    pinned: u8,
 }
 
 impl Verdict {
+    /// What becomes of it.
+    pub fn role(&self) -> Role {
+        self.role.into()
+    }
+
+    /// Whether the earlier result kept it.
+    pub fn was_kept(&self) -> bool {
+        self.kept_before == 1
+    }
+
+    /// Whether it is pinned.
+    pub fn is_pinned(&self) -> bool {
+        self.pinned == 1
+    }
+
     /// Whether a crawler may skip the page.
-    fn skips(&self) -> bool {
-        matches!(self.role, Role::Skip(..))
+    pub(super) fn skips(&self) -> bool {
+        matches!(self.role(), Role::Skip(..))
     }
 }
 
@@ -313,16 +327,16 @@ fn verdicts_on<'c>(
         cluster: copy.cluster,
         page: copy.page,
         keep: keep.page,
-        role: role(copy, keep),
+        role: role(copy, keep).into(),
         resemblance: if copy.exact == keep.exact { Resemblance::WHOLE } else { Resemblance::default() },
-        kept_before: copy.kept_before == 1,
-        pinned: copy.pinned == 1,
+        kept_before: copy.kept_before,
+        pinned: copy.pinned,
     };
     keep.into_iter().flat_map(move |keep| copies.iter().map(move |copy| verdict(copy, keep)))
 }
 
 /// Fills in how alike pages to skip are to those that stay, and lets those stay that are less alike than `least`. Takes the
-/// chunks from the shelf.
+/// chunks from the shelf; verdicts wait on the disk of `room` meanwhile, if it has a bound.
 ///
 /// # Errors
 /// As [`resemblance::with_kept`].
@@ -331,42 +345,47 @@ pub fn compare(
     crawl: &Crawl,
     shelf: &mut WorkerPages,
     labels: &[ClusterId],
-    verdicts: &mut [Verdict],
+    verdicts: Vec<Verdict>,
     least: f64,
     room: &MemoryBudget,
-) -> Result<()> {
+) -> Result<Vec<Verdict>> {
     let unlike = verdicts.iter().filter(|row| row.skips() && row.resemblance != Resemblance::WHOLE);
     let pairs = unlike.map(|row| [row.page, row.keep]).collect();
     let directory = &crawl.directory;
     let asks = |page: Page| directory.owner(labels[page].smallest());
+    let waiting = Aside::put(verdicts, room.disk_if_bounded(net).as_ref())?;
     let found = resemblance::with_kept(net, shelf, directory.len(), pairs, asks, room)?;
+    let mut verdicts = waiting.take()?;
     for (page, resemblance) in found {
-        find_verdict(verdicts, labels, page).resemblance = resemblance;
+        find_verdict(&mut verdicts, labels, page).resemblance = resemblance;
     }
     for verdict in verdicts.iter_mut().filter(|row| row.skips() && row.resemblance.share() < least) {
-        verdict.role = Role::Visit(Visit::Unlike);
+        verdict.role = Role::Visit(Visit::Unlike).into();
     }
-    Ok(())
+    Ok(verdicts)
 }
 
-/// Lets pages stay that others are reached by way of.
+/// Lets pages stay that others are reached by way of. Verdicts wait on `disk`, if there is one, until `gathered` ways are clear.
 ///
 /// # Errors
-/// Only when the run has ended.
+/// Those of the disk; or when the run has ended.
 pub fn clear_ways(
     net: &mut Net<'_>,
     crawl: &Crawl,
     labels: &[ClusterId],
-    verdicts: &mut [Verdict],
-    through: WaysThrough,
-) -> Result<Ways> {
+    verdicts: Vec<Verdict>,
+    gathered: impl FnOnce(&mut Net<'_>) -> Result<WaysThrough>,
+    disk: Option<&Disk>,
+) -> Result<(Vec<Verdict>, Ways)> {
     let skip = verdicts.iter().filter(|row| row.skips()).map(|row| row.page).collect();
-    let (visit, ways) = through.clear(net, crawl, skip)?;
+    let waiting = Aside::put(verdicts, disk)?;
+    let (visit, ways) = gathered(net)?.clear(net, crawl, skip)?;
+    let mut verdicts = waiting.take()?;
     let owner = |page: &Page| crawl.directory.owner(labels[*page].smallest());
     for page in net.exchange_all("pages on the way", visit, owner)? {
-        find_verdict(verdicts, labels, page).role = Role::Visit(Visit::Way);
+        find_verdict(&mut verdicts, labels, page).role = Role::Visit(Visit::Way).into();
     }
-    Ok(ways)
+    Ok((verdicts, ways))
 }
 
 /// The verdict on a page among those of this worker, which ascend.

@@ -3,15 +3,17 @@
 //! Two exchanges: verdicts by way of the owners of the pages that stay, who know their URLs, to those of the pages to skip. Two for
 //! what crawlers take: all URLs to the owners of their hosts for the prefixes, and these to worker 0.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
 use super::avoid::Verdict;
 use super::resemblance::Resemblance;
 use crate::applications::exports::AvoidLists;
 use crate::applications::heritrix::{SurtRules, surt_rules};
-use crate::applications::keep::{LostBy, Role, Why};
+use crate::applications::keep::{LostBy, Role, RoleNumber, Why};
 use crate::applications::prefixes::{Prefix, Visited, cover};
 use crate::dataflow::reading::byte_lists::ByteLists;
 use crate::dataflow::reading::captures::Crawl;
@@ -20,32 +22,32 @@ use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
 use crate::ids::{HostId, Page};
 use crate::pages::surt::surt_prefix_of;
+use crate::storage::aside::Aside;
 use crate::storage::spill::Disk;
 
 /// A row of the `avoid` table, with its page's owner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable, Serialize, Deserialize)]
+#[repr(C)]
 pub struct Avoid {
     /// The page to skip.
     pub page: Page,
     /// The page that stays.
     pub keep: Page,
-    /// Why the page may be skipped.
-    pub why: Why,
-    /// What it has less of than the page that stays.
-    pub lost_by: LostBy,
     /// What it has in common with that page.
     pub resemblance: Resemblance,
     /// When that page was fetched.
     pub keep_time: i64,
     /// Number of its URL in [`AvoidTable::keep_urls`].
     pub keep_url: u32,
+    role: RoleNumber,
+    _padding: u16,
 }
 
 /// The `avoid` rows of a worker's pages.
 #[derive(Debug, Default)]
 pub struct AvoidTable {
     /// Ascending by page.
-    pub rows: Vec<Avoid>,
+    pub rows: Aside<Avoid>,
     /// URLs of pages that stay.
     pub keep_urls: ByteLists,
 }
@@ -54,6 +56,23 @@ pub struct AvoidTable {
 const COPY: f64 = 0.9;
 
 impl Avoid {
+    /// Why the page may be skipped.
+    pub fn why(&self) -> Why {
+        self.reasons().0
+    }
+
+    /// What it has less of than the page that stays.
+    pub fn lost_by(&self) -> LostBy {
+        self.reasons().1
+    }
+
+    fn reasons(&self) -> (Why, LostBy) {
+        match self.role.into() {
+            Role::Skip(why, lost_by) => (why, lost_by),
+            other => unreachable!("{} is no page to skip", other.as_str()),
+        }
+    }
+
     /// The word in the column `avoid.kind`: `copy` for a page that has nearly all its text in common with the one that stays,
     /// else `version`.
     pub fn kind(&self) -> &'static str {
@@ -75,28 +94,23 @@ impl Avoid {
 ///
 /// # Errors
 /// Those of the disk, which captures may be on, too; or when the run has ended.
-pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict], disk: Option<&Disk>) -> Result<AvoidTable> {
+pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &Aside<Verdict>, disk: Option<&Disk>) -> Result<AvoidTable> {
     let directory = crawl.directory.clone();
-    let rows = verdicts.iter().filter_map(|row| match row.role {
-        Role::Skip(why, lost_by) => {
-            Some((directory.owner(row.keep), (row.keep, row.page, why, lost_by, row.resemblance)))
-        }
-        _ => None,
-    });
-    let mut asked: Vec<(Page, Page, Why, LostBy, Resemblance)> = net.exchange_rows("pages to skip", rows)?;
-    asked.sort_unstable_by_key(|row| (row.0, row.1));
+    let mut asked: Vec<Verdict> = until_failure(verdicts.blocks(), |blocks| {
+        let skipped = blocks.flat_map(Cow::into_owned).filter(Verdict::skips);
+        net.exchange_all("pages to skip", skipped, |row| directory.owner(row.keep))
+    })?;
+    asked.sort_unstable_by_key(|row| (row.keep, row.page));
     let mut pages = crawl.reader();
-    let rows = asked.into_iter().map(|(keep, page, why, lost_by, resemblance)| {
+    let rows = asked.into_iter().map(|Verdict { page, keep, role, resemblance, .. }| {
         let kept = pages.page(keep)?;
-        let row = Avoid { page, keep, why, lost_by, resemblance, keep_time: kept.fetch_time, keep_url: 0 };
+        let row = Avoid { page, keep, resemblance, keep_time: kept.fetch_time, keep_url: 0, role, _padding: 0 };
         Ok((directory.owner(page), (row, kept.url().to_string())))
     });
-    let keep_urls = disk.map(ByteLists::on).transpose()?.unwrap_or_default();
-    let mut table = AvoidTable { rows: Vec::new(), keep_urls };
+    let (mut found, mut keep_urls) = (Vec::new(), disk.map(ByteLists::on).transpose()?.unwrap_or_default());
     let take = |(row, url): (Avoid, String)| {
-        let keep_url = table.keep_urls.len() as u32;
-        table.rows.push(Avoid { keep_url, ..row });
-        table.keep_urls.push(url.as_bytes())
+        found.push(Avoid { keep_url: keep_urls.len() as u32, ..row });
+        keep_urls.push(url.as_bytes())
     };
     until_failure(rows, |rows| match disk {
         None => net.exchange_rows("avoid", rows)?.into_iter().try_for_each(take),
@@ -105,8 +119,22 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &[Verdict], disk: Option
             net.exchange_in_rounds("avoid", rows, most, take)
         }
     })?;
-    table.rows.sort_unstable_by_key(|row| row.page);
-    Ok(table)
+    found.sort_unstable_by_key(|row| row.page);
+    Ok(AvoidTable { rows: Aside::put(found, disk)?, keep_urls })
+}
+
+impl AvoidTable {
+    /// The pages to skip, ascending.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn pages(&self) -> Result<Vec<Page>> {
+        let mut pages = Vec::with_capacity(self.rows.len());
+        for block in self.rows.blocks() {
+            pages.extend(block?.iter().map(|row| row.page));
+        }
+        Ok(pages)
+    }
 }
 
 /// Bytes of rows that a worker sends in a round where memory has a bound.
@@ -117,7 +145,7 @@ const BYTES_AT_ONCE: u64 = 8 << 20;
 ///
 /// # Errors
 /// Those of the disk that captures may be on; or when the run has ended.
-pub fn lists(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid], memory_is_bounded: bool) -> Result<AvoidLists> {
+pub fn lists(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], memory_is_bounded: bool) -> Result<AvoidLists> {
     let rounds = if memory_is_bounded {
         let mut bytes = 0;
         crawl.pages.each(|row| bytes += (size_of::<(HostId, Visited)>() + row.url().len()) as u64)?;
@@ -128,7 +156,7 @@ pub fn lists(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid], memory_is_bounde
     };
     let mut found: Vec<(Vec<Prefix>, SurtRules)> = Vec::new();
     for round in 0..rounds {
-        let mut visited = visited(net, crawl, avoid, |host| u64::from(host) % rounds == round)?;
+        let mut visited = visited(net, crawl, to_skip, |host| u64::from(host) % rounds == round)?;
         visited.sort_unstable();
         let (hosts, visited): (Vec<HostId>, Vec<Visited>) = visited.into_iter().unzip();
         let mut rest = &visited[..];
@@ -156,13 +184,13 @@ pub fn lists(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid], memory_is_bounde
 fn visited(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    avoid: &[Avoid],
+    to_skip: &[Page],
     is_wanted: impl Fn(HostId) -> bool,
 ) -> Result<Vec<(HostId, Visited)>> {
     let owners = HashOwners::new(net);
-    let mut to_skip = avoid.iter().map(|row| row.page).peekable();
+    let mut to_skip = to_skip.iter().peekable();
     let rows = crawl.pages.map(|row| {
-        let avoid = to_skip.next_if_eq(&row.page).is_some();
+        let avoid = to_skip.next_if_eq(&&row.page).is_some();
         let host = crawl.directory.hosts[row.page];
         let visited = || Visited { url: row.url().to_string(), avoid, bytes: row.body_bytes };
         is_wanted(host).then(|| (owners.owner(host), (host, visited())))

@@ -143,7 +143,7 @@ pub(crate) fn by_page_aside<'r, R: Pod>(
     crawl: &Crawl,
     rows: &'r Aside<R>,
     page: impl Fn(&R) -> Page,
-    table: impl Fn(&[R]) -> Table + Copy + 'r,
+    table: impl Fn(&[R]) -> Result<Table> + Copy + 'r,
 ) -> Result<Vec<Draft<'r>>> {
     let (mut parts, mut end) = (Vec::<(usize, Range<usize>)>::new(), 0);
     for block in rows.blocks() {
@@ -158,8 +158,7 @@ pub(crate) fn by_page_aside<'r, R: Pod>(
     }
     let draft = |(partition, places): (usize, Range<usize>)| {
         let count = places.len();
-        let make =
-            move |piece: Range<usize>| Ok(table(&rows.read(places.start + piece.start..places.start + piece.end)?));
+        let make = move |piece: Range<usize>| table(&rows.read(places.start + piece.start..places.start + piece.end)?);
         Draft { name, partition, rows: Rows::Unmade(count, Box::new(make)) }
     };
     Ok(parts.into_iter().map(draft).collect())

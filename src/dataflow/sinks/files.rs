@@ -105,7 +105,7 @@ impl<'t> Making<'t> {
     ) -> Result<Making<'t>> {
         let (memory_bytes, workers) = (job.effort.memory_bytes, net.workers_per_process());
         let turns = net.once(|| Turns::within(memory_bytes, workers))?;
-        Ok(Making { always, empty, disk: (memory_bytes > 0).then(|| room_beside(0, job).disk(net)), turns })
+        Ok(Making { always, empty, disk: room_beside(0, job).disk_if_bounded(net), turns })
     }
 }
 

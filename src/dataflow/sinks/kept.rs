@@ -106,12 +106,13 @@ pub fn keep(
     let copies = avoid::copies(net, crawl, (labels, given.sizes), linked, links_to_host, first, (&seeds, room))?;
     drop(depths);
     let judged = avoid::judge(net, &copies, &similar_clusters, links_to_host, &keeping)?;
-    let mut verdicts = avoid::verdicts(net, crawl, copies, &judged, &keeping)?;
+    let verdicts = avoid::verdicts(net, crawl, copies, &judged, &keeping)?;
     room.give_back();
-    avoid::compare(net, crawl, shelf, labels, &mut verdicts, job.keep.min_resemblance, room)?;
+    let verdicts = avoid::compare(net, crawl, shelf, labels, verdicts, job.keep.min_resemblance, room)?;
     room.give_back();
-    let through = through.map_or_else(|| gathered(net), Ok)?;
-    let ways = avoid::clear_ways(net, crawl, labels, &mut verdicts, through)?;
+    let gathered = |net: &mut Net<'_>| through.map_or_else(|| gathered(net), Ok);
+    let disk = room.disk_if_bounded(net);
+    let (verdicts, ways) = avoid::clear_ways(net, crawl, labels, verdicts, gathered, disk.as_ref())?;
     room.give_back();
     let kept_before = memory.outcome(net, &verdicts)?;
     let pins = pins::outcome(net, crawl, (!job.keep.pins.is_empty(), &decisions.pins), &verdicts)?;

@@ -121,8 +121,8 @@ impl Memory {
         }
         let mut mine =
             KeptBefore { pages: self.gone + self.pages.len() as u64, gone: self.gone, ..KeptBefore::default() };
-        for verdict in verdicts.iter().filter(|verdict| verdict.kept_before) {
-            match verdict.role {
+        for verdict in verdicts.iter().filter(|verdict| verdict.was_kept()) {
+            match verdict.role() {
                 Role::Keep => mine.kept += 1,
                 Role::Visit(_) => mine.visited += 1,
                 Role::Skip(_, lost_by) => {

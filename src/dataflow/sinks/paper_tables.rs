@@ -8,11 +8,10 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::dataflow::reading::captures::{Crawl, host};
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::directory::Partitions;
-use crate::dataflow::sinks::avoid_table::Avoid;
 use crate::dataflow::sinks::tables::Part;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{FPrint, HostId};
+use crate::ids::{FPrint, HostId, Page};
 use crate::overlap::FPrintDocId;
 use crate::pages::public_suffix::registered_domain;
 use crate::storage::table::{Column, Table};
@@ -29,15 +28,15 @@ struct HostRow {
 }
 
 /// The `hosts` table: pages and bytes of each host, and those that a crawler may skip. One exchange.
-pub fn hosts(net: &mut Net<'_>, crawl: &Crawl, avoid: &[Avoid], partitions: Partitions) -> Result<Vec<Part>> {
+pub fn hosts(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], partitions: Partitions) -> Result<Vec<Part>> {
     let mut rows: BTreeMap<HostId, HostRow> = BTreeMap::new();
-    let mut skipped = avoid.iter().map(|row| row.page).peekable();
+    let mut skipped = to_skip.iter().peekable();
     crawl.pages.each(|page| {
         let row = rows.entry(crawl.directory.hosts[page.page]).or_insert_with(|| {
             let name = host(page.url());
             HostRow { host_id: xxh3_64(name.as_bytes()), host: name.to_string(), ..HostRow::default() }
         });
-        let skip = u64::from(skipped.next_if_eq(&page.page).is_some());
+        let skip = u64::from(skipped.next_if_eq(&&page.page).is_some());
         row.pages += 1;
         row.body_bytes += page.body_bytes;
         row.skip_pages += skip;

@@ -68,7 +68,7 @@ pub fn outcome(
     let id = |page: Page| directory.doc_ids[page];
     // The page that stays for each pinned page with copies. It is pinned itself.
     let mine: Vec<(DocId, DocId)> =
-        verdicts.iter().filter(|row| row.pinned).map(|row| (id(row.page), id(row.keep))).collect();
+        verdicts.iter().filter(|row| row.is_pinned()).map(|row| (id(row.page), id(row.keep))).collect();
     let stays: BTreeMap<DocId, DocId> = net.all_gather("what became of pins", mine)?.into_iter().flatten().collect();
     let urls: BTreeMap<DocId, &str> = pins.iter().map(|pin| (pin.doc_id, pin.url.as_str())).collect();
     let mut counts = PinCounts { pins: pins.len() as u64, ..PinCounts::default() };

@@ -20,7 +20,8 @@ use crate::overlap::in_common;
 use crate::overlap::prune::PageSet;
 
 /// Distinct chunks that two pages have in common, and those of both together (\[SGM98\] section 2.1).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
+#[repr(C)]
 pub struct Resemblance {
     common: u32,
     all: u32,

@@ -4,7 +4,6 @@
 //! table, read in order, are sorted by key. A partition without rows has no file; a table without rows has an empty first
 //! part, so that readers find its columns.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::clusters::link_summary::LinkSummary;
@@ -22,6 +21,8 @@ use crate::error::{Error, Result};
 use crate::ids::Page;
 use crate::overlap::SimilarPair;
 use crate::pages::surt::surt_key_of;
+use crate::storage::aside::Aside;
+use crate::storage::spill::Disk;
 use crate::storage::table::{Column, Table};
 use crate::storage::texts::Texts;
 
@@ -46,15 +47,14 @@ pub const NAMES: [&str; 10] = [
 const MEASURES: [&str; 6] = ["context", "exact", "hamming", "minhash", "overlap", "signatures"];
 
 /// A row of `pairs`: two pages, the place of the measure in [`MEASURES`], and the value.
-type PairRow = (Page, Page, u32, u32);
+type PairRow = [u32; 4];
 
 /// A row of `segments`: a page, and the number and place of a segment after the first that its content is in.
 type SegmentRow = (Page, u32, (u32, u64));
 
 /// Rows of this worker that are put together for tables alone, ascending.
 pub struct TableRows {
-    pages: Vec<Page>,
-    pairs: Vec<PairRow>,
+    pairs: Aside<PairRow>,
     /// Pages whose records are revisits.
     revisits: Vec<Page>,
     segments: Vec<SegmentRow>,
@@ -66,28 +66,32 @@ impl TableRows {
     ///
     /// # Errors
     /// Those of the disk that captures may be on.
-    pub fn of(found: &ReplicaTables, rejected: Vec<Rejection>) -> Result<TableRows> {
-        let by_measure: [Cow<'_, [SimilarPair]>; MEASURES.len()] = [
-            found.context_pairs.all()?,
-            found.exact_pairs.all()?,
-            found.hamming_pairs.all()?,
-            found.minhash_pairs.all()?,
-            found.similar_pairs.all()?,
-            Cow::Borrowed(&found.signature_pairs),
+    pub fn of(found: &ReplicaTables, rejected: Vec<Rejection>, disk: Option<&Disk>) -> Result<TableRows> {
+        let asides = [
+            &found.context_pairs,
+            &found.exact_pairs,
+            &found.hamming_pairs,
+            &found.minhash_pairs,
+            &found.similar_pairs,
         ];
-        let mut pairs = Vec::with_capacity(by_measure.iter().map(|pairs| pairs.len()).sum());
-        for (measure, of_measure) in (0..).zip(by_measure) {
-            pairs.extend(of_measure.iter().map(|pair| (pair.a, pair.b, measure, pair.value)));
+        let all = asides.iter().map(|pairs| pairs.len()).sum::<usize>() + found.signature_pairs.len();
+        let mut pairs: Vec<PairRow> = Vec::with_capacity(all);
+        let mut extend = |measure: u32, of_measure: &[SimilarPair]| {
+            pairs.extend(of_measure.iter().map(|&SimilarPair { a, b, value }| [a.0, b.0, measure, value]));
+        };
+        for (measure, of_measure) in (0..).zip(asides) {
+            of_measure.blocks().try_for_each(|block| Ok(extend(measure, &*block?)))?;
         }
+        extend(asides.len() as u32, &found.signature_pairs);
         pairs.sort_unstable();
-        let (mut pages, mut revisits, mut segments) = (Vec::new(), Vec::new(), Vec::new());
+        let pairs = Aside::put(pairs, disk)?;
+        let (mut revisits, mut segments) = (Vec::new(), Vec::new());
         found.crawl.pages.each(|row| {
             let rest = row.rest();
-            pages.push(row.page);
             revisits.extend(rest.original.map(|_| row.page));
             segments.extend(rest.segments.into_iter().zip(2..).map(|(place, number)| (row.page, number, place)));
         })?;
-        Ok(TableRows { pages, pairs, revisits, segments, rejected })
+        Ok(TableRows { pairs, revisits, segments, rejected })
     }
 }
 
@@ -102,7 +106,7 @@ pub fn drafts<'r>(
     partitions: usize,
 ) -> Result<Vec<Draft<'r>>> {
     let crawl = &found.crawl;
-    let TableRows { pages: own, pairs, revisits, segments, rejected } = rows;
+    let TableRows { pairs, revisits, segments, rejected } = rows;
     let mut drafts = rejected_drafts(rejected, sources, partitions);
     drafts.extend(found.links.by_partition().into_iter().map(|(partition, places)| {
         let make = move |piece: Range<usize>| {
@@ -110,26 +114,26 @@ pub fn drafts<'r>(
         };
         Draft { name: "links", partition, rows: Rows::Unmade(places.len(), Box::new(make)) }
     }));
-    drafts.extend(by_page("pairs", crawl, pairs, |row| row.0, |rows| Ok(pair_table(crawl, rows))));
+    drafts.extend(by_page_aside("pairs", crawl, pairs, |row| Page(row[0]), |rows| Ok(pair_table(crawl, rows)))?);
     let cluster = |row: &Verdict| row.cluster.smallest();
-    drafts.extend(by_page("clusters", crawl, &found.verdicts, cluster, |rows| Ok(clusters(crawl, rows))));
+    drafts.extend(by_page_aside("clusters", crawl, &found.verdicts, cluster, |rows| Ok(clusters(crawl, rows)))?);
     let cluster = |row: &LinkSummary| row.src_cluster.smallest();
-    drafts
-        .extend(by_page_aside("link_summary", crawl, &found.link_summary, cluster, |rows| link_summary(crawl, rows))?);
+    let make = |rows: &[LinkSummary]| Ok(link_summary(crawl, rows));
+    drafts.extend(by_page_aside("link_summary", crawl, &found.link_summary, cluster, make)?);
     let cluster = |row: &CollectionRow| row.similar_cluster.smallest();
     drafts.extend(by_page("collections", crawl, &found.collections, cluster, |rows| Ok(collections(crawl, rows))));
     let cluster = |row: &MemberRow| row.similar_cluster.smallest();
-    drafts.extend(by_page_aside("members", crawl, &found.members, cluster, |rows| members(crawl, rows))?);
+    drafts.extend(by_page_aside("members", crawl, &found.members, cluster, |rows| Ok(members(crawl, rows)))?);
     drafts.extend(by_page("revisits", crawl, revisits, |&page| page, |rows| revisit_table(crawl, rows, sources)));
     drafts.extend(by_page("segments", crawl, segments, |row| row.0, |rows| Ok(segment_table(crawl, rows, sources))));
-    drafts.extend(by_page(
-        "avoid",
-        crawl,
-        &found.avoid.rows,
-        |row| row.page,
-        |rows| avoid(crawl, rows, &found.avoid.keep_urls),
-    ));
-    drafts.extend(by_page("pages", crawl, own, |&page| page, |rows| pages(crawl, rows, sources)));
+    let make = |rows: &[Avoid]| avoid(crawl, rows, &found.avoid.keep_urls);
+    drafts.extend(by_page_aside("avoid", crawl, &found.avoid.rows, |row| row.page, make)?);
+    drafts.extend(crawl.directory.parts(found.links.worker()).map(|(partition, own)| {
+        let make = move |piece: Range<usize>| {
+            pages(crawl, own.start + piece.start as u32..own.start + piece.end as u32, sources)
+        };
+        Draft { name: "pages", partition, rows: Rows::Unmade(own.len(), Box::new(make)) }
+    }));
     Ok(drafts)
 }
 
@@ -154,7 +158,7 @@ pub fn rejected_partition(source: u32, sources: usize, partitions: usize) -> usi
 /// None where nothing is read.
 pub fn empty(name: &str, crawl: &Crawl) -> Result<Table> {
     Ok(match name {
-        "pages" => pages(crawl, &[], &[])?,
+        "pages" => pages(crawl, 0..0, &[])?,
         "links" => links(crawl, &[]),
         "pairs" => pair_table(crawl, &[]),
         "clusters" => clusters(crawl, &[]),
@@ -187,12 +191,13 @@ fn texts<'r, R>(rows: &'r [R], value: impl Fn(&'r R) -> &'r str) -> Column {
     Column::Text(rows.iter().map(value).collect())
 }
 
-fn pages(crawl: &Crawl, own: &[Page], sources: &[String]) -> Result<Table> {
+/// Of pages of one partition, by their numbers.
+fn pages(crawl: &Crawl, own: Range<u32>, sources: &[String]) -> Result<Table> {
     let mut rows: Vec<Numbers> = Vec::with_capacity(own.len());
     let [mut urls, mut surts, mut hosts, mut titles, mut mimes] = [const { Texts::new() }; 5];
     let mut reader = crawl.reader();
-    for &page in own {
-        let row = reader.page(page)?;
+    for page in own {
+        let row = reader.page(Page(page))?;
         rows.push(row.numbers());
         urls.push(row.url());
         surts.push(&surt_key_of(row.url()));
@@ -257,10 +262,10 @@ fn links(crawl: &Crawl, rows: &[(Page, Page)]) -> Table {
 
 fn pair_table(crawl: &Crawl, rows: &[PairRow]) -> Table {
     Table::new([
-        ("a", ids(crawl, rows, |row| row.0)),
-        ("b", ids(crawl, rows, |row| row.1)),
-        ("measure", texts(rows, |row| MEASURES[row.2 as usize])),
-        ("value", u32s(rows, |row| row.3)),
+        ("a", ids(crawl, rows, |row| Page(row[0]))),
+        ("b", ids(crawl, rows, |row| Page(row[1]))),
+        ("measure", texts(rows, |row| MEASURES[row[2] as usize])),
+        ("value", u32s(rows, |row| row[3])),
     ])
 }
 
@@ -268,7 +273,7 @@ fn clusters(crawl: &Crawl, rows: &[Verdict]) -> Table {
     Table::new([
         ("cluster", ids(crawl, rows, |row| row.cluster.smallest())),
         ("doc_id", ids(crawl, rows, |row| row.page)),
-        ("role", texts(rows, |row| row.role.as_str())),
+        ("role", texts(rows, |row| row.role().as_str())),
     ])
 }
 
@@ -324,8 +329,8 @@ fn avoid(crawl: &Crawl, rows: &[Avoid], keep_urls: &ByteLists) -> Result<Table> 
         ("url", Column::Text(urls)),
         ("keep_doc_id", ids(crawl, rows, |row| row.keep)),
         ("keep_url", Column::Text(keep_urls)),
-        ("why", texts(rows, |row| row.why.as_str())),
-        ("lost_by", texts(rows, |row| row.lost_by.as_str())),
+        ("why", texts(rows, |row| row.why().as_str())),
+        ("lost_by", texts(rows, |row| row.lost_by().as_str())),
         ("resemblance", Column::F64(rows.iter().map(|row| row.resemblance.share()).collect())),
         ("kind", texts(rows, |row| row.kind())),
         ("keep_is", Column::Text(keep_is)),
