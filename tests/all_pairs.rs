@@ -15,7 +15,8 @@ use webtwin::reproduce::made::tables::{Chunking, Table, TableParams};
 use super::rendezvous::{cluster, results, run_all};
 
 fn room(memory_bytes: u64, method: Option<Method>) -> MemoryBudget {
-    MemoryBudget { memory_bytes, spill: std::env::temp_dir(), disk_bytes: 0, method, bounds: Bounds::default() }
+    let (spill, bounds) = (std::env::temp_dir(), Bounds::default());
+    MemoryBudget { memory_bytes, foreseen_bytes: 0, spill, disk_bytes: 0, method, bounds }
 }
 
 /// A table of pages 0 to 59, and what else is known of them.

@@ -79,7 +79,7 @@ proptest! {
                 let clusters = (&labels[..], &sizes(labels)[..]);
                 let (rows, merging) =
                     of_clusters(net, (&links, hosts), clusters, before.take(), &job.clusters, &room)?;
-                found = (rows.clone(), merging.blocks().flat_map(Result::unwrap).map(<(Page, Page)>::from).collect::<Vec<_>>());
+                found = (rows.all()?.into_owned(), merging.blocks().flat_map(Result::unwrap).map(<(Page, Page)>::from).collect::<Vec<_>>());
                 before = Some(Before::new(net, (rows, merging), [&labels[..], &now[..]])?);
             }
             Ok(found)

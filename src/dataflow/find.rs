@@ -326,7 +326,7 @@ impl Grown {
     /// What holds on for the clusters of `labels[1]`, if they were those of `labels[0]`; the rest is dropped.
     fn left(self, net: &mut Net<'_>, labels: [&[ClusterId]; 2]) -> Result<Option<Before>> {
         let Grown { link_summary, merging, .. } = self;
-        merging.map(|merging| Before::new(net, (link_summary.take()?, merging), labels)).transpose()
+        merging.map(|merging| Before::new(net, (link_summary, merging), labels)).transpose()
     }
 }
 
@@ -348,8 +348,7 @@ impl Web<'_> {
             let (link_summary, merging) =
                 link_summary::of_clusters(net, links, (labels, &sizes), before, &job.clusters, room)?;
             kept = keeps.then(|| Arc::clone(&merging));
-            let edges = edges_of(&link_summary, job.clusters.merge);
-            let link_summary = Aside::put(link_summary, self.disk)?;
+            let edges = edges_of(&link_summary, job.clusters.merge)?;
             let similar_clusters = self.collections(net, (labels, &sizes), (edges, merging), &job.clusters, room)?;
             Ok((link_summary, similar_clusters))
         })?;
@@ -379,12 +378,14 @@ impl Web<'_> {
 }
 
 /// The edges of the TCG among rows of `LinkSummary`; none where growth is tolerant, which goes by links.
-fn edges_of(link_summary: &[LinkSummary], merge: MergeCondition) -> Vec<(ClusterId, ClusterId)> {
-    if merge == MergeCondition::Tolerant {
-        return Vec::new();
+fn edges_of(link_summary: &Aside<LinkSummary>, merge: MergeCondition) -> Result<Vec<(ClusterId, ClusterId)>> {
+    let mut edges = Vec::new();
+    for block in link_summary.blocks().take_while(|_| merge != MergeCondition::Tolerant) {
+        let block = block?;
+        let merging = block.iter().filter(|row| may_merge(row, merge));
+        edges.extend(merging.map(|row| (row.src_cluster, row.dst_cluster)));
     }
-    let merging = link_summary.iter().filter(|row| may_merge(row, merge));
-    merging.map(|row| (row.src_cluster, row.dst_cluster)).collect()
+    Ok(edges)
 }
 
 /// Brings pairs by several measures to the owners of their smaller pages, ascending by measure, and rows of `LinkSummary` to the owners

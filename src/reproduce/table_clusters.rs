@@ -49,6 +49,7 @@ pub fn of_table(params: TableParams, means: &Means) -> Result<TableClusters> {
         spill: means.spill.clone(),
         disk_bytes: 0,
         method: None,
+        foreseen_bytes: 0,
         bounds: Bounds::default(),
     };
     let parts = run(&Cluster::local(means.workers), 0, [0; 32], move |net| of_worker(net, &table, &overlap, &room))?;

@@ -172,6 +172,7 @@ fn measure(
         spill: means.spill.clone(),
         disk_bytes: 0,
         method: None,
+        foreseen_bytes: 0,
         bounds: Bounds::default(),
     };
     let started = Instant::now();

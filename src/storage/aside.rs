@@ -112,6 +112,62 @@ impl<T: Pod> Aside<T> {
     }
 }
 
+/// A list that is put aside as it comes.
+#[derive(Debug)]
+pub struct AsideWriter<T> {
+    disk: Option<Disk>,
+    list: Aside<T>,
+}
+
+impl<T: Pod> AsideWriter<T> {
+    /// An empty list, whose blocks go to `disk`, if there is one, when they are full.
+    pub fn beside(disk: Option<&Disk>) -> AsideWriter<T> {
+        AsideWriter { disk: disk.cloned(), list: Aside::default() }
+    }
+
+    /// Appends a row.
+    ///
+    /// # Errors
+    /// As [`Aside::put`].
+    pub fn push(&mut self, row: T) -> Result<()> {
+        self.list.held.push(row);
+        self.list.len += 1;
+        if self.disk.is_some() && self.list.held.len() == Aside::<T>::ROWS { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> Result<()> {
+        let Some(disk) = &self.disk else { return Ok(()) };
+        let Aside { held, file, checks, .. } = &mut self.list;
+        let bytes = bytemuck::cast_slice(held);
+        file.get_or_insert_with(|| SpillFile::new(disk)).write(bytes)?;
+        checks.push(xxh3_64(bytes));
+        held.clear();
+        Ok(())
+    }
+
+    /// Rows so far.
+    pub fn len(&self) -> usize {
+        self.list.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The list.
+    ///
+    /// # Errors
+    /// As [`Aside::put`].
+    pub fn finish(mut self) -> Result<Aside<T>> {
+        if self.list.file.is_some() {
+            self.write()?;
+            self.list.held = Vec::new();
+        }
+        Ok(self.list)
+    }
+}
+
 /// As a list.
 impl<T: Pod + Serialize> Serialize for Aside<T> {
     fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
@@ -154,6 +210,10 @@ mod tests {
                 prop_assert_eq!(&*aside.read(rows.clone()).unwrap(), &list[rows]);
             }
             prop_assert_eq!(&*aside.all().unwrap(), &list[..]);
+            let mut writer = AsideWriter::beside(on_disk.then_some(&disk));
+            list.iter().for_each(|&row| writer.push(row).unwrap());
+            let written = writer.finish().unwrap();
+            prop_assert_eq!(written.all().unwrap(), aside.all().unwrap());
             prop_assert_eq!(aside.blocks().map(|block| block.unwrap().into_owned()).collect::<Vec<_>>().concat(), &list[..]);
             prop_assert_eq!(aside.take().unwrap(), list);
         }

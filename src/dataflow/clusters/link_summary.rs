@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::ids::{ClusterId, HostId, Page};
 use crate::job::{Clusters, MergeCondition};
 use crate::overlap::prune::PageSet;
+use crate::storage::aside::{Aside, AsideWriter};
 use crate::storage::spill::BLOCK_BYTES;
 use crate::storage::spill_array::SpillArray;
 
@@ -55,7 +56,7 @@ impl MergingLinks {
 /// What was found between trivial clusters before some of them changed.
 pub struct Before {
     /// Rows, this worker's share.
-    rows: Vec<LinkSummary>,
+    rows: Aside<LinkSummary>,
     /// The links that merge, likewise.
     merging: Arc<MergingLinks>,
     /// Smallest pages of the trivial clusters that have other pages than before.
@@ -69,7 +70,7 @@ impl Before {
     /// Only when the run has ended.
     pub fn new(
         net: &mut Net<'_>,
-        (rows, merging): (Vec<LinkSummary>, Arc<MergingLinks>),
+        (rows, merging): (Aside<LinkSummary>, Arc<MergingLinks>),
         labels: [&[ClusterId]; 2],
     ) -> Result<Before> {
         let changed = net.once(|| {
@@ -88,8 +89,17 @@ impl Before {
     }
 
     /// Adds the rows of clusters that stay, and the links that merge these.
-    fn add_to(&self, labels: &[ClusterId], rows: &mut Vec<LinkSummary>, merging: &mut MergingLinks) -> Result<()> {
-        rows.extend(self.rows.iter().filter(|row| self.stays(row.src_cluster) && self.stays(row.dst_cluster)));
+    fn add_to(
+        &self,
+        labels: &[ClusterId],
+        rows: &mut AsideWriter<LinkSummary>,
+        merging: &mut MergingLinks,
+    ) -> Result<()> {
+        for block in self.rows.blocks() {
+            let block = block?;
+            let stay = block.iter().filter(|row| self.stays(row.src_cluster) && self.stays(row.dst_cluster));
+            stay.copied().try_for_each(|row| rows.push(row))?;
+        }
         let stays = |link: &[Page; 2]| link.iter().all(|&page| self.stays(labels[page]));
         self.merging.blocks().try_for_each(|block| merging.extend(block?.into_iter().filter(stays)))
     }
@@ -109,7 +119,7 @@ pub fn of_clusters(
     before: Option<Before>,
     settings: &Clusters,
     room: &MemoryBudget,
-) -> Result<(Vec<LinkSummary>, Arc<MergingLinks>)> {
+) -> Result<(Aside<LinkSummary>, Arc<MergingLinks>)> {
     let is_anew = |&(src, dst): &(Page, Page)| {
         before.as_ref().is_none_or(|before| !before.stays(labels[src]) || !before.stays(labels[dst]))
     };
@@ -119,9 +129,10 @@ pub fn of_clusters(
             links.blocks().map(|block| Ok(block?.iter().filter(|link| is_anew(link)).count())).sum::<Result<_>>()?
         }
     };
-    let (mut rows, mut merging) = (Vec::new(), MergingLinks::within(net, room));
+    let disk = room.disk_if_bounded(net);
+    let (mut rows, mut merging) = (AsideWriter::beside(disk.as_ref()), MergingLinks::within(net, room));
     let each = |row, between: &[ClusterLink]| {
-        rows.push(row);
+        rows.push(row)?;
         if settings.merge == MergeCondition::Tolerant && may_merge(&row, settings.merge) {
             merging.extend(between.iter().map(|link| [link.src, link.dst]))?;
         }
@@ -135,7 +146,7 @@ pub fn of_clusters(
     if let Some(before) = before {
         before.add_to(labels, &mut rows, &mut merging)?;
     }
-    Ok((rows, Arc::new(merging)))
+    Ok((rows.finish()?, Arc::new(merging)))
 }
 
 /// `LinkSummary` from all trivial clusters of two pages or more; `each` gets the rows of the cluster pairs that this worker

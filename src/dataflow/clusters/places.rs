@@ -6,7 +6,7 @@
 //! below a root goes to the owner of its place.
 //!
 //! # Memory
-//! 8 bytes a page and 20 a collection in each process; for one share at a time, 60 bytes a page of collections, or 32 for each
+//! 4 bytes a page and 28 a collection in each process; for one share at a time, 60 bytes a page of collections, or 32 for each
 //! page below a root; 28 bytes a page of collections while votes are counted, and 16 a page that is attached.
 
 use std::cmp::Reverse;
@@ -31,9 +31,14 @@ use crate::ids::{ClusterId, Page};
 /// Where every page is, known to each process.
 #[derive(Debug)]
 pub(crate) struct Places {
-    /// For each page, the first page of its collection and the smallest of its similar cluster; none of both if it has none.
-    of: Vec<[Page; 2]>,
+    /// For each page, the number of its collection; [`NO_COLLECTION`] if it has none.
+    of: Vec<u32>,
+    /// The first page of each collection, and the smallest of its similar cluster.
+    collections: Vec<(Page, Page)>,
 }
+
+/// The number of a page's collection where it has none.
+const NO_COLLECTION: u32 = u32::MAX;
 
 impl Places {
     /// Tells all processes which of `pages` pages is where.
@@ -49,16 +54,19 @@ impl Places {
         }
         let rows = net.share("pages of mirrors", rows)?;
         net.once(|| {
-            let mut of = vec![[Page::NONE; 2]; pages];
-            rows.iter().for_each(|&[page, first, similar_cluster]| of[page] = [first, similar_cluster]);
-            Places { of }
+            let (mut of, mut collections) = (vec![NO_COLLECTION; pages], Vec::new());
+            // The pages of a collection follow each other.
+            for rows in rows.chunk_by(|x, y| x[1..] == y[1..]) {
+                rows.iter().for_each(|&[page, ..]| of[page] = collections.len() as u32);
+                collections.push((rows[0][1], rows[0][2]));
+            }
+            Places { of, collections }
         })
     }
 
     /// The first page of a page's collection, and the smallest of its similar cluster.
     pub(super) fn of(&self, page: Page) -> Option<(Page, Page)> {
-        let [first, similar_cluster] = self.of[page];
-        (first != Page::NONE).then_some((first, similar_cluster))
+        self.collections.get(self.of[page] as usize).copied()
     }
 }
 

@@ -73,6 +73,7 @@ fn under(merge: MergeCondition, options: &Options) -> Result<Vec<Row>> {
         spill: options.work.clone(),
         disk_bytes: 0,
         method: None,
+        foreseen_bytes: 0,
         bounds: Bounds::default(),
     };
     let truth = Planted::of(&graph);
@@ -133,6 +134,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
     let edges: Vec<(ClusterId, ClusterId)> = match settings.merge {
         MergeCondition::Tolerant => Vec::new(),
         merge => {
+            let rows = rows.all()?;
             rows.iter().filter(|row| may_merge(row, merge)).map(|row| (row.src_cluster, row.dst_cluster)).collect()
         }
     };
