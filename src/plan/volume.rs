@@ -4,13 +4,15 @@
 //! worker. Some things go from one to all, so that their bytes grow with the number of processes: what every process knows of every
 //! page (its doc id, host, trivial cluster, counts of chunks), and here and there a list that is short as long as the web is.
 
-use super::Machines;
 use super::sample::Counts;
+use super::{Machines, result_bytes};
 use crate::dataflow::clusters::second_look;
 use crate::dataflow::pairs::minhash_pairs;
+use crate::dataflow::reading::captures;
 use crate::dataflow::shuffle::memory_budget::BUCKET_BYTES;
 use crate::dataflow::shuffle::memory_estimate::A_FEATURE;
 use crate::dataflow::shuffle::{components, page_counts};
+use crate::dataflow::sinks::{arrived, avoid_table};
 use crate::job::{Job, JobKind, Measure};
 use crate::overlap::rows::{Row32, Row64};
 
@@ -72,6 +74,12 @@ const MERGES: u64 = 6;
 /// Bytes of a page on its way to the owner of its place, and rounds more where such rows are many. Measured.
 const A_PAGE_BY_PLACE: u64 = 60;
 const LAID_DOWN: u64 = 8;
+
+/// Bytes of a page in the lists for crawlers and in the avoid list, on its way. Measured.
+const A_PAGE_IN_LISTS: u64 = 170;
+
+/// Bytes of rows of tables as they are weighed for a byte on disk. Measured.
+const A_BYTE_WEIGHED: f64 = 1.5;
 
 /// What is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,7 +146,7 @@ pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Volume {
             ([settled + found + measure + features, texts], A_PAGE_TOLD * held.pages, A_PAGE_TOLD_BY_FIRST * held.pages)
         }
     };
-    Volume::new((to_owners, told, by_first), rounds(job, held.pages, machines), machines)
+    Volume::new((to_owners, told, by_first), rounds(job, counts, machines), machines)
 }
 
 /// Bytes of a document that go to each other process of a study.
@@ -173,7 +181,8 @@ fn children_asked(pages: u64, links: u64, workers: u64) -> u64 {
 
 /// Times that all workers wait for each other: those of the steps that every job of a kind has, measured; those in which lists of a
 /// count a page, once they are long, are added up part by part; and those in which forests of more and more processes are merged.
-fn rounds(job: &Job, pages: u64, machines: &Machines) -> u64 {
+fn rounds(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
+    let pages = counts.held.pages;
     let steps = match (job.kind, job.similar.by) {
         (JobKind::Fingerprints, _) => return 17,
         (JobKind::Study, _) => 39,
@@ -197,7 +206,20 @@ fn rounds(job: &Job, pages: u64, machines: &Machines) -> u64 {
         processes if components::are_shared(pages as usize, processes) => 4 * main,
         processes => 4 * main + u64::from(processes.next_power_of_two().ilog2()) * MERGES * main,
     };
-    steps + told + added + merged
+    steps + told + added + merged + in_pieces(job, counts, machines)
+}
+
+/// Rounds more within a bound of memory, in which workers send piece by piece what would come at once without one: captures, URLs of the
+/// avoid list, and rows of tables.
+fn in_pieces(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
+    if job.effort.memory_bytes == 0 || job.kind == JobKind::Study {
+        return 0;
+    }
+    let (peers, held) = (machines.peers(), &counts.held);
+    let tables = (result_bytes(job, counts) as f64 * A_BYTE_WEIGHED) as u64 / peers * (peers - 1) / peers;
+    held.captures / peers / (8 * captures::ROUND_WORDS)
+        + A_PAGE_IN_LISTS * held.pages / peers / avoid_table::BYTES_AT_ONCE
+        + tables / arrived::SENT_AT_ONCE
 }
 
 #[cfg(test)]

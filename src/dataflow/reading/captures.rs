@@ -21,7 +21,7 @@ use crate::ids::{DocId, HostId, Number, Page};
 use crate::pages::record::Reason;
 
 /// Words of captures that a worker sends in a round.
-const ROUND_WORDS: u64 = 4 << 20;
+pub const ROUND_WORDS: u64 = 4 << 20;
 
 /// Entries of the directory that a worker tells in a round.
 const ROUND_ENTRIES: usize = 1 << 20;

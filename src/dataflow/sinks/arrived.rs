@@ -16,7 +16,7 @@ use crate::storage::spill::Disk;
 use crate::storage::table::Table;
 
 /// Bytes on disk, about, of rows that a worker sends in a round where memory has a bound.
-const SENT_AT_ONCE: u64 = 4_000_000;
+pub const SENT_AT_ONCE: u64 = 4_000_000;
 
 /// Rows that travel together: what comes is made at once.
 const SLICE_ROWS: usize = FIRST_ROWS;

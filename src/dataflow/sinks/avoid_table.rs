@@ -138,7 +138,7 @@ impl AvoidTable {
 }
 
 /// Bytes of rows that a worker sends in a round where memory has a bound.
-const BYTES_AT_ONCE: u64 = 8 << 20;
+pub const BYTES_AT_ONCE: u64 = 8 << 20;
 
 /// What covers the pages to skip and no other, by URL and for Heritrix; all of it at worker 0, ascending, nothing elsewhere. Hosts
 /// come all at once, or where memory has a bound, in so many rounds that a worker has some 8 MiB of their pages.

@@ -80,7 +80,9 @@ impl TableRows {
             pairs.extend(of_measure.iter().map(|&SimilarPair { a, b, value }| [a.0, b.0, measure, value]));
         };
         for (measure, of_measure) in (0..).zip(asides) {
-            of_measure.blocks().try_for_each(|block| Ok(extend(measure, &*block?)))?;
+            for block in of_measure.blocks() {
+                extend(measure, &block?);
+            }
         }
         extend(asides.len() as u32, &found.signature_pairs);
         pairs.sort_unstable();
