@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use proptest::prelude::*;
 use webtwin::clusters::{growth, tolerant};
 use webtwin::dataflow::clusters::giant_clusters::Giant;
@@ -14,6 +16,7 @@ use webtwin::dataflow::shuffle::components::components;
 use webtwin::dataflow::shuffle::directory::Partitions;
 use webtwin::dataflow::shuffle::memory_estimate::room_beside;
 use webtwin::dataflow::sinks::report::MemberRow;
+use webtwin::dataflow::sinks::ways::WaysThrough;
 use webtwin::engine::{Cluster, Net, run};
 use webtwin::error::Result;
 use webtwin::hamming::pairs::{SimhashDocId, similar_pairs};
@@ -140,6 +143,40 @@ proptest! {
             got.retain(|row| row.attached == 0 || want.binary_search(row).is_ok());
         }
         prop_assert_eq!(got, want);
+    }
+
+    #[test]
+    fn ways_through_a_crawl_are_the_same_in_any_parts_with_any_workers(
+        pages in prop_oneof![crawl(), mirrors()], skipped in prop::collection::vec(any::<bool>(), 7..40),
+    ) {
+        let results = [(1, 0), (1, 3), (2, 2), (3, 0), (3, 1)].map(|(workers, bits)| {
+            let (given, skipped) = (pages.clone(), skipped.clone());
+            let parts = on(workers, move |net| {
+                let mut shelf = shelf(&given, net.index(), net.peers());
+                let crawl = crawl_of(net, &mut shelf)?;
+                let (room, seeds) = (room_beside(0, &Job::default()), HashSet::new());
+                let links = links::resolve(net, &mut shelf, &crawl, &room)?;
+                let from_elsewhere = links::from_elsewhere(net, &links)?;
+                let in_parts = (&room, bits);
+                let mut through =
+                    WaysThrough::gather_in_parts(net, &crawl, &links, &from_elsewhere, &seeds, in_parts)?;
+                let depths = through.depths(net, &crawl)?;
+                let own = || crawl.directory.owned(net.index());
+                let depths: Vec<(Page, u32)> = own().zip(depths).collect();
+                let skip = own().filter(|page| skipped[page.0 as usize % skipped.len()]).collect();
+                let (visited, ways) = through.clear(net, &crawl, skip)?;
+                Ok((depths, visited, ways))
+            });
+            let mut depths: Vec<(Page, u32)> = parts.iter().flat_map(|part| part.0.clone()).collect();
+            let mut visited: Vec<Page> = parts.iter().flat_map(|part| part.1.clone()).collect();
+            depths.sort_unstable();
+            visited.sort_unstable();
+            (depths, visited, parts[0].2)
+        });
+        for result in &results[1..] {
+            prop_assert_eq!(result, &results[0]);
+        }
+        prop_assert_eq!(results[0].2.cut_off, 0);
     }
 
     #[test]

@@ -2,7 +2,10 @@
 //!
 //! The peak is while rows are grouped or pairs are counted: the shelf is there with the table, or with the tape and the pairs.
 //! Table, tape and pairs go to disk where a bound is set ([`crate::dataflow::pairs::overlap_join`]), and so do the lists of the
-//! shelf ([`crate::dataflow::reading::lists`]). What does not is a row for each page, and the links between pages.
+//! shelf ([`crate::dataflow::reading::lists`]) and links between pages. What does not is a row for each page.
+//!
+//! An estimate decides whether a run is let go on. What a step may use then is what the bound leaves beside the resident set of the
+//! process ([`room`]), for what has been found of pages differs from crawl to crawl.
 
 use serde::{Deserialize, Serialize};
 

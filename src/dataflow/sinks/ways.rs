@@ -79,6 +79,22 @@ impl WaysThrough {
         seeds: &HashSet<String>,
         room: &MemoryBudget,
     ) -> Result<WaysThrough> {
+        let bits = bucket_bits((links.len() * size_of::<[Page; 2]>()) as u64);
+        WaysThrough::gather_in_parts(net, crawl, links, from_elsewhere, seeds, (room, bits))
+    }
+
+    /// The same in `2^bits` parts here.
+    ///
+    /// # Errors
+    /// As [`WaysThrough::gather`].
+    pub fn gather_in_parts(
+        net: &mut Net<'_>,
+        crawl: &Crawl,
+        links: &Links,
+        from_elsewhere: &[u32],
+        seeds: &HashSet<String>,
+        (room, bits): (&MemoryBudget, u32),
+    ) -> Result<WaysThrough> {
         let hosts = &crawl.directory.hosts;
         let mut from_elsewhere = from_elsewhere.iter();
         let rows = crawl.pages.map(|row| WebPage {
@@ -88,7 +104,6 @@ impl WaysThrough {
             entry: if from_elsewhere.next() > Some(&0) { LINKED_FROM_ELSEWHERE } else { 0 }
                 | if seeds.contains(row.url()) { SEED } else { 0 },
         });
-        let bits = bucket_bits((links.len() * size_of::<[Page; 2]>()) as u64);
         let room = room.parted(2);
         let (mut pages, mut within) = until_failure(rows, |rows| {
             until_failure(links.blocks(), |blocks| {

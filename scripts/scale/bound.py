@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Runs within the least memory that is accepted, and tells what they peak at.
+
+    scripts/scale/bound.py --webtwin WEBTWIN --pages 100000 --workers 1,2,4
+    scripts/scale/bound.py --webtwin WEBTWIN --input 'crawl/*.warc.gz' --set similar.by=minhash --set simhash.idf=true
+
+For each number of workers, and each --set by itself (none first): the bound that a refusal of 1 MB names, or where --allow is given
+this one; the peak of the process within it (`manifest.json`), rounds beside those of `plan`, processor time a page, and whether all
+files have the bytes of a run without a bound (unless --bound-only).
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--webtwin", required=True)
+    parser.add_argument("--pages", type=int, help="of a made-up crawl")
+    parser.add_argument("--input", help="instead: a crawl")
+    parser.add_argument("--workers", default="2", help="numbers, with commas between")
+    parser.add_argument("--set", action="append", default=[], help="a job that differs by this setting; may be given again")
+    parser.add_argument("--with", dest="always", action="append", default=[], help="a setting of all jobs")
+    parser.add_argument("--allow", type=int, help="bytes instead of the least")
+    parser.add_argument("--bound-only", action="store_true", help="no run without a bound")
+    return parser.parse_args()
+
+
+def webtwin(given, command, settings, *more):
+    source = given.input or f"synth://?pages={given.pages}&seed=1"
+    every = [f"--set={setting}" for setting in [*given.always, *settings]]
+    return subprocess.run(
+        [given.webtwin, command, "--input", source, *every, *more], capture_output=True, text=True, check=False)
+
+
+def run(given, settings, workers, folder, allowed):
+    out = pathlib.Path(folder, f"out-{allowed}")
+    bound = ["--set", f"effort.memory_bytes={allowed}"] if allowed else []
+    done = webtwin(given, "run", settings, "--workers", str(workers), "--output", str(out), *bound)
+    if done.returncode:
+        return None, done.stderr
+    return json.loads((out / "manifest.json").read_text()), ""
+
+
+def least(given, settings, workers, folder):
+    """Bytes that are accepted: a refusal may come late, and ask for more than one before."""
+    allowed = given.allow or 1_000_000
+    while True:
+        manifest, said = run(given, settings, workers, folder, allowed)
+        if manifest:
+            return allowed, manifest
+        asked = re.search(r"set effort\.memory_bytes to (\d+) or more", said)
+        if not asked or int(asked[1]) <= allowed:
+            sys.exit(said)
+        allowed = int(asked[1])
+
+
+def main():
+    given = options()
+    print("| job | workers | least, MB | peak, MB | beyond | rounds, `plan` | us a page | same bytes |")
+    print("|---|---|---|---|---|---|---|---|")
+    for settings in [[]] + [[one] for one in given.set]:
+        for workers in map(int, given.workers.split(",")):
+            with tempfile.TemporaryDirectory() as folder:
+                allowed, manifest = least(given, settings, workers, folder)
+                same = "not asked"
+                if not given.bound_only:
+                    free, said = run(given, settings, workers, folder, 0)
+                    same = "yes" if free and free["files"] == manifest["files"] else f"NO {said}"
+            bound = ["--workers", str(workers), "--json", "--set", f"effort.memory_bytes={allowed}"]
+            told = json.loads(webtwin(given, "plan", settings, *bound).stdout or "{}")
+            peak, pages = manifest["peak_memory_bytes"], manifest["counts"].get("pages", 1)
+            spent = sum(manifest["processes"][0]["cpu_seconds"].values()) / pages * 1e6
+            print(f"| {' '.join(settings) or 'default'} | {workers} | {allowed / 1e6:.0f} | {peak / 1e6:.0f} "
+                  f"| {peak / allowed - 1:+.0%} | {manifest['rounds']}, {told.get('rounds')} | {spent:.0f} | {same} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
