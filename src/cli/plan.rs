@@ -22,6 +22,12 @@ use crate::storage::output;
 /// Work items read for a sample.
 const SAMPLE_ITEMS: usize = 16;
 
+/// Most of them that a plan reads, of a crawl so large that [`SAMPLE_ITEMS`] are too small a part to tell its pairs: one of 256 of a crawl's.
+const MOST_SAMPLE_ITEMS: usize = 256;
+
+/// A smaller part of a crawl than this tells too many pairs.
+const SHARE_FOR_PAIRS: f64 = 0.01;
+
 /// The same where only the order of magnitude counts.
 const ROUGH_ITEMS: usize = 4;
 
@@ -106,7 +112,8 @@ pub(super) fn run(args: Args) -> Result<()> {
     hold_against_bound(&plan.counts, &job, &machines)?;
     let costs = of_crawl(&job, &plan.counts, &machines);
     let counting = compares_chunks(&job).then(|| plan.counting(&job, &costs, &machines));
-    let warnings = warnings(&job, &plan.counts, &machines);
+    let mut warnings = warnings(&job, &plan.counts, &machines);
+    warnings.extend(compares_chunks(&job).then(|| plan.doubt_of_pairs()).flatten());
     if args.json {
         let more = serde_json::json!({
             "inputs": plan.inputs, "work_items": plan.items, "sampled_share": plan.share, "expected": plan.counts,
@@ -161,12 +168,24 @@ impl Plan {
             tell(warning);
         }
         let (items, inputs) = (work.items.len(), work.inputs.len());
-        let Sampled { counts, share } = sampled(work, job, SAMPLE_ITEMS)?;
+        let Sampled { counts, share } = sampled(work, job, (items / 256).clamp(SAMPLE_ITEMS, MOST_SAMPLE_ITEMS))?;
         if pages.is_some() && counts.held.pages == 0 {
             return Err(Error::Usage("--pages: the sample of the input has no page to go by".into()));
         }
         let counts = pages.map_or(counts, |pages| counts.of_pages(pages));
         Ok(Plan { counts, inputs, items, share })
+    }
+
+    /// What is to be said of pairs by a small sample: exact copies in it are mostly without their originals, and pass for these.
+    fn doubt_of_pairs(&self) -> Option<String> {
+        let is_small = self.share > 0.0 && self.share < SHARE_FOR_PAIRS;
+        is_small.then(|| {
+            format!(
+                "{:.2} % of the crawl was read for this plan: where many pages have exact copies, it tells several times too many pairs, \
+                 and with them too many bytes to spill and too long a time to find",
+                self.share * 100.0
+            )
+        })
     }
 
     /// How pairs would be counted, and why.
@@ -388,6 +407,9 @@ mod tests {
             told[0].contains("10000000000 pages are 3 runs") && told[1].contains("output.partitions = 128"),
             "{told:?}"
         );
+        let by_share = |share: f64| Plan { share, ..Plan::default() }.doubt_of_pairs();
+        assert!(by_share(0.0).is_none() && by_share(0.02).is_none());
+        assert!(by_share(0.0005).unwrap().starts_with("0.05 % of the crawl"));
         let one = Machines { count: 1, workers: 2, ..machines };
         assert_eq!(warnings(&job, &Counts::of_real_crawl(1_000_000), &one), Vec::<String>::new());
     }
