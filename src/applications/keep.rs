@@ -335,6 +335,15 @@ mod tests {
     }
 
     #[test]
+    fn a_role_is_its_number() {
+        let skips = REASONS.iter().flat_map(|&why| LESS_OF.map(|lost_by| Role::Skip(why, lost_by)));
+        let all: Vec<Role> = ROLES.into_iter().chain(skips).collect();
+        let numbers: Vec<RoleNumber> = all.iter().map(|&role| role.into()).collect();
+        assert!(numbers.iter().map(|number| number.0).eq(0..all.len() as u16));
+        assert_eq!(numbers.into_iter().map(Role::from).collect::<Vec<_>>(), all);
+    }
+
+    #[test]
     fn the_page_of_the_kept_collection_stays_before_the_better_linked_one() {
         let copies = [copy(1, 9, 10), copy(2, 0, 30)];
         assert_eq!(stays(&copies, |page| Some(page == Page(2))), 2);
