@@ -4,6 +4,7 @@
 import argparse
 import atexit
 import collections
+import re
 import signal
 import subprocess
 import sys
@@ -97,15 +98,17 @@ for round in range(given.rounds):
         codes = [end(run)[0] for run in runs]
         code, told = end(start(0, name))
         files, manifest = result(name)
-        # A run that was killed too late to commit may leave what it has staged.
-        files = {path: text for path, text in files.items() if not path.startswith("_attempt-")}
+        # A run that was killed too late to commit may leave what it has staged, and half a decision under a name of its own.
+        left = re.compile(r"_attempt-|\._commit\.json\.[0-9a-f]{16}\.tmp$")
+        files = {path: text for path, text in files.items() if not left.match(path)}
         good = manifest and files in whole and code in (0, 4) and codes[1 - round % 2] in (0, 4)
         outcome = f"ends {codes}, then {code}"
     outcomes[outcome] += 1
     if not good:
         failed += 1
-        differ = {path for path in files.keys() | whole[0].keys() | whole[1].keys()}
-        print(f"FAILED round {round}: {outcome}; manifest {manifest}; {len(files)} files of {len(differ)}; {told}")
+        like = min(whole, key=lambda of: sum(files.get(path) != text for path, text in of.items()))
+        differ = sorted(path for path in files.keys() | like.keys() if files.get(path) != like.get(path))
+        print(f"FAILED round {round}: {outcome}; manifest {manifest}; others than of one job: {' '.join(differ)}; {told}")
 print(f"{given.sweep}, {place.name}, {given.rounds} rounds, a run takes {took:.2f} s")
 for outcome, rounds in sorted(outcomes.items()):
     print(f"{rounds:5}  {outcome}")

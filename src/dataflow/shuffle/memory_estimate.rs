@@ -428,12 +428,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_needs_grows_with_pages_and_links_and_hardly_with_chunks() {
-        let few =
-            MemoryEstimate { pages: 1_000_000, tuples: 10_000_000, links: 5_000_000, ..MemoryEstimate::default() };
-        let many = MemoryEstimate { tuples: 110_000_000, features: 50_000_000, ..few };
-        // A fiftieth of a byte in ten, for checksums; and features on their way.
-        let lists = 8 * 100_000_000 + 10 * 50_000_000;
+    fn what_a_run_needs_grows_with_pages_and_hardly_with_chunks() {
+        let few = MemoryEstimate { pages: 1_000_000, tuples: 10 << 20, links: 5_000_000, ..MemoryEstimate::default() };
+        let many = MemoryEstimate { tuples: 110 << 20, features: 50 << 20, ..few };
+        // A byte for 512 bytes of lists, for checksums; and features on their way.
+        let lists = (8 * 100 + 10 * 50) << 20;
         assert_eq!(many.peak_bytes(2) - few.peak_bytes(2), lists / A_CHECKSUM * 8 + 2 * FEATURES_LEAST);
         assert_eq!(many.shelf_bytes() - few.shelf_bytes(), lists);
         let spilled = MemoryEstimate { on_disk: lists, ..many };
