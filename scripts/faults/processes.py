@@ -200,8 +200,10 @@ for turn in range(given.rounds):
         wrong.append((turn, fault, "hang", codes, said))
     elif fault in allowed and not set(codes) <= allowed[fault]:
         wrong.append((turn, fault, "exit codes", codes, said))
-    decided = (pathlib.Path(out) / "manifest.json").exists()
-    if decided and files(out) != reference:
+    # A run that was killed amid publishing leaves its decision: the next one completes that result, and ends with 4.
+    published, decision = ((pathlib.Path(out) / name).exists() for name in ("manifest.json", "_commit.json"))
+    decided = published or decision
+    if published and not decision and files(out) != reference:
         wrong.append((turn, fault, "torn", codes, said))
     again, said, _ = together(out)
     if set(again) != ({4} if decided else {0}) or files(out) != reference:
