@@ -256,17 +256,14 @@ impl WebPart {
         }
         crossing.sort_unstable();
         crossing.dedup();
-        crossing.into_iter().flat_map(|src| self.crossings_of(src, links)).collect()
+        let leaving = crossing.into_iter().flat_map(|src| links.leaving(src).map(move |dst| (src, dst)));
+        leaving.map(|(src, dst)| self.crossing(src, dst)).collect()
     }
 
     /// All links to other parts from pages that a way leads to.
     pub fn crossings(&self, links: PartLinks<'_>) -> Vec<Crossing> {
         let reached = links.leaving.iter().filter(|link| self.cost[link[0] as usize] != NO_WAY);
         reached.map(|&[src, dst]| self.crossing(src, Page(dst))).collect()
-    }
-
-    fn crossings_of<'a>(&'a self, src: Local, links: PartLinks<'a>) -> impl Iterator<Item = Crossing> + 'a {
-        links.leaving(src).map(move |dst| self.crossing(src, dst))
     }
 
     fn crossing(&self, src: Local, dst: Page) -> Crossing {

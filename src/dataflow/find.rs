@@ -181,21 +181,21 @@ pub fn find(
 
     let pages = crawl.directory.len();
     let held = MemoryEstimate::with(shelf, &crawl.pages, Some(&links));
-    let room_beside = |net: &mut Net<'_>, a_page: u64| {
+    let room_for = |net: &mut Net<'_>, a_page: u64| {
         memory_estimate::room(net, held, memory_estimate::for_each_page(net, a_page, pages), job)
     };
-    let room = room_beside(net, GROWTH_A_PAGE)?;
+    let room = room_for(net, GROWTH_A_PAGE)?;
     let disk = room.disk_if_bounded(net);
     let disk = disk.as_ref();
     let directory = Arc::clone(&crawl.directory);
     let from_elsewhere = links::from_elsewhere(net, &links)?;
     let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
-    let web = Web { directory: &directory, links: &links, from_elsewhere: &from_elsewhere, disk };
+    let web = Web { directory: &directory, links: &links, from_elsewhere: &from_elsewhere };
     let mut grown = web.grow(net, (&mut steps, steps::GROWTH), &labels, None, job, &room)?;
     let mut second_look = SecondLook::default();
     if second_look::is_asked_for(job) {
         let places = Places::new(net, &grown.similar_clusters, pages)?;
-        let room = room_beside(net, SECOND_LOOK_A_PAGE)?;
+        let room = room_for(net, SECOND_LOOK_A_PAGE)?;
         let context = Context { crawl: &crawl, joined: &joined, links: &links, room: &room };
         (context_pairs, second_look) =
             steps.step(net, steps::SECOND_LOOK, |net| second_look::look(net, shelf, &labels, &places, &context))?;
@@ -211,7 +211,7 @@ pub fn find(
             let labels_before = std::mem::replace(&mut labels, trivial_clusters(net, &crawl, &joined)?);
             let before = grown.left(net, [&labels_before, &labels])?;
             drop(labels_before);
-            let room = room_beside(net, GROWTH_A_PAGE)?;
+            let room = room_for(net, GROWTH_A_PAGE)?;
             grown = web.grow(net, (&mut steps, steps::SECOND_GROWTH), &labels, before, job, &room)?;
         }
     }
@@ -227,7 +227,7 @@ pub fn find(
     let [similar_pairs, hamming_pairs] = [aside(similar_pairs)?, aside(hamming_pairs)?];
     let [minhash_pairs, context_pairs] = [aside(minhash_pairs)?, aside(context_pairs)?];
 
-    let room = room_beside(net, KEEPING_A_PAGE)?;
+    let room = room_for(net, KEEPING_A_PAGE)?;
     let kept = steps.step(net, steps::KEEPING, |net| {
         let given = kept::Given {
             crawl: &crawl,
@@ -306,8 +306,6 @@ struct Web<'a> {
     links: &'a Links,
     /// Links from other hosts to this worker's pages, in their order.
     from_elsewhere: &'a [u32],
-    /// Where `LinkSummary` waits, if memory has a bound.
-    disk: Option<&'a Disk>,
 }
 
 /// What trivial clusters grew to.
@@ -352,7 +350,9 @@ impl Web<'_> {
             let similar_clusters = self.collections(net, (labels, &sizes), (edges, merging), &job.clusters, room)?;
             Ok((link_summary, similar_clusters))
         })?;
-        Ok(Grown { sizes, link_summary: link_summary.onto(self.disk)?, similar_clusters, merging: kept })
+        // One that was taken from a record is in memory.
+        let link_summary = link_summary.onto(room.disk_if_bounded(net).as_ref())?;
+        Ok(Grown { sizes, link_summary, similar_clusters, merging: kept })
     }
 
     /// This worker's similar clusters.
@@ -364,7 +364,7 @@ impl Web<'_> {
         settings: &Clusters,
         room: &MemoryBudget,
     ) -> Result<Vec<SimilarCluster>> {
-        let &Web { directory, links, from_elsewhere, .. } = self;
+        let &Web { directory, links, from_elsewhere } = self;
         match settings.merge {
             MergeCondition::Tolerant => {
                 let clusters = (labels, sizes);
@@ -380,7 +380,10 @@ impl Web<'_> {
 /// The edges of the TCG among rows of `LinkSummary`; none where growth is tolerant, which goes by links.
 fn edges_of(link_summary: &Aside<LinkSummary>, merge: MergeCondition) -> Result<Vec<(ClusterId, ClusterId)>> {
     let mut edges = Vec::new();
-    for block in link_summary.blocks().take_while(|_| merge != MergeCondition::Tolerant) {
+    if merge == MergeCondition::Tolerant {
+        return Ok(edges);
+    }
+    for block in link_summary.blocks() {
         let block = block?;
         let merging = block.iter().filter(|row| may_merge(row, merge));
         edges.extend(merging.map(|row| (row.src_cluster, row.dst_cluster)));

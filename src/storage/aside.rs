@@ -145,16 +145,6 @@ impl<T: Pod> AsideWriter<T> {
         Ok(())
     }
 
-    /// Rows so far.
-    pub fn len(&self) -> usize {
-        self.list.len
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
     /// The list.
     ///
     /// # Errors

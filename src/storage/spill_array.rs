@@ -8,7 +8,7 @@ use std::path::Path;
 use bytemuck::Pod;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::spill::{Disk, SpillFile, TAPE_BLOCK_BYTES};
+use super::spill::{BLOCK_BYTES, Disk, SpillFile, TAPE_BLOCK_BYTES};
 use crate::error::Result;
 
 /// Bytes that are read and checked at once.
@@ -170,6 +170,16 @@ impl<T: Pod> SpillArray<T> {
         Ok(&room[(at - begin) as usize..][..count])
     }
 
+    /// All items, some at a time.
+    ///
+    /// # Errors
+    /// As [`SpillArray::get`].
+    pub fn blocks(&self) -> impl Iterator<Item = Result<Vec<T>>> + '_ {
+        let (mut reader, count, at_once) = (self.reader(), self.len(), (BLOCK_BYTES / size_of::<T>()) as u64);
+        let starts = (0..count).step_by(at_once as usize);
+        starts.map(move |start| Ok(reader.get(start, at_once.min(count - start) as usize)?.to_vec()))
+    }
+
     /// A reader that has read nothing yet.
     pub fn reader(&self) -> Reader<'_, T> {
         Reader { array: self, begin: 0, items: Vec::new() }
@@ -311,6 +321,7 @@ mod tests {
                 array.hold_at_most(allowed).unwrap();
                 prop_assert!(array.held_bytes() <= allowed);
                 prop_assert!(array.spilled_bytes() > 0 || all.len() * 4 <= allowed as usize + 2 * TAPE_BLOCK_BYTES);
+                prop_assert!(array.blocks().map(Result::unwrap).collect::<Vec<_>>().concat() == all);
                 let (mut room, mut reader) = (Vec::new(), array.reader());
                 for &(at, length) in &places {
                     for (from, count) in [(at, length), (at, length / 2), (at + length / 2, length - length / 2)] {

@@ -14,11 +14,7 @@ use crate::ids::{ClusterId, HostId, Page};
 use crate::job::{Clusters, MergeCondition};
 use crate::overlap::prune::PageSet;
 use crate::storage::aside::{Aside, AsideWriter};
-use crate::storage::spill::BLOCK_BYTES;
 use crate::storage::spill_array::SpillArray;
-
-/// Links that are read at once.
-const READ_AT_ONCE: usize = BLOCK_BYTES / size_of::<[Page; 2]>();
 
 /// Links between pages of one host whose trivial clusters may merge: in memory, or on the local disk where that has a bound.
 #[derive(Debug)]
@@ -47,9 +43,7 @@ impl MergingLinks {
     /// # Errors
     /// Those of the disk.
     pub fn blocks(&self) -> impl Iterator<Item = Result<Vec<[Page; 2]>>> + '_ {
-        let (mut reader, count) = (self.links.reader(), self.links.len());
-        let starts = (0..count).step_by(READ_AT_ONCE);
-        starts.map(move |start| Ok(reader.get(start, (READ_AT_ONCE as u64).min(count - start) as usize)?.to_vec()))
+        self.links.blocks()
     }
 }
 

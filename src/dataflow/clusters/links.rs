@@ -16,11 +16,8 @@ use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::{Net, Owners};
 use crate::error::{Error, Result};
 use crate::ids::{HostId, Number, Page};
-use crate::storage::spill::{BLOCK_BYTES, Buckets};
+use crate::storage::spill::Buckets;
 use crate::storage::spill_array::{Reader, SpillArray};
-
-/// Links that are read at once.
-const READ_AT_ONCE: usize = BLOCK_BYTES / size_of::<[Page; 2]>();
 
 /// The links from a worker's pages, ascending, each once.
 ///
@@ -134,11 +131,9 @@ impl Links {
     /// # Errors
     /// Those of the disk.
     pub fn blocks(&self) -> impl Iterator<Item = Result<Vec<(Page, Page)>>> + '_ {
-        let (mut targets, mut sources, count) = (self.targets.reader(), self.sources(0..self.len()), self.len());
-        (0..count).step_by(READ_AT_ONCE).map(move |start| {
-            let targets = targets.get(start as u64, READ_AT_ONCE.min(count - start))?;
-            Ok(targets.iter().zip(&mut sources).map(|(&dst, src)| (src, dst)).collect())
-        })
+        let mut sources = self.sources(0..self.len());
+        let blocks = self.targets.blocks();
+        blocks.map(move |targets| Ok(targets?.into_iter().zip(&mut sources).map(|(dst, src)| (src, dst)).collect()))
     }
 
     /// The links at some places among all.
@@ -160,20 +155,14 @@ impl Links {
 
     /// The places of the links from pages of each partition that has some.
     pub fn by_partition(&self) -> Vec<(usize, Range<usize>)> {
-        let mut found: Vec<(usize, Range<usize>)> = Vec::new();
-        let mut end = 0;
-        for (page, &end_of_page) in self.directory.owned(self.worker).zip(&self.ends) {
-            let start = std::mem::replace(&mut end, end_of_page as usize);
-            if start == end {
-                continue;
-            }
-            let partition = self.directory.partition(page);
-            match found.last_mut() {
-                Some(last) if last.0 == partition => last.1.end = end,
-                _ => found.push((partition, start..end)),
-            }
-        }
-        found
+        let (mut pages_before, mut before) = (0, 0);
+        let of_part = |(partition, pages): (usize, Range<u32>)| {
+            pages_before += pages.len();
+            let links = before..self.range(pages_before - 1).end;
+            before = links.end;
+            (partition, links)
+        };
+        self.directory.parts(self.worker).map(of_part).filter(|(_, links)| !links.is_empty()).collect()
     }
 
     fn range(&self, place: usize) -> Range<usize> {

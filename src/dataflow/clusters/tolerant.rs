@@ -56,7 +56,8 @@ struct Pieces {
 
 /// Grows all similar clusters; they lie with the owners of their names by key, ascending by smallest page.
 ///
-/// `merging` is this worker's share of the links that merge; `links` are those from its pages, and `from_elsewhere` counts the links from other hosts to its pages, in their order.
+/// `merging` is this worker's share of the links that merge; `links` are those from its pages, and `from_elsewhere` counts the links
+/// from other hosts to its pages, in their order.
 ///
 /// # Errors
 /// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no

@@ -41,7 +41,8 @@ pub fn similar_pairs(
 ) -> Result<(Vec<SimilarPair>, Vec<SimilarPair>, OverlapCounts)> {
     let hosts = &crawl.directory.hosts;
     let is_copy = copies(net, exact_pairs, hosts.len())?;
-    let room_to_count = room(net, MemoryEstimate::with(shelf, &crawl.pages, Some(links)), 0, job)?;
+    let held = MemoryEstimate::with(shelf, &crawl.pages, Some(links));
+    let room_to_count = room(net, held, 0, job)?;
     let pages = Pages { count: hosts.len(), hosts, copies: &is_copy };
 
     let mut pairs = Vec::new();
@@ -65,7 +66,6 @@ pub fn similar_pairs(
     let mut counts = all.work.counts.clone();
     let chunks = &all.chunks;
     let larger = |a: Page, b: Page| chunks[a].max(chunks[b]);
-    let held = MemoryEstimate::with(shelf, &crawl.pages, Some(links));
     let room = room(net, held, for_each_page(net, GUARD_A_PAGE, hosts.len()), job)?;
     let context = Context { crawl, joined: &[exact_pairs], links, room: &room };
     let refused = keep(net, job.overlap.guard, &mut pairs, &all, &context, (larger, job.overlap.doubt))?;

@@ -88,19 +88,15 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// The directory with the entries of all pages.
-    pub fn new(Entries { doc_ids, hosts }: Entries, partitions: Partitions) -> Directory {
-        Directory::of(doc_ids, hosts, partitions)
-    }
-
     /// The directory of pages that are known by number and host only, as where they are made up: doc ids are spread evenly.
     pub fn even(hosts: Vec<HostId>, partitions: Partitions) -> Directory {
         let step = u64::MAX / hosts.len().max(1) as u64;
         let doc_ids = (0..hosts.len() as u64).map(|page| page * step).collect();
-        Directory::of(doc_ids, hosts, partitions)
+        Directory::new(Entries { doc_ids, hosts }, partitions)
     }
 
-    fn of(doc_ids: Vec<DocId>, hosts: Vec<HostId>, partitions: Partitions) -> Directory {
+    /// The directory with the entries of all pages.
+    pub fn new(Entries { doc_ids, hosts }: Entries, partitions: Partitions) -> Directory {
         let start = |p: usize| Page::from_index(doc_ids.partition_point(|&doc_id| partitions.of(doc_id) < p));
         let starts: Vec<Page> = (0..=partitions.count()).map(start).collect();
         let mut owned = vec![0; partitions.dealt.peers()];
@@ -145,11 +141,9 @@ impl Directory {
 
     /// The same from a place among them on.
     pub fn owned_from(&self, worker: usize, place: usize) -> impl Iterator<Item = Page> + '_ {
-        let mine = (0..self.partitions.count()).filter(move |&p| self.partitions.dealt.owner(p) == worker);
-        mine.flat_map(move |p| {
-            let (start, end) = (self.starts[p].0, self.starts[p + 1].0);
-            let passed = (place as u32).saturating_sub(self.before[p]).min(end - start);
-            (start + passed..end).map(Page)
+        self.parts(worker).flat_map(move |(p, pages)| {
+            let passed = (place as u32).saturating_sub(self.before[p]).min(pages.end - pages.start);
+            (pages.start + passed..pages.end).map(Page)
         })
     }
 
