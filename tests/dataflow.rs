@@ -8,7 +8,7 @@ use webtwin::dataflow::clusters::second_look::SecondLook;
 use webtwin::dataflow::clusters::servers::ServerCounts;
 use webtwin::dataflow::find::find;
 use webtwin::dataflow::pairs::simhash_pairs::{self, SimhashCounts};
-use webtwin::dataflow::pairs::{exact, overlap, signatures};
+use webtwin::dataflow::pairs::{overlap, signatures};
 use webtwin::dataflow::reading::captures::{Crawl, settle};
 use webtwin::dataflow::reading::idf;
 use webtwin::dataflow::reading::worker_pages::WorkerPages;
@@ -16,6 +16,7 @@ use webtwin::dataflow::shuffle::components::components;
 use webtwin::dataflow::shuffle::directory::Partitions;
 use webtwin::dataflow::shuffle::memory_estimate::room_beside;
 use webtwin::dataflow::sinks::report::MemberRow;
+use webtwin::dataflow::sinks::tables::{MEASURES, PairRow};
 use webtwin::dataflow::sinks::ways::WaysThrough;
 use webtwin::engine::{Cluster, Net, run};
 use webtwin::error::Result;
@@ -32,9 +33,10 @@ use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
 use webtwin::signatures::hyperlink_map::hyperlink_map;
 use webtwin::signatures::random_projection::Bounds;
 use webtwin::signatures::{distance, number};
+use webtwin::storage::aside::Aside;
 use webtwin::text::{Feature, inverse_document_frequency};
 
-use crate::support::crawl::{MadePage, shelf};
+use crate::support::crawl::{MadePage, exact_pairs, shelf};
 
 fn on<T: Send + 'static>(workers: usize, program: impl Fn(&mut Net) -> Result<T> + Send + Sync + 'static) -> Vec<T> {
     run(&Cluster::local(workers), 0, [0; 32], program).unwrap()
@@ -43,6 +45,12 @@ fn on<T: Send + 'static>(workers: usize, program: impl Fn(&mut Net) -> Result<T>
 fn crawl_of(net: &mut Net, shelf: &mut WorkerPages) -> Result<Crawl> {
     let partitions = Partitions::new(8, net.peers());
     settle(net, shelf, &[0], partitions)
+}
+
+/// The pairs by a measure.
+fn pairs_by(measure: &str, pairs: Aside<PairRow>) -> Result<Vec<SimilarPair>> {
+    let by_measure = pairs.take()?.into_iter().filter(|row| MEASURES[row[2] as usize] == measure);
+    Ok(by_measure.map(|[a, b, _, value]| SimilarPair { a: Page(a), b: Page(b), value }).collect())
 }
 
 /// A crawl of a few hosts whose pages share chunks and link to each other.
@@ -156,7 +164,7 @@ proptest! {
                 let crawl = crawl_of(net, &mut shelf)?;
                 let (room, seeds) = (room_beside(0, &Job::default()), HashSet::new());
                 let links = links::resolve(net, &mut shelf, &crawl, &room)?;
-                let from_elsewhere = links::from_elsewhere(net, &links)?;
+                let from_elsewhere = links::from_elsewhere(net, &links, None)?;
                 let in_parts = (&room, bits);
                 let mut through =
                     WaysThrough::gather_in_parts(net, &crawl, &links, &from_elsewhere, &seeds, in_parts)?;
@@ -217,7 +225,7 @@ proptest! {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let crawl = crawl_of(net, &mut shelf)?;
-            let exact_pairs = exact::fold(net, &shelf)?;
+            let exact_pairs = exact_pairs(net, &crawl)?;
             let job = Job { overlap: settings, ..Job::default() };
             let links = links::resolve(net, &mut shelf, &crawl, &room_beside(0, &job))?;
             let (pairs, ..) = overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, (&job, None))?;
@@ -225,7 +233,7 @@ proptest! {
             for (slot, page) in shelf.kept() {
                 rows.extend(fprints.get(slot)?.iter().map(|&fprint| FPrintDocId::new(fprint, page)));
             }
-            Ok((pairs, rows, crawl.directory.hosts.clone(), exact_pairs, links.read(0..links.len())?))
+            Ok((pairs, rows, crawl.directory.hosts.clone(), exact_pairs.take()?, links.read(0..links.len())?))
         });
         let mut got: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
         got.sort_unstable();
@@ -259,10 +267,10 @@ proptest! {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let crawl = crawl_of(net, &mut shelf)?;
-            let exact_pairs = exact::fold(net, &shelf)?;
+            let exact_pairs = exact_pairs(net, &crawl)?;
             let (pairs, counts) = simhash_pairs::similar_pairs(net, &crawl, &exact_pairs, &settings)?;
             let simhashes = crawl.pages.map(|row| (row.page, row.simhash())).collect::<Result<Vec<_>>>()?;
-            Ok((pairs, simhashes, crawl.directory.hosts.clone(), exact_pairs, counts))
+            Ok((pairs, simhashes, crawl.directory.hosts.clone(), exact_pairs.take()?, counts))
         });
         let copies: Vec<Page> = parts.iter().flat_map(|part| part.3.iter().map(|pair| pair.b)).collect();
         let mut rows: Vec<SimhashDocId> = parts
@@ -294,11 +302,11 @@ proptest! {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let crawl = crawl_of(net, &mut shelf)?;
-            let exact_pairs = exact::fold(net, &shelf)?;
+            let exact_pairs = exact_pairs(net, &crawl)?;
             let links = links::resolve(net, &mut shelf, &crawl, &room_beside(0, &job))?;
             let found = signatures::similar_pairs(net, &crawl, &links, &exact_pairs, &job)?;
             let projected = crawl.pages.map(|row| (row.page, row.rest().projected)).collect::<Result<Vec<_>>>()?;
-            Ok(((found.pairs, found.counts, found.parts), (projected, links.read(0..links.len())?, exact_pairs), crawl.directory.clone()))
+            Ok(((found.pairs, found.counts, found.parts), (projected, links.read(0..links.len())?, exact_pairs.take()?), crawl.directory.clone()))
         });
         let gathered = |of: &dyn Fn(usize) -> Vec<(Page, Page)>| {
             let mut all: Vec<_> = (0..workers).flat_map(of).collect();
@@ -324,7 +332,8 @@ proptest! {
         }
         rows.sort_by_key(|row| row.0);
         let signed: Vec<Page> = Page::first(raw.len()).filter(|&page| !raw[page].is_empty()).collect();
-        let row = |&page: &Page| (directory.doc_ids[page], [rp[page][0], rp[page][1], hm[page][0], hm[page][1]].map(number));
+        let doc_ids = directory.doc_ids().unwrap();
+        let row = |&page: &Page| (doc_ids[page], [rp[page][0], rp[page][1], hm[page][0], hm[page][1]].map(number));
         prop_assert_eq!(rows, signed.iter().map(row).collect::<Vec<_>>());
 
         let copies = gathered(&|worker| parts[worker].1.2.iter().map(|pair| (pair.b, pair.b)).collect());
@@ -412,7 +421,7 @@ proptest! {
             let crawl = crawl_of(net, &mut shelf)?;
             let rows = crawl.pages.map(|row| (row.page, row.url().to_string(), row.fetch_time));
             let rows = rows.collect::<Result<Vec<(Page, String, i64)>>>()?;
-            Ok((rows, shelf.rejections.len(), crawl.directory.doc_ids.clone()))
+            Ok((rows, shelf.rejections.len(), crawl.directory.doc_ids()?.to_vec()))
         });
         let mut newest = std::collections::BTreeMap::new();
         for page in &pages {
@@ -452,15 +461,7 @@ proptest! {
                 Ok((
                     (
                         found.links.read(0..found.links.len())?,
-                        found.exact_pairs.take()?,
-                        [
-                            found.similar_pairs.take()?,
-                            found.hamming_pairs.take()?,
-                            found.signature_pairs,
-                            found.minhash_pairs.take()?,
-                            found.context_pairs.take()?,
-                        ]
-                        .concat(),
+                        found.pairs.take()?,
                         found.verdicts.take()?,
                         found.link_summary.take()?,
                     ),
@@ -472,20 +473,18 @@ proptest! {
             let mut tables: Vec<_> = parts.iter().flat_map(|p| p.2.clone()).collect();
             tables.sort_by_key(|part| (part.0, part.1));
             let mut links: Vec<_> = parts.iter().flat_map(|p| p.0.0.clone()).collect();
-            let mut exact: Vec<_> = parts.iter().flat_map(|p| p.0.1.clone()).collect();
-            let mut similar: Vec<_> = parts.iter().flat_map(|p| p.0.2.clone()).collect();
-            let mut verdicts: Vec<_> = parts.iter().flat_map(|p| p.0.3.clone()).collect();
-            let mut summary: Vec<_> = parts.iter().flat_map(|p| p.0.4.clone()).collect();
+            let mut pairs: Vec<_> = parts.iter().flat_map(|p| p.0.1.clone()).collect();
+            let mut verdicts: Vec<_> = parts.iter().flat_map(|p| p.0.2.clone()).collect();
+            let mut summary: Vec<_> = parts.iter().flat_map(|p| p.0.3.clone()).collect();
             let mut collections: Vec<_> = parts.iter().flat_map(|p| p.1.0.clone()).collect();
             let mut members: Vec<_> = parts.iter().flat_map(|p| p.1.1.clone()).collect();
             links.sort_unstable();
-            exact.sort_unstable();
-            similar.sort_unstable();
+            pairs.sort_unstable();
             verdicts.sort_unstable();
             summary.sort_unstable();
             collections.sort_unstable();
             members.sort_unstable();
-            ((links, exact, similar, verdicts, summary), (collections, members, parts[0].1.3.clone()), tables, parts[0].3.clone())
+            ((links, pairs, verdicts, summary), (collections, members, parts[0].1.3.clone()), tables, parts[0].3.clone())
         }).into();
         prop_assert_eq!(&results[0], &results[1]);
         prop_assert_eq!(&results[0], &results[2]);
@@ -694,7 +693,7 @@ fn a_rewritten_page_is_told_by_its_collections_at_any_number_of_workers() {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let found = find(net, &Job::default(), &mut shelf, &[0], (None, None))?;
-            Ok((found.context_pairs.take()?, found.summary))
+            Ok((pairs_by("context", found.pairs)?, found.summary))
         });
         let pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
         let summary = &parts[0].1;
@@ -729,7 +728,7 @@ fn what_a_generator_says_in_two_manuals_joins_them_no_longer_once_their_mirrors_
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let found = find(net, &job, &mut shelf, &[0], (None, None))?;
-            Ok((found.similar_pairs.take()?, found.summary))
+            Ok((pairs_by("overlap", found.pairs)?, found.summary))
         });
         let mut pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
         pairs.sort_unstable();
@@ -771,7 +770,7 @@ fn pages_that_link_nowhere_are_told_by_their_places_at_any_number_of_workers() {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let found = find(net, &Job::default(), &mut shelf, &[0], (None, None))?;
-            Ok((found.context_pairs.take()?, found.summary))
+            Ok((pairs_by("context", found.pairs)?, found.summary))
         });
         let mut values: Vec<u32> = parts.iter().flat_map(|part| &part.0).map(|pair| pair.value).collect();
         values.sort_unstable();

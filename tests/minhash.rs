@@ -3,7 +3,6 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::json;
 use webtwin::dataflow::clusters::links;
-use webtwin::dataflow::pairs::exact;
 use webtwin::dataflow::pairs::minhash_pairs::{self, MinhashCounts};
 use webtwin::dataflow::reading::captures::settle;
 use webtwin::dataflow::shuffle::directory::Partitions;
@@ -18,7 +17,7 @@ use webtwin::minhash::signature::Permutations;
 use webtwin::overlap::SimilarPair;
 use webtwin::overlap::neighbours::{Linked, keep_apart};
 
-use crate::support::crawl::{MadePage, shelf};
+use crate::support::crawl::{MadePage, exact_pairs, shelf};
 use crate::support::program::{fail, files, rows, said, succeed, the_same_on_any_workers, webtwin};
 
 /// Pages on a few hosts, some of them captured twice and some without text, whose sets of shingles resemble each other.
@@ -58,14 +57,14 @@ proptest! {
             let mut shelf = shelf(&pages, net.index(), net.peers());
             let partitions = Partitions::new(8, net.peers());
             let crawl = settle(net, &mut shelf, &[0], partitions)?;
-            let exact_pairs = exact::fold(net, &shelf)?;
+            let exact_pairs = exact_pairs(net, &crawl)?;
             let job = Job { minhash: settings, ..Job::default() };
             let links = links::resolve(net, &mut shelf, &crawl, &room_beside(0, &job))?;
             let found = minhash_pairs::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, &job)?;
             let sets = shelf.sets.as_ref().unwrap();
             let set = |slot| Ok(sets.get(slot, &mut Vec::new())?.to_vec());
             let sets = shelf.kept().map(|(slot, page)| Ok((page, set(slot)?))).collect::<webtwin::error::Result<Vec<_>>>()?;
-            Ok((found, sets, exact_pairs, links.read(0..links.len())?, crawl.directory.hosts.clone()))
+            Ok((found, sets, exact_pairs.take()?, links.read(0..links.len())?, crawl.directory.hosts.clone()))
         }).unwrap();
         let exact_pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.2.clone()).collect();
         let sets: BTreeMap<Page, Vec<u32>> = parts.iter().flat_map(|part| part.1.clone()).collect();

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use webtwin::dataflow::clusters::links;
 use webtwin::dataflow::pairs::counts::OverlapCounts;
+use webtwin::dataflow::pairs::overlap;
 use webtwin::dataflow::pairs::overlap_before::{Before, HandOn};
-use webtwin::dataflow::pairs::{exact, overlap};
 use webtwin::dataflow::reading::captures::settle;
 use webtwin::dataflow::shuffle::directory::Partitions;
 use webtwin::dataflow::shuffle::memory_estimate::room_beside;
@@ -18,7 +18,7 @@ use webtwin::job::{Guard, Job, Overlap};
 use webtwin::overlap::SimilarPair;
 use webtwin::storage::records::Shares;
 
-use crate::support::crawl::{MadePage, shelf};
+use crate::support::crawl::{MadePage, exact_pairs, shelf};
 
 /// Shares in memory: of the run before, and of this one.
 #[derive(Default)]
@@ -104,7 +104,7 @@ fn found(
     let parts = run(&Cluster::local(workers), 0, [0; 32], move |net: &mut Net| {
         let mut shelf = shelf(&pages, net.index(), net.peers());
         let crawl = settle(net, &mut shelf, &[0], Partitions::new(8, net.peers()))?;
-        let exact_pairs = exact::fold(net, &shelf)?;
+        let exact_pairs = exact_pairs(net, &crawl)?;
         let job = Job { overlap, ..Job::default() };
         let links = links::resolve(net, &mut shelf, &crawl, &room_beside(0, &job))?;
         let (me, peers) = (net.index(), net.peers());

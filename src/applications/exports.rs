@@ -17,7 +17,7 @@ pub struct AvoidLists {
     pub surt_rules: Vec<SurtRules>,
 }
 
-/// File name and text of every export.
+/// File name and text of every export, one after the other.
 ///
 /// | file | who reads it | form |
 /// |---|---|---|
@@ -30,33 +30,48 @@ pub struct AvoidLists {
 /// | `browsertrix.yaml` | Browsertrix | `exclude`, a list of regular expressions |
 /// | `heritrix-surts.txt` | Heritrix | `+` and a SURT prefix per line |
 /// | `heritrix-beans.xml` | Heritrix | rules that read this file, and reject the URLs that no prefix may stand for |
-pub fn exports(lists: &AvoidLists) -> Vec<(&'static str, String)> {
-    let AvoidLists { prefixes, surt_rules } = lists;
-    let mut by_pages: Vec<&Prefix> = prefixes.iter().filter(|prefix| !prefix.single).collect();
+pub fn exports(lists: &AvoidLists) -> impl Iterator<Item = (&'static str, String)> + '_ {
+    EXPORTS.iter().map(|(name, text)| (*name, text(lists)))
+}
+
+/// What makes the text of an export.
+type Text = fn(&AvoidLists) -> String;
+
+/// Each is made when it is asked for: together they take more memory than the lists.
+const EXPORTS: [(&str, Text); 9] = [
+    ("prefixes.tsv", by_pages),
+    ("urls.txt", |lists| lines(lists, |p| p.single.then(|| p.prefix.clone()))),
+    ("prefixes.txt", |lists| lines(lists, |p| (!p.single).then(|| p.prefix.clone()))),
+    ("regex-urlfilter.txt", |lists| lines(lists, |p| Some(format!("-{}", regex(p)))) + "+.\n"),
+    ("scrapy_webtwin.py", |_| SCRAPY.to_string()),
+    ("scrapy-deny.txt", |lists| lines(lists, |p| Some(regex(p)))),
+    ("browsertrix.yaml", excluded),
+    ("heritrix-surts.txt", |lists| surt_lines(&lists.surt_rules)),
+    ("heritrix-beans.xml", |lists| beans(&lists.surt_rules, escape)),
+];
+
+fn by_pages(lists: &AvoidLists) -> String {
+    let mut by_pages: Vec<&Prefix> = lists.prefixes.iter().filter(|prefix| !prefix.single).collect();
     by_pages.sort_by_key(|prefix| (std::cmp::Reverse(prefix.pages), &prefix.prefix));
-    let mut tsv = String::from("prefix\tpages\tbytes\n");
+    let mut text = String::from("prefix\tpages\tbytes\n");
     for Prefix { prefix, pages, bytes, .. } in by_pages {
-        writeln!(tsv, "{prefix}\t{pages}\t{bytes}").expect("writing to a string");
+        writeln!(text, "{prefix}\t{pages}\t{bytes}").expect("writing to a string");
     }
-    let lines = |each: &dyn Fn(&Prefix) -> Option<String>| -> String {
-        prefixes.iter().filter_map(each).map(|line| line + "\n").collect()
-    };
-    let regex = |prefix: &Prefix| format!("^{}{}", escape(&prefix.prefix), if prefix.single { "$" } else { "" });
+    text
+}
+
+fn excluded(lists: &AvoidLists) -> String {
     // In YAML a quote within single quotes is doubled.
-    let quoted = |prefix: &Prefix| format!("  - '{}'", regex(prefix).replace('\'', "''"));
-    let excluded = lines(&|p| Some(quoted(p)));
-    let exclude = if excluded.is_empty() { "exclude: []\n".into() } else { format!("exclude:\n{excluded}") };
-    vec![
-        ("prefixes.tsv", tsv),
-        ("urls.txt", lines(&|p| p.single.then(|| p.prefix.clone()))),
-        ("prefixes.txt", lines(&|p| (!p.single).then(|| p.prefix.clone()))),
-        ("regex-urlfilter.txt", lines(&|p| Some(format!("-{}", regex(p)))) + "+.\n"),
-        ("scrapy_webtwin.py", SCRAPY.to_string()),
-        ("scrapy-deny.txt", lines(&|p| Some(regex(p)))),
-        ("browsertrix.yaml", exclude),
-        ("heritrix-surts.txt", surt_lines(surt_rules)),
-        ("heritrix-beans.xml", beans(surt_rules, escape)),
-    ]
+    let excluded = lines(lists, |p| Some(format!("  - '{}'", regex(p).replace('\'', "''"))));
+    if excluded.is_empty() { "exclude: []\n".into() } else { format!("exclude:\n{excluded}") }
+}
+
+fn lines(lists: &AvoidLists, each: impl Fn(&Prefix) -> Option<String>) -> String {
+    lists.prefixes.iter().filter_map(each).map(|line| line + "\n").collect()
+}
+
+fn regex(prefix: &Prefix) -> String {
+    format!("^{}{}", escape(&prefix.prefix), if prefix.single { "$" } else { "" })
 }
 
 /// Escapes every character with a meaning in regular expressions.
@@ -85,7 +100,7 @@ mod tests {
                 urls: vec!["http://a.b/x?y&z".into()],
             }],
         };
-        let files = exports(&lists);
+        let files: Vec<_> = exports(&lists).collect();
         let text = |name| &files.iter().find(|file| file.0 == name).unwrap().1;
         assert_eq!(text("prefixes.tsv"), "prefix\tpages\tbytes\nhttp://a.b/m/\t3\t30\n");
         assert_eq!(text("urls.txt"), "http://a.b/x?y'\n");
@@ -94,7 +109,7 @@ mod tests {
         assert_eq!(text("browsertrix.yaml"), "exclude:\n  - '^http://a\\.b/m/'\n  - '^http://a\\.b/x\\?y''$'\n");
         assert_eq!(text("heritrix-surts.txt"), "+http://(b,a,)/m/\n");
         assert!(text("heritrix-beans.xml").contains("<value>http://a\\.b/x\\?y&amp;z</value>"));
-        let nothing = exports(&AvoidLists::default());
+        let nothing: Vec<_> = exports(&AvoidLists::default()).collect();
         assert_eq!(nothing.iter().find(|file| file.0 == "browsertrix.yaml").unwrap().1, "exclude: []\n");
     }
 }

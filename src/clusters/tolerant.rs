@@ -158,7 +158,8 @@ fn verified_thing(ground: &Ground, settings: &Clusters) -> Option<SimilarCluster
         let left = || (piece[0]..piece[1]).filter(|&at| stays[at]);
         let root = left().max_by_key(|&at| (pages[at].links_from_elsewhere, links_into[at], Reverse(pages[at].page)));
         if let Some(root) = root {
-            let members: Vec<(ClusterId, Page)> = left().map(|at| (pages[at].cluster, pages[at].page)).collect();
+            let mut members: Vec<(ClusterId, Page)> = left().map(|at| (pages[at].cluster, pages[at].page)).collect();
+            members.shrink_to_fit();
             taken_out += (piece[1] - piece[0] - members.len()) as u32;
             collections.push(PageCollection {
                 members,

@@ -3,7 +3,6 @@
 //! No step decides what a row *means*; each calls into a stage for that. Every step leaves its rows with their owners, in an
 //! order that does not depend on the number of workers.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -32,10 +31,12 @@ use super::reading::worker_pages::WorkerPages;
 use super::shuffle::directory::{Directory, Partitions};
 use super::shuffle::memory_budget::MemoryBudget;
 use super::shuffle::memory_estimate::MemoryEstimate;
+use super::shuffle::stretches::Stretches;
 use super::sinks::avoid_table::AvoidTable;
 use super::sinks::kept::Kept;
 use super::sinks::report::{CollectionRow, Largest, MemberRow};
 use super::sinks::summary::{Saving, Summary};
+use super::sinks::tables::PairRow;
 use crate::applications::exports::AvoidLists;
 use crate::applications::keep::Why;
 use crate::clusters::collection::SimilarCluster;
@@ -49,14 +50,13 @@ use crate::job::{Clusters, Job, Measure, MergeCondition};
 use crate::overlap::SimilarPair;
 use crate::results::decisions::Decisions;
 use crate::storage::aside::Aside;
-use crate::storage::spill::Disk;
 use crate::storage::table::Table;
 
 /// Bytes a page that a process takes for growth, for a second look, and to judge copies, whatever is on disk
 /// ([`super::clusters::tolerant`], [`super::clusters::second_look`], [`super::sinks::avoid`], [`super::sinks::ways`]).
 const GROWTH_A_PAGE: u64 = 24;
 const SECOND_LOOK_A_PAGE: u64 = 24;
-const KEEPING_A_PAGE: u64 = 40;
+const KEEPING_A_PAGE: u64 = 24;
 
 /// All that one worker owns of the answer, every list ascending by its key.
 pub struct ReplicaTables {
@@ -64,18 +64,8 @@ pub struct ReplicaTables {
     pub crawl: Crawl,
     /// Links.
     pub links: Links,
-    /// Exact copies with their centres, with the owner of `a`.
-    pub exact_pairs: Aside<SimilarPair>,
-    /// Pairs of pages that share enough chunks, with the owner of `a`.
-    pub similar_pairs: Aside<SimilarPair>,
-    /// Pairs of pages with near simhashes, with the owner of `a`.
-    pub hamming_pairs: Aside<SimilarPair>,
-    /// Pairs of pages with colliding signatures, with the owner of `a`.
-    pub signature_pairs: Vec<SimilarPair>,
-    /// Pairs of pages whose shingles resemble each other, with the owner of `a`.
-    pub minhash_pairs: Aside<SimilarPair>,
-    /// Pairs of pages that their collections tell to be copies, with the owner of `a`.
-    pub context_pairs: Aside<SimilarPair>,
+    /// Exact copies with their centres, and pairs by each measure, with the owner of their smaller page.
+    pub pairs: Aside<PairRow>,
     /// Verdicts on the pages of trivial clusters, with the owner of the cluster's smallest page.
     pub verdicts: Aside<avoid::Verdict>,
     /// `LinkSummary`, with the owner of the source cluster's smallest page.
@@ -112,24 +102,29 @@ pub fn find(
     let decisions = Decisions::read(job)?;
     let partitions = Partitions::new(job.output.partitions, net.peers());
     memory_estimate::make_room(net, "pages and links, and the steps after", shelf, job)?;
+    // Captures have it, too.
+    shelf.exact = Vec::new();
     let mut crawl = captures::settle(net, shelf, floors, partitions)?;
     least.map_or(Ok(()), |least| least.hold_against(crawl.directory.len() as u64))?;
     if job.simhash.idf && job.simhash.bits > 0 {
         idf::simhashes(net, shelf, &mut crawl, job)?;
     }
-    let mut exact_pairs = exact::fold(net, shelf)?;
-    shelf.exact = Vec::new();
     let room =
         memory_estimate::room(net, MemoryEstimate::with(shelf, &crawl.pages, None), 4 * crawl.pages.len() as u64, job)?;
+    let disk = room.disk_if_bounded(net);
+    let disk = disk.as_ref();
+    let texts = crawl.pages.map(|row| (row.exact, row.page));
+    let mut exact_pairs = exact::fold(net, (texts, crawl.pages.len() as u64), &room)?;
     let links = links::resolve(net, shelf, &crawl, &room)?;
+    disk.map_or(Ok(()), |disk| crawl.directory.put_doc_ids_aside(disk))?;
     room.give_back();
     let earlier = kept_before::open(&job.keep)?;
     let attempt = earlier.as_ref().map(|run| run.manifest.attempt.clone());
     let seen = Seen { crawl: &crawl, shelf, links: &links, earlier: attempt.as_deref() };
     let mut steps = Steps::begin(net, resume, seen)?;
-    let (mut similar_pairs, mut hamming_pairs, mut counts) = (Vec::new(), Vec::new(), PairCounts::default());
-    let (mut signature_pairs, mut minhash_pairs, mut more_tables) = (Vec::new(), Vec::new(), Vec::new());
-    let mut weak = Vec::new();
+    let [mut similar_pairs, mut hamming_pairs, mut signature_pairs, mut minhash_pairs, mut context_pairs] =
+        [const { Aside::none() }; 5];
+    let (mut weak, mut counts, mut more_tables) = (Vec::new(), PairCounts::default(), Vec::new());
     if matches!(job.similar.by, Measure::Overlap | Measure::Both) {
         let worker = (net.index(), net.peers());
         let each_page = |hand_on: HandOn<'_>| {
@@ -145,38 +140,44 @@ pub fn find(
             tell: &tell,
             max_change: job.recrawl.max_change,
         });
-        (similar_pairs, weak, counts.0) = steps.step(net, steps::OVERLAP, |net| {
+        let found;
+        (found, weak, counts.0) = steps.step(net, steps::OVERLAP, |net| {
             overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, (job, before.as_ref()))
         })?;
+        similar_pairs = Aside::put(found, disk)?;
     }
     if matches!(job.similar.by, Measure::Hamming | Measure::Both) {
-        (hamming_pairs, counts.1) = steps
+        let found;
+        (found, counts.1) = steps
             .step(net, steps::HAMMING, |net| simhash_pairs::similar_pairs(net, &crawl, &exact_pairs, &job.hamming))?;
+        hamming_pairs = Aside::put(found, disk)?;
     }
     if job.similar.by == Measure::Signatures {
-        let rows: Vec<(u64, Table)>;
-        (signature_pairs, counts.2, rows) = steps.step(net, steps::SIGNATURES, |net| {
+        let (found, rows): (_, Vec<(u64, Table)>);
+        (found, counts.2, rows) = steps.step(net, steps::SIGNATURES, |net| {
             let found = signatures::similar_pairs(net, &crawl, &links, &exact_pairs, job)?;
             let rows = found.parts.into_iter().map(|(_, partition, rows)| (partition as u64, rows)).collect();
             Ok((found.pairs, found.counts, rows))
         })?;
+        signature_pairs = Aside::put(found, disk)?;
         more_tables.extend(rows.into_iter().map(|(partition, rows)| (signatures::TABLE, partition as usize, rows)));
     }
     if job.similar.by == Measure::Minhash {
-        (minhash_pairs, counts.3) = steps.step(net, steps::MINHASH, |net| {
+        let found;
+        (found, counts.3) = steps.step(net, steps::MINHASH, |net| {
             minhash_pairs::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, job)
         })?;
+        minhash_pairs = Aside::put(found, disk)?;
         shelf.sets = None;
     }
     if job.output.fprint_docid {
         more_tables.extend(paper_tables::fprint_docid(net, shelf, &crawl, partitions, job.chunks.bits)?);
     }
 
-    let mut context_pairs = Vec::new();
     let by_measure =
         [&mut similar_pairs, &mut hamming_pairs, &mut signature_pairs, &mut minhash_pairs, &mut context_pairs];
     let mut parted = apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?;
-    let joined = [&exact_pairs[..], &similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs];
+    let joined = [&exact_pairs, &similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs];
     let mut labels = trivial_clusters(net, &crawl, &joined)?;
 
     let pages = crawl.directory.len();
@@ -185,10 +186,8 @@ pub fn find(
         memory_estimate::room(net, held, memory_estimate::for_each_page(net, a_page, pages), job)
     };
     let room = room_for(net, GROWTH_A_PAGE)?;
-    let disk = room.disk_if_bounded(net);
-    let disk = disk.as_ref();
     let directory = Arc::clone(&crawl.directory);
-    let from_elsewhere = links::from_elsewhere(net, &links)?;
+    let from_elsewhere = links::from_elsewhere(net, &links, disk)?;
     let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
     let web = Web { directory: &directory, links: &links, from_elsewhere: &from_elsewhere };
     let mut grown = web.grow(net, (&mut steps, steps::GROWTH), &labels, None, job, &room)?;
@@ -197,9 +196,11 @@ pub fn find(
         let places = Places::new(net, &grown.similar_clusters, pages)?;
         let room = room_for(net, SECOND_LOOK_A_PAGE)?;
         let context = Context { crawl: &crawl, joined: &joined, links: &links, room: &room };
-        (context_pairs, second_look) =
+        let found;
+        (found, second_look) =
             steps.step(net, steps::SECOND_LOOK, |net| second_look::look(net, shelf, &labels, &places, &context))?;
-        let context = Context { crawl: &crawl, joined: &[&exact_pairs[..]], links: &links, room: &room };
+        context_pairs = Aside::put(found, disk)?;
+        let context = Context { crawl: &crawl, joined: &[&exact_pairs], links: &links, room: &room };
         second_look.alone = alone::take_back(net, &mut similar_pairs, &std::mem::take(&mut weak), &places, &context)?;
         drop(places);
         if second_look.matched + second_look.by_place > second_look.refused || second_look.alone > 0 {
@@ -207,7 +208,7 @@ pub fn find(
                 [&mut similar_pairs, &mut hamming_pairs, &mut signature_pairs, &mut minhash_pairs, &mut context_pairs];
             parted.and_then(apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?);
             let joined =
-                [&exact_pairs[..], &similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs, &context_pairs];
+                [&exact_pairs, &similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs, &context_pairs];
             let labels_before = std::mem::replace(&mut labels, trivial_clusters(net, &crawl, &joined)?);
             let before = grown.left(net, [&labels_before, &labels])?;
             drop(labels_before);
@@ -217,22 +218,19 @@ pub fn find(
     }
     let Grown { sizes, link_summary, similar_clusters, .. } = grown;
 
+    let trivial_clusters = by_size(&sizes);
     let servers = servers::overlap(net, &crawl, &labels, &sizes, &job.servers, partitions)?;
     more_tables.extend(servers.parts);
 
-    let by_measure = [&similar_pairs[..], &hamming_pairs, &signature_pairs, &minhash_pairs, &context_pairs];
+    let by_measure = [&similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs, &context_pairs];
     let giants = giant_clusters::giants(net, &crawl, &labels, &sizes, &exact_pairs, by_measure)?;
-    let aside = |pairs| Aside::put(pairs, disk);
-    let exact_pairs = aside(exact_pairs)?;
-    let [similar_pairs, hamming_pairs] = [aside(similar_pairs)?, aside(hamming_pairs)?];
-    let [minhash_pairs, context_pairs] = [aside(minhash_pairs)?, aside(context_pairs)?];
 
+    drop(sizes);
     let room = room_for(net, KEEPING_A_PAGE)?;
     let kept = steps.step(net, steps::KEEPING, |net| {
         let given = kept::Given {
             crawl: &crawl,
             labels: &labels,
-            sizes: &sizes,
             links: &links,
             from_elsewhere: &from_elsewhere,
             links_to_host: &links_to_host,
@@ -247,10 +245,12 @@ pub fn find(
     shelf.fprints.clear();
     let Kept { verdicts, collections, members, .. } = kept;
     second_look.attached = kept.attached;
-    let members = Aside::put(members, disk)?;
-    let verdicts = Aside::put(verdicts, disk)?;
+    let members = members.onto(disk)?;
+    let verdicts = verdicts.onto(disk)?;
     drop((labels, from_elsewhere));
-    let avoid = avoid_table::rows(net, &crawl, &verdicts, disk)?;
+    room.give_back();
+    let room = room_for(net, 0)?;
+    let avoid = avoid_table::rows(net, &crawl, &verdicts, &room)?;
     room.give_back();
     let to_skip = avoid.pages()?;
     let lists = avoid_table::lists(net, &crawl, &to_skip, disk.is_some())?;
@@ -258,19 +258,15 @@ pub fn find(
     drop(to_skip);
 
     room.give_back();
-    let by_measure = [exact_pairs, similar_pairs, hamming_pairs, minhash_pairs, context_pairs];
-    let ([exact_pairs, similar_pairs, hamming_pairs, minhash_pairs, context_pairs], link_summary) =
-        by_first(net, &crawl, by_measure, link_summary, disk)?;
+    // In the order of `MEASURES`.
+    let by_measure = [context_pairs, exact_pairs, hamming_pairs, minhash_pairs, similar_pairs, signature_pairs];
+    let room = room_for(net, 0)?;
+    let (pairs, link_summary) = by_first(net, &crawl, by_measure, link_summary, &room)?;
     room.give_back();
     let mut found = ReplicaTables {
         crawl,
         links,
-        exact_pairs,
-        similar_pairs,
-        hamming_pairs,
-        signature_pairs,
-        minhash_pairs,
-        context_pairs,
+        pairs,
         verdicts,
         link_summary,
         collections,
@@ -282,7 +278,7 @@ pub fn find(
         earlier: attempt,
         summary: Summary::default(),
     };
-    found.summary = summarise(net, job, &found, &counts, &sizes, kept.taken_out, &servers.server)?;
+    found.summary = summarise(net, job, &found, &counts, trivial_clusters, kept.taken_out, &servers.server)?;
     found.summary.servers = servers.counts;
     found.summary.second_look = second_look;
     found.summary.giant_trivial_clusters = giants;
@@ -294,9 +290,11 @@ pub fn find(
 }
 
 /// The trivial cluster of every page, by these pairs of this worker and those of the others.
-fn trivial_clusters(net: &mut Net<'_>, crawl: &Crawl, joined: &[&[SimilarPair]]) -> Result<Arc<Vec<ClusterId>>> {
-    let edges = joined.iter().flat_map(|pairs| pairs.iter()).map(|pair| (pair.a, pair.b));
-    components::components(net, "trivial clusters", crawl.directory.len(), edges)
+fn trivial_clusters(net: &mut Net<'_>, crawl: &Crawl, joined: &[&Aside<SimilarPair>]) -> Result<Arc<Vec<ClusterId>>> {
+    until_failure(joined.iter().flat_map(|pairs| pairs.rows()), |pairs| {
+        let edges = pairs.map(|pair| (pair.a, pair.b));
+        components::components(net, "trivial clusters", crawl.directory.len(), edges)
+    })
 }
 
 /// What growth sees of the crawl beside trivial clusters.
@@ -305,7 +303,7 @@ struct Web<'a> {
     /// Links from this worker's pages.
     links: &'a Links,
     /// Links from other hosts to this worker's pages, in their order.
-    from_elsewhere: &'a [u32],
+    from_elsewhere: &'a Aside<u32>,
 }
 
 /// What trivial clusters grew to.
@@ -316,7 +314,7 @@ struct Grown {
     link_summary: Aside<LinkSummary>,
     /// Similar clusters, with the owners of their names by key.
     similar_clusters: Vec<SimilarCluster>,
-    /// The links that merged, for growth after a second look; none where memory has a bound, or where the rest is from a record.
+    /// The links that merged, for growth after a second look; none where the rest is from a record.
     merging: Option<Arc<MergingLinks>>,
 }
 
@@ -339,7 +337,7 @@ impl Web<'_> {
         room: &MemoryBudget,
     ) -> Result<Grown> {
         let sizes = net.once(|| sizes(labels))?;
-        let keeps = job.effort.memory_bytes == 0 && second_look::is_asked_for(job) && step == steps::GROWTH;
+        let keeps = second_look::is_asked_for(job) && step == steps::GROWTH;
         let mut kept = None;
         let (link_summary, similar_clusters) = steps.step(net, step, |net| {
             let links = (self.links, &self.directory.hosts[..]);
@@ -391,56 +389,55 @@ fn edges_of(link_summary: &Aside<LinkSummary>, merge: MergeCondition) -> Result<
     Ok(edges)
 }
 
-/// Brings pairs by several measures to the owners of their smaller pages, ascending by measure, and rows of `LinkSummary` to the owners
-/// of their source clusters' smallest pages; there they wait for tables, on `disk` if there is one. One exchange.
-fn by_first<const N: usize>(
+/// Brings pairs to the owners of their smaller pages, and rows of `LinkSummary` to the owners of their source clusters' smallest pages;
+/// there they wait for tables, ascending. One exchange.
+///
+/// # Memory
+/// 16 bytes a pair and 32 a row, or what `room` allows.
+fn by_first(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    by_measure: [Aside<SimilarPair>; N],
+    by_measure: [Aside<SimilarPair>; tables::MEASURES.len()],
     link_summary: Aside<LinkSummary>,
-    disk: Option<&Disk>,
-) -> Result<([Aside<SimilarPair>; N], Aside<LinkSummary>)> {
-    let directory = &crawl.directory;
-    let (mut owned, mut owned_summary) = ([const { Vec::new() }; N], Vec::new());
-    let pairs = by_measure.iter().zip(0..).flat_map(|(pairs, of)| {
-        let rows = move |block: Cow<'_, [SimilarPair]>| {
-            block.iter().map(|&SimilarPair { a, b, value }| [a.0, b.0, value, of]).collect::<Vec<_>>()
-        };
-        pairs.blocks().map(move |block| block.map(rows))
+    room: &MemoryBudget,
+) -> Result<(Aside<PairRow>, Aside<LinkSummary>)> {
+    let (directory, pages, room) = (&crawl.directory, crawl.pages.len(), room.parted(2));
+    let count = by_measure.iter().map(|pairs| pairs.len() as u64).sum();
+    let mut owned = Stretches::new(net, (pages, count), &room);
+    let mut owned_summary = Stretches::new(net, (pages, link_summary.len() as u64), &room);
+    let pairs = by_measure.iter().zip(0..).flat_map(|(pairs, measure)| {
+        pairs.rows().map(move |pair| pair.map(|SimilarPair { a, b, value }| [a.0, b.0, measure, value]))
     });
     until_failure(pairs, |pairs| {
-        until_failure(link_summary.blocks(), |link_summary| {
+        until_failure(link_summary.rows(), |link_summary| {
             net.exchange_two(
                 "pairs and link summary",
                 (
-                    pairs.flatten(),
-                    |&[a, ..]| directory.owner(Page(a)),
-                    |rows: &[[u32; 4]]| {
-                        for &[a, b, value, of] in rows {
-                            owned[of as usize].push(SimilarPair { a: Page(a), b: Page(b), value });
-                        }
-                        Ok(())
-                    },
+                    pairs,
+                    |&[a, ..]: &PairRow| directory.owner(Page(a)),
+                    |rows: &[PairRow]| rows.iter().try_for_each(|row| owned.push(directory.place(Page(row[0])), *row)),
                 ),
                 (
-                    link_summary.flat_map(Cow::into_owned),
+                    link_summary,
                     |row| directory.owner(row.src_cluster.smallest()),
                     |rows: &[LinkSummary]| {
-                        owned_summary.extend_from_slice(rows);
-                        Ok(())
+                        let place = |row: &LinkSummary| directory.place(row.src_cluster.smallest());
+                        rows.iter().try_for_each(|row| owned_summary.push(place(row), *row))
                     },
                 ),
             )
         })
     })?;
     drop((by_measure, link_summary));
-    owned.iter_mut().for_each(|pairs| pairs.sort_unstable());
-    owned_summary.sort_unstable();
-    let mut by_measure = [const { None }; N];
-    for (pairs, aside) in owned.into_iter().zip(&mut by_measure) {
-        *aside = Some(Aside::put(pairs, disk)?);
-    }
-    Ok((by_measure.map(|pairs| pairs.expect("each was put there")), Aside::put(owned_summary, disk)?))
+    let disk = room.disk_if_bounded(net);
+    Ok((owned.sorted(net, |row| *row, disk.as_ref())?, owned_summary.sorted(net, |row| *row, disk.as_ref())?))
+}
+
+/// Trivial clusters by how many pages they have.
+fn by_size(sizes: &[u32]) -> BTreeMap<u64, u64> {
+    let mut clusters = BTreeMap::new();
+    sizes.iter().filter(|&&size| size > 0).for_each(|&size| *clusters.entry(u64::from(size)).or_default() += 1);
+    clusters
 }
 
 /// Counts of one worker, added up over all.
@@ -454,15 +451,15 @@ fn summarise(
     job: &Job,
     found: &ReplicaTables,
     counts: &PairCounts,
-    sizes: &Arc<Vec<u32>>,
+    trivial_clusters: BTreeMap<u64, u64>,
     taken_out: u64,
     server: &[HostId],
 ) -> Result<Summary> {
     let mut mine = Tally::new();
     let mut add = |name: &str, n: u64| *mine.entry(name.to_string()).or_default() += n;
     let (mut bytes, mut savings) = (0, BTreeMap::<Why, Saving>::new());
-    until_failure(found.avoid.rows.blocks(), |blocks| {
-        let mut skipped = blocks.flat_map(Cow::into_owned).peekable();
+    until_failure(found.avoid.rows.rows(), |rows| {
+        let mut skipped = rows.peekable();
         found.crawl.pages.each(|page| {
             bytes += page.body_bytes;
             if let Some(row) = skipped.next_if(|row| row.page == page.page) {
@@ -476,11 +473,19 @@ fn summarise(
         add(&format!("skip pages {}", why.as_str()), saving.pages);
         add(&format!("skip bytes {}", why.as_str()), saving.bytes);
     }
-    for copies in found.exact_pairs.all()?.chunk_by(|x, y| x.a == y.a) {
-        add(&format!("exact {}", copies.len() + 1), 1);
-    }
+    let mut exact_pairs = 0;
+    found.pairs.each_group(
+        |x, y| x[0] == y[0],
+        |pairs| {
+            let copies = pairs.iter().filter(|row| row[2] == tables::EXACT).count() as u64;
+            if copies > 0 {
+                exact_pairs += copies;
+                add(&format!("exact {}", copies + 1), 1);
+            }
+        },
+    )?;
+    add("exact pairs", exact_pairs);
     add("links", found.links.len() as u64);
-    add("exact pairs", found.exact_pairs.len() as u64);
     add("similar clusters", found.collections.chunk_by(|x, y| x.similar_cluster == y.similar_cluster).count() as u64);
     add("collections", found.collections.len() as u64);
     for rows in found.collections.chunk_by(|x, y| x.similar_cluster == y.similar_cluster) {
@@ -500,16 +505,15 @@ fn summarise(
     }
     let overlap = all_counts.iter().fold(OverlapCounts::default(), |x, y| x + &y.0);
     let hamming = all_counts[0].1;
-    let trivial = found
-        .verdicts
-        .all()?
-        .chunk_by(|x, y| x.cluster == y.cluster)
-        .map(|pages| {
+    let mut trivial = Vec::new();
+    found.verdicts.each_group(
+        |x, y| x.cluster == y.cluster,
+        |pages| {
             let pages_on = pages.iter().map(|row| row.page);
             let hosts = report::hosts_and_servers(pages_on, &found.crawl.directory, server);
-            (pages[0].keep, hosts, pages.len() as u32)
-        })
-        .collect();
+            trivial.push((pages[0].keep, hosts, pages.len() as u32));
+        },
+    )?;
     let trivial = named(net, &found.crawl, trivial)?;
     let similar = report::similar_clusters_of(&found.collections, &found.crawl.directory, server);
     let [largest_trivial_clusters, largest_similar_clusters] = report::largest(net, [trivial, similar])?;
@@ -528,21 +532,19 @@ fn summarise(
     };
     let exact_groups: BTreeMap<u64, u64> =
         all.iter().filter_map(|(name, &n)| Some((name.strip_prefix("exact ")?.parse().ok()?, n))).collect();
-    let mut similar_groups: BTreeMap<u64, u64> = BTreeMap::new();
-    sizes.iter().filter(|&&size| size > 0).for_each(|&size| *similar_groups.entry(u64::from(size)).or_default() += 1);
     Ok(Summary {
         digest: crate::job::Digest::of(job).hex(),
         pages,
         hosts: found.crawl.directory.hosts.iter().max().map_or(0, |host| u64::from(*host) + 1),
         links: get("links"),
         replication_exact: summary::bars(&exact_groups, pages.pages),
-        replication_similar: summary::bars(&similar_groups, pages.pages),
+        replication_similar: summary::bars(&trivial_clusters, pages.pages),
         overlap,
         hamming,
         signatures: counts.2,
         minhash: counts.3,
         exact_pairs: get("exact pairs"),
-        trivial_clusters: similar_groups.iter().filter(|(size, _)| **size > 1).map(|(_, n)| n).sum(),
+        trivial_clusters: trivial_clusters.iter().filter(|(size, _)| **size > 1).map(|(_, n)| n).sum(),
         similar_clusters: get("similar clusters"),
         collections: get("collections"),
         identical_clusters: get("identical clusters"),

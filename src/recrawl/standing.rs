@@ -181,6 +181,6 @@ pub fn lines_of(entries: &[Entry]) -> HashMap<&'static str, Vec<String>> {
     let prefixes: Vec<Prefix> = entries.iter().map(prefix).collect();
     let surts = entries.iter().filter(|entry| entry.heritrix).map(|entry| surt_prefix_of(&entry.url)).collect();
     let surt_rules = vec![SurtRules { prefixes: surts, urls: Vec::new() }];
-    let texts = exports(&AvoidLists { prefixes, surt_rules }).into_iter();
-    texts.map(|(name, text)| (name, text.lines().map(str::to_string).collect())).collect()
+    let lists = AvoidLists { prefixes, surt_rules };
+    exports(&lists).map(|(name, text)| (name, text.lines().map(str::to_string).collect())).collect()
 }

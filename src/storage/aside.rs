@@ -49,6 +49,11 @@ impl<T: Pod> Aside<T> {
         Ok(Aside { len, held: Vec::new(), file: Some(file), checks })
     }
 
+    /// An empty list.
+    pub const fn none() -> Aside<T> {
+        Aside { len: 0, held: Vec::new(), file: None, checks: Vec::new() }
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.len
@@ -70,6 +75,17 @@ impl<T: Pod> Aside<T> {
     /// All of it, some rows at a time.
     pub fn blocks(&self) -> impl Iterator<Item = Result<Cow<'_, [T]>>> + '_ {
         (0..self.len).step_by(Self::ROWS).map(|start| self.read(start..self.len.min(start + Self::ROWS)))
+    }
+
+    /// All of it, row by row.
+    pub fn rows(&self) -> impl Iterator<Item = Result<T>> + '_ {
+        self.blocks().flat_map(|block| {
+            let (rows, failed) = match block {
+                Ok(rows) => (rows.into_owned(), None),
+                Err(error) => (Vec::new(), Some(Err(error))),
+            };
+            rows.into_iter().map(Ok).chain(failed)
+        })
     }
 
     /// Some rows.
@@ -101,6 +117,53 @@ impl<T: Pod> Aside<T> {
     /// As [`Aside::put`].
     pub fn onto(self, disk: Option<&Disk>) -> Result<Aside<T>> {
         if self.file.is_some() { Ok(self) } else { Aside::put(self.held, disk) }
+    }
+
+    /// Calls `each` with the rows of each group of neighbours that are of the `same`, in order.
+    ///
+    /// # Errors
+    /// As [`Aside::read`].
+    ///
+    /// # Memory
+    /// A block, and the largest group.
+    pub fn each_group(&self, same: impl Fn(&T, &T) -> bool, mut each: impl FnMut(&[T])) -> Result<()> {
+        let mut left: Vec<T> = Vec::new();
+        for block in self.blocks() {
+            let block = block?;
+            for rows in block.chunk_by(&same) {
+                if left.last().is_some_and(|last| !same(last, &rows[0])) {
+                    each(&left);
+                    left.clear();
+                }
+                left.extend_from_slice(rows);
+            }
+        }
+        if !left.is_empty() {
+            each(&left);
+        }
+        Ok(())
+    }
+
+    /// Changes the rows one after the other, and drops those for which `each` is false.
+    ///
+    /// # Errors
+    /// As [`Aside::put`] and [`Aside::read`].
+    pub fn retain_mut(&mut self, mut each: impl FnMut(&mut T) -> bool) -> Result<()> {
+        let Some(file) = &self.file else {
+            self.held.retain_mut(each);
+            self.len = self.held.len();
+            return Ok(());
+        };
+        let mut changed = AsideWriter::beside(Some(file.disk()));
+        for block in self.blocks() {
+            for mut row in block?.into_owned() {
+                if each(&mut row) {
+                    changed.push(row)?;
+                }
+            }
+        }
+        *self = changed.finish()?;
+        Ok(())
     }
 
     /// Takes the list up again.
@@ -205,6 +268,20 @@ mod tests {
             let written = writer.finish().unwrap();
             prop_assert_eq!(written.all().unwrap(), aside.all().unwrap());
             prop_assert_eq!(aside.blocks().map(|block| block.unwrap().into_owned()).collect::<Vec<_>>().concat(), &list[..]);
+            prop_assert_eq!(aside.rows().collect::<Result<Vec<_>>>().unwrap(), &list[..]);
+            let alike = |x: &[u32; 3], y: &[u32; 3]| x[1] / 50_000 == y[1] / 50_000;
+            let mut groups = Vec::new();
+            aside.each_group(alike, |rows| groups.push(rows.to_vec())).unwrap();
+            prop_assert_eq!(groups, list.chunk_by(alike).map(<[_]>::to_vec).collect::<Vec<_>>());
+            let change = |row: &mut [u32; 3]| {
+                row[2] += row[0];
+                !row[0].is_multiple_of(3)
+            };
+            let (mut changed, mut list_changed) = (written, list.clone());
+            changed.retain_mut(change).unwrap();
+            list_changed.retain_mut(change);
+            prop_assert_eq!(changed.len(), list_changed.len());
+            prop_assert_eq!(&*changed.all().unwrap(), &list_changed[..]);
             prop_assert_eq!(aside.take().unwrap(), list);
         }
     }

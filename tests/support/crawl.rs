@@ -1,6 +1,14 @@
+use webtwin::dataflow::pairs::exact;
+use webtwin::dataflow::reading::captures::Crawl;
 use webtwin::dataflow::reading::shingle_sets::ShingleSets;
 use webtwin::dataflow::reading::worker_pages::{Capture, WorkerPages};
+use webtwin::dataflow::shuffle::memory_estimate::room_beside;
+use webtwin::engine::Net;
+use webtwin::error::Result;
 use webtwin::ids::{doc_id, splitmix64};
+use webtwin::job::Job;
+use webtwin::overlap::SimilarPair;
+use webtwin::storage::aside::Aside;
 use webtwin::storage::spill::Disk;
 use webtwin::text::Feature;
 
@@ -95,4 +103,10 @@ pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages 
     }
     shelf.sets = Some(sets);
     shelf
+}
+
+/// (centre, copy) of the pages of a crawl, with some worker.
+pub fn exact_pairs(net: &mut Net<'_>, crawl: &Crawl) -> Result<Aside<SimilarPair>> {
+    let texts = crawl.pages.map(|row| (row.exact, row.page));
+    exact::fold(net, (texts, crawl.pages.len() as u64), &room_beside(0, &Job::default()))
 }

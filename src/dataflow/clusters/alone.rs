@@ -18,6 +18,7 @@ use crate::ids::{HostId, Page};
 use crate::overlap::SimilarPair;
 use crate::overlap::alone::{Around, stands_alone};
 use crate::overlap::prune::PageSet;
+use crate::storage::aside::Aside;
 
 /// Takes those of this worker's `weak` pairs that stand alone out of its `pairs`; returns how many all workers have taken.
 ///
@@ -25,10 +26,10 @@ use crate::overlap::prune::PageSet;
 /// `context.joined` this worker's exact copies.
 ///
 /// # Errors
-/// Only when the run has ended.
+/// Those of the disk that pairs may be on; or when the run has ended.
 pub(crate) fn take_back(
     net: &mut Net<'_>,
-    pairs: &mut Vec<SimilarPair>,
+    pairs: &mut Aside<SimilarPair>,
     weak: &[SimilarPair],
     places: &Places,
     context: &Context<'_>,
@@ -56,10 +57,10 @@ pub(crate) fn take_back(
     };
     let before = pairs.len() as u64;
     let mut alone = weak.iter().filter(|pair| stands_alone(&around(pair.a), &around(pair.b))).peekable();
-    pairs.retain(|pair| {
+    pairs.retain_mut(|pair| {
         while alone.next_if(|weak| *weak < pair).is_some() {}
-        alone.next_if_eq(&pair).is_none()
-    });
+        alone.next_if_eq(&&*pair).is_none()
+    })?;
     Ok(net.sum("pairs that stand alone", [before - pairs.len() as u64])?[0])
 }
 
@@ -74,8 +75,10 @@ fn copies(net: &mut Net<'_>, weak: &[SimilarPair], context: &Context<'_>) -> Res
         asked.iter().for_each(|&page| pages.insert(page));
         pages
     })?;
-    let exact = context.joined.iter().flat_map(|pairs| pairs.iter());
-    let exact: Vec<[Page; 2]> = exact.filter(|pair| asked.contains(pair.a)).map(|pair| [pair.a, pair.b]).collect();
+    let mut exact: Vec<[Page; 2]> = Vec::new();
+    for block in context.joined.iter().flat_map(|pairs| pairs.blocks()) {
+        exact.extend(block?.iter().filter(|pair| asked.contains(pair.a)).map(|pair| [pair.a, pair.b]));
+    }
     let all = net.share("copies of pages of weak pairs", exact)?;
     net.once(|| {
         let mut all = all.to_vec();

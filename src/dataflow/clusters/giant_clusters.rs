@@ -18,6 +18,7 @@ use crate::engine::{Net, Owners, RoundRobin};
 use crate::error::Result;
 use crate::ids::{ClusterId, DocId, HostId, Number, Page};
 use crate::overlap::SimilarPair;
+use crate::storage::aside::Aside;
 
 /// Fewest pages of a giant trivial cluster.
 pub const GIANT: u32 = 100;
@@ -58,18 +59,21 @@ pub struct Weak {
 /// simhashes, signatures and shingles, of which the second and third have distances for values; weakest are those that only
 /// collections tell.
 pub(crate) fn with_strength<'p>(
-    exact_pairs: &'p [SimilarPair],
-    [similar_pairs, hamming_pairs, signature_pairs, minhash_pairs, context_pairs]: [&'p [SimilarPair]; 5],
-) -> impl Iterator<Item = (SimilarPair, u32)> + 'p {
-    let strength = |strength: fn(u32) -> u32| move |pair: &SimilarPair| (*pair, strength(pair.value));
-    exact_pairs
-        .iter()
-        .map(strength(|_| EXACT))
-        .chain(similar_pairs.iter().map(strength(|shared| shared)))
-        .chain(hamming_pairs.iter().map(strength(|bits| 64 - bits)))
-        .chain(signature_pairs.iter().map(strength(|billionths| 1_000_000_000 - billionths)))
-        .chain(minhash_pairs.iter().map(strength(|millionths| millionths)))
-        .chain(context_pairs.iter().map(strength(|_| 0)))
+    exact_pairs: &'p Aside<SimilarPair>,
+    [similar_pairs, hamming_pairs, signature_pairs, minhash_pairs, context_pairs]: [&'p Aside<SimilarPair>; 5],
+) -> impl Iterator<Item = Result<(SimilarPair, u32)>> + 'p {
+    type OfValue = fn(u32) -> u32;
+    let strengths: [(_, OfValue); 6] = [
+        (exact_pairs, |_| EXACT),
+        (similar_pairs, |shared| shared),
+        (hamming_pairs, |bits| 64 - bits),
+        (signature_pairs, |billionths| 1_000_000_000 - billionths),
+        (minhash_pairs, |millionths| millionths),
+        (context_pairs, |_| 0),
+    ];
+    strengths
+        .into_iter()
+        .flat_map(|(pairs, strength)| pairs.rows().map(move |pair| pair.map(|pair| (pair, strength(pair.value)))))
 }
 
 /// The largest giant clusters, the same on every worker. The pairs are this worker's: of equal text, then by each measure.
@@ -78,8 +82,8 @@ pub fn giants(
     crawl: &Crawl,
     labels: &[ClusterId],
     sizes: &[u32],
-    exact_pairs: &[SimilarPair],
-    by_measure: [&[SimilarPair]; 5],
+    exact_pairs: &Aside<SimilarPair>,
+    by_measure: [&Aside<SimilarPair>; 5],
 ) -> Result<Vec<Giant>> {
     let all = (0..sizes.len()).map(ClusterId::from_index);
     let mut clusters: Vec<ClusterId> = all.filter(|&cluster| sizes[cluster] >= GIANT).collect();
@@ -93,7 +97,8 @@ pub fn giants(
     let pages: usize = clusters.iter().map(|&cluster| sizes[cluster] as usize).sum();
     let pairs = with_strength(exact_pairs, by_measure);
     let mut edges: Vec<Edge> = Vec::new();
-    for (SimilarPair { a, b, .. }, strength) in pairs {
+    for pair in pairs {
+        let (SimilarPair { a, b, .. }, strength) = pair?;
         let cluster = labels[a];
         if place.contains_key(&cluster) {
             edges.push(Edge { cluster, a, b, strength });
@@ -132,20 +137,24 @@ pub fn giants(
     let named: BTreeSet<Page> = named.collect();
     let own = named.iter().filter(|&&page| crawl.directory.owner(page) == net.index());
     let mut pages = crawl.reader();
-    let mine: Vec<(Page, String)> =
-        own.map(|&page| Ok((page, pages.page(page)?.url().to_string()))).collect::<Result<_>>()?;
-    let urls: BTreeMap<Page, String> = net.all_gather("pages of giant clusters", mine)?.into_iter().flatten().collect();
+    let named = |&page: &Page| {
+        let row = pages.page(page)?;
+        Ok((page, (row.url().to_string(), row.doc_id)))
+    };
+    let mine: Vec<(Page, (String, DocId))> = own.map(named).collect::<Result<_>>()?;
+    let urls: BTreeMap<Page, (String, DocId)> =
+        net.all_gather("pages of giant clusters", mine)?.into_iter().flatten().collect();
     let weak = |&(a, b, strength, cuts_off): &(Page, Page, u32, u32)| Weak {
-        a: urls[&a].clone(),
-        b: urls[&b].clone(),
+        a: urls[&a].0.clone(),
+        b: urls[&b].0.clone(),
         strength,
         cuts_off,
     };
     let giant = |(cluster, bridges, split): &(ClusterId, Vec<_>, Option<_>)| Giant {
         pages: sizes[*cluster],
         hosts: hosts[place[cluster]],
-        doc_id: crawl.directory.doc_ids[*cluster],
-        url: urls[&cluster.smallest()].clone(),
+        doc_id: urls[&cluster.smallest()].1,
+        url: urls[&cluster.smallest()].0.clone(),
         bridges: bridges.iter().map(weak).collect(),
         splits: split.as_ref().map(weak),
     };

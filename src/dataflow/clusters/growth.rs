@@ -23,6 +23,7 @@ use crate::error::Result;
 use crate::ids::{ClusterId, ComponentId, Number, Page};
 use crate::job::Clusters;
 use crate::overlap::prune::PageSet;
+use crate::storage::aside::Aside;
 
 /// Grows all similar clusters; they lie with the owners of their components, ascending by smallest page.
 ///
@@ -36,7 +37,7 @@ pub fn similar_clusters(
     net: &mut Net<'_>,
     directory: &Directory,
     labels: &[ClusterId],
-    (links, from_elsewhere): (&Links, &[u32]),
+    (links, from_elsewhere): (&Links, &Aside<u32>),
     edges: Vec<(ClusterId, ClusterId)>,
     settings: &Clusters,
     room: &MemoryBudget,
@@ -53,11 +54,12 @@ pub fn similar_clusters(
     let bits = bucket_bits((links.len() * size_of::<[Page; 2]>()) as u64);
     let rows = directory
         .owned(net.index())
-        .zip(from_elsewhere)
+        .zip(from_elsewhere.rows())
         .filter(|(page, _)| component_of(*page) != ComponentId::NONE)
-        .map(|(page, &links_from_elsewhere)| LinkedPage { page, links_from_elsewhere });
+        .map(|(page, links)| links.map(|links_from_elsewhere| LinkedPage { page, links_from_elsewhere }));
     let key = |row: &LinkedPage| component_of(row.page);
-    let mut pages = HashPartitions::with_bits(net, "pages of components", bits, rows, key, &room)?;
+    let mut pages =
+        until_failure(rows, |rows| HashPartitions::with_bits(net, "pages of components", bits, rows, key, &room))?;
     let is_inside = |&(src, dst): &(Page, Page)| {
         let component = component_of(src);
         component != ComponentId::NONE && component_of(dst) == component

@@ -12,11 +12,13 @@ use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::directory::Directory;
 use crate::dataflow::shuffle::gather::by_number;
-use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
+use crate::dataflow::shuffle::memory_budget::MemoryBudget;
+use crate::dataflow::shuffle::stretches::Stretches;
 use crate::engine::{Net, Owners};
 use crate::error::{Error, Result};
 use crate::ids::{HostId, Number, Page};
-use crate::storage::spill::Buckets;
+use crate::storage::aside::Aside;
+use crate::storage::spill::Disk;
 use crate::storage::spill_array::{Reader, SpillArray};
 
 /// The links from a worker's pages, ascending, each once.
@@ -247,13 +249,14 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl, room: 
     let lead_on = (shelf.redirects.len() + shelf.leads.len()) as u64;
     let [lead_on, all] = net.sum("redirects and links", [lead_on, shelf.links.items()])?;
     let redirects = if lead_on > 0 { Redirects::gather(net, shelf, &directory)? } else { Redirects::default() };
+    let by_doc_id = directory.by_doc_id()?;
     let (mut slots, mut links_of) = (shelf.kept(), shelf.links.reader());
     let source = |send: &mut dyn FnMut([Page; 2])| {
         let mut looked_up = 0;
         for (slot, src) in slots.by_ref() {
             let targets = links_of.get(slot)?;
             for &target in targets {
-                redirects.pages(target, &directory, |dst| {
+                redirects.pages(target, &by_doc_id, |dst| {
                     if dst != src {
                         send([src, dst]);
                     }
@@ -266,11 +269,7 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl, room: 
         }
         Ok(false)
     };
-    // By stretches of pages, ascending.
-    let pages = crawl.pages.len();
-    let bits = bucket_bits(all / net.peers() as u64 * size_of::<[Page; 2]>() as u64);
-    let stretch = (pages >> bits) + 1;
-    let mut arrived = Buckets::new(1 << bits, room.of_worker(net), &room.disk(net));
+    let mut arrived = Stretches::new(net, (crawl.pages.len(), all / net.peers() as u64), room);
     net.exchange_from(
         "LINK",
         source,
@@ -278,20 +277,18 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl, room: 
         |rows: &[[Page; 2]]| {
             rows.iter().try_for_each(|&[src, dst]| {
                 let place = directory.place(src);
-                arrived.push(place / stretch, [Page((place % stretch) as u32), dst])
+                arrived.push(place, [Page(place as u32), dst])
             })
         },
     )?;
     drop(slots);
+    drop(by_doc_id);
     let mut links = Links::empty(directory, net.index(), shelf.links.held_alike());
     shelf.links.clear();
-    let (mut some, mut ends, mut targets, mut of_page) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for bucket in 0..arrived.count() {
-        net.check()?;
-        arrived.take(bucket, &mut some)?;
-        let count = stretch.min(pages.saturating_sub(bucket * stretch));
-        let source_and_target = (|link: &[Page; 2]| link[0].0, |link: &[Page; 2]| link[1]);
-        by_number(&some, source_and_target, count, &mut ends, &mut targets);
+    let (mut ends, mut targets, mut of_page) = (Vec::new(), Vec::new(), Vec::new());
+    arrived.each(net, |places, rows| {
+        let source = |link: &[Page; 2]| link[0].0 - places.start as u32;
+        by_number(rows, (source, |link: &[Page; 2]| link[1]), places.len(), &mut ends, &mut targets);
         let mut start = 0;
         for &end in &ends {
             of_page.clear();
@@ -299,15 +296,16 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl, room: 
             links.push(&mut of_page)?;
             start = end as usize;
         }
-    }
+        Ok(())
+    })?;
     links.told(net)
 }
 
-/// Links to each of this worker's pages from pages of other hosts, in the order of its pages. One exchange.
+/// Links to each of this worker's pages from pages of other hosts, in the order of its pages; on `disk`, if there is one. One exchange.
 ///
 /// # Errors
 /// Those of the disk that links may be on; or when the run has ended.
-pub fn from_elsewhere(net: &mut Net<'_>, links: &Links) -> Result<Vec<u32>> {
+pub fn from_elsewhere(net: &mut Net<'_>, links: &Links, disk: Option<&Disk>) -> Result<Aside<u32>> {
     let (directory, hosts) = (&links.directory, &links.directory.hosts);
     let mut counts = vec![0u32; directory.owned(net.index()).count()];
     let count = |targets: &[Page]| {
@@ -318,16 +316,22 @@ pub fn from_elsewhere(net: &mut Net<'_>, links: &Links) -> Result<Vec<u32>> {
         let rows = blocks.flatten().filter(|&(src, dst)| hosts[src] != hosts[dst]).map(|link| link.1);
         net.exchange("links from elsewhere", rows, |dst| directory.owner(*dst), count)
     })?;
-    Ok(counts)
+    Aside::put(counts, disk)
 }
 
 /// Links to the pages of each host from pages of other hosts, by host, in every process. One exchange.
-pub fn to_hosts(net: &mut Net<'_>, from_elsewhere: &[u32], crawl: &Crawl) -> Result<Arc<Vec<u32>>> {
+///
+/// # Errors
+/// Those of the disk; or when the run has ended.
+pub fn to_hosts(net: &mut Net<'_>, from_elsewhere: &Aside<u32>, crawl: &Crawl) -> Result<Arc<Vec<u32>>> {
     let hosts = &crawl.directory.hosts;
     let mut mine: BTreeMap<HostId, u32> = BTreeMap::new();
     let pages = crawl.directory.owned(net.index());
-    for (page, links) in pages.zip(from_elsewhere).filter(|(_, links)| **links > 0) {
-        *mine.entry(hosts[page]).or_default() += links;
+    for (page, links) in pages.zip(from_elsewhere.rows()) {
+        let links = links?;
+        if links > 0 {
+            *mine.entry(hosts[page]).or_default() += links;
+        }
     }
     let rows = net.share("links to hosts", mine.into_iter().map(|(host, links)| [host.number(), links]).collect())?;
     net.once(|| {

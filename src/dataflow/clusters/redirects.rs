@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::dataflow::shuffle::directory::Directory;
+use crate::dataflow::shuffle::directory::{ByDocId, Directory};
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::{DocId, Number, Page, splitmix64};
@@ -37,10 +37,11 @@ impl Redirects {
     /// itself; a redirect of its URL at another time does not count.
     ///
     /// # Errors
-    /// Only when the run has ended.
+    /// Those of the disk that doc ids may be on; or when the run has ended.
     pub fn gather(net: &mut Net<'_>, shelf: &mut WorkerPages, directory: &Directory) -> Result<Redirects> {
+        let pages = directory.by_doc_id()?;
         let (redirects, leads) = (std::mem::take(&mut shelf.redirects), std::mem::take(&mut shelf.leads));
-        let of_records = redirects.iter().filter(|row| directory.page(row.from).is_none()).map(|row| Row {
+        let of_records = redirects.iter().filter(|row| pages.page(row.from).is_none()).map(|row| Row {
             from: row.from,
             to: row.to,
             time: row.fetch_time,
@@ -49,7 +50,7 @@ impl Redirects {
         });
         let of_pages = leads.iter().filter_map(|&(slot, to)| {
             let page = shelf.pages[slot as usize];
-            let from = *directory.doc_ids.get(page.index())?;
+            let from = *pages.doc_ids().get(page.index())?;
             Some(Row { from, to, time: 0, source: 0, offset: 0 })
         });
         let peers = net.peers() as u64;
@@ -67,10 +68,10 @@ impl Redirects {
     }
 
     /// Yields the pages of the crawl that a link to `target` counts for: itself, and those it leads to.
-    pub fn pages(&self, target: DocId, directory: &Directory, mut each: impl FnMut(Page)) {
+    pub fn pages(&self, target: DocId, by_doc_id: &ByDocId<'_>, mut each: impl FnMut(Page)) {
         let mut url = target;
         for _ in 0..=LONGEST_CHAIN {
-            if let Some(page) = directory.page(url) {
+            if let Some(page) = by_doc_id.page(url) {
                 each(page);
             }
             match self.next(url) {

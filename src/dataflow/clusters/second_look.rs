@@ -32,6 +32,7 @@ use crate::error::Result;
 use crate::ids::{ClusterId, FPrint, Number, Page};
 use crate::job::{Guard, Job, Measure, MergeCondition};
 use crate::overlap::SimilarPair;
+use crate::storage::aside::Aside;
 
 /// What came of the second look, of all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,7 +122,8 @@ pub(crate) fn look(
         |pairs: &[SimilarPair]| -> Vec<SimilarPair> { pairs.iter().skip(index).step_by(peers).copied().collect() };
     let (mut kept, placed) = (mine(&matched.0), mine(&matched.1));
     // What joined clusters before is not asked again.
-    let joined = [context.joined, &[&placed[..]]].concat();
+    let placed = Aside::put(placed, None)?;
+    let joined = [context.joined, &[&placed]].concat();
     let context = Context { joined: &joined, ..*context };
     let refused = guards::keep_neighbours_apart(net, &mut kept, &context)?;
     let counts = SecondLook {
@@ -132,7 +134,7 @@ pub(crate) fn look(
         alone: 0,
         attached: 0,
     };
-    kept.extend(placed);
+    kept.extend(placed.take()?);
     kept.sort_unstable();
     Ok((kept, counts))
 }

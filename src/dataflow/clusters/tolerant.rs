@@ -8,7 +8,7 @@
 //! links of pieces go to the owner of their similar cluster, who checks it.
 //!
 //! # Memory
-//! 20 bytes a page in each process, and 16 for each page of a piece that may be joined, 4 more while components are found; 8 bytes
+//! 20 bytes a page in each process, and 16 for each page of a piece that may be joined; 8 for each of some million pages with copies; 8 bytes
 //! a link that merges where there is no bound, and 8 a link within pieces, or what the room for them allows; some 40 bytes for each link of one share, which
 //! has some megabytes of links or is one host, or one similar cluster.
 
@@ -33,6 +33,7 @@ use crate::error::Result;
 use crate::ids::{ClusterId, HostId, Number, Page, PieceId, SimilarClusterId};
 use crate::job::{Attach, Clusters};
 use crate::overlap::prune::PageSet;
+use crate::storage::aside::Aside;
 
 /// What every process knows of the pages.
 struct Web<'a> {
@@ -43,8 +44,10 @@ struct Web<'a> {
     copied: Arc<PageSet>,
     /// Shares for as many links as this worker has, as a power of two.
     bits: u32,
-    places: PagePlaces,
 }
+
+/// Pages with copies that a worker looks at in one go when it compares pieces.
+const PAGES_AT_ONCE: u64 = 4 << 20;
 
 /// Pieces, by name.
 struct Pieces {
@@ -67,14 +70,13 @@ pub fn similar_clusters(
     directory: &Directory,
     (labels, cluster_sizes): (&[ClusterId], &[u32]),
     merging: Arc<MergingLinks>,
-    (links, from_elsewhere): (&Links, &[u32]),
+    (links, from_elsewhere): (&Links, &Aside<u32>),
     settings: &Clusters,
     room: &MemoryBudget,
 ) -> Result<Vec<SimilarCluster>> {
     let copied = net.once(|| PageSet::new(labels.len(), |page| cluster_sizes[labels[page]] > 1))?;
     let bits = bucket_bits((links.len() * size_of::<[Page; 2]>()) as u64);
-    let places = PagePlaces::new(net, labels.len())?;
-    let web = Web { directory, labels, copied, bits, places };
+    let web = Web { directory, labels, copied, bits };
     let pieces = web.grown(net, merging, room)?;
     room.give_back();
     let pieces = web.joined(net, pieces, links, room)?;
@@ -110,7 +112,8 @@ impl Web<'_> {
         room: &MemoryBudget,
         each: impl FnMut(&HostLinks<'_>) -> Vec<(Page, Group)>,
     ) -> Result<Vec<(Page, Group)>> {
-        on_each_host(net, (name, self.bits), links, (&self.directory.hosts, &self.places), room, each)
+        let places = PagePlaces::new(net, self.labels.len())?;
+        on_each_host(net, (name, self.bits), links, (&self.directory.hosts, &places), room, each)
     }
 
     /// The pieces that links join, and their mirrors. On a host with a contested piece all pieces are grown page by page.
@@ -118,14 +121,15 @@ impl Web<'_> {
         let of = until_failure(merging.blocks(), |blocks| {
             components(net, "pieces", self.labels.len(), blocks.flatten().map(<(Page, Page)>::from))
         })?;
-        let rows = self.clusters_of_pieces(net, &of);
-        let doubled = rows.windows(2).filter(|pair| pair[0] == pair[1]);
-        let hosts: Vec<HostId> = doubled.map(|pair| self.host(pair[0].0.smallest())).collect();
+        let mut hosts: Vec<HostId> = Vec::new();
+        for rows in self.clusters_of_pieces(net, &of) {
+            let doubled = rows.windows(2).filter(|pair| pair[0] == pair[1]);
+            hosts.extend(doubled.map(|pair| self.host(pair[0].0.smallest())));
+        }
         let hosts = net.share("hosts with contested pieces", hosts)?;
         if hosts.is_empty() {
-            return self.mirrored(net, of, &rows);
+            return self.mirrored(net, of);
         }
-        drop(rows);
         let mut contested = vec![false; self.hosts()];
         hosts.iter().for_each(|&host| contested[host] = true);
         let of_contested = |link: &(Page, Page)| contested[self.host(link.0)];
@@ -152,36 +156,45 @@ impl Web<'_> {
             rows.iter().for_each(|&[page, smallest]| of[page] = PieceId::of(smallest));
             of
         })?;
-        let rows = self.clusters_of_pieces(net, &of);
-        self.mirrored(net, of, &rows)
+        self.mirrored(net, of)
     }
 
-    /// The pieces that this worker compares with others, with their trivial clusters, ascending.
-    fn clusters_of_pieces(&self, net: &Net<'_>, of: &[PieceId]) -> Vec<(PieceId, ClusterId)> {
+    /// The pieces that this worker compares with others, some at a time, with their trivial clusters, ascending.
+    fn clusters_of_pieces<'p>(
+        &'p self,
+        net: &Net<'_>,
+        of: &'p [PieceId],
+    ) -> impl Iterator<Item = Vec<(PieceId, ClusterId)>> + 'p {
         let (me, peers) = (net.index(), net.peers());
-        let pages = Page::first(self.labels.len()).filter(|&page| self.has_copies(page));
-        let mine = pages.filter(|&page| of[page].index() % peers == me);
-        let mut rows: Vec<(PieceId, ClusterId)> = mine.map(|page| (of[page], self.cluster(page))).collect();
-        rows.sort_unstable();
-        rows
+        let times = (self.copied.count() / peers as u64).div_ceil(PAGES_AT_ONCE).max(1) as usize;
+        (0..times).map(move |time| {
+            let pages = Page::first(self.labels.len()).filter(|&page| self.has_copies(page));
+            let mine = pages.filter(|&page| of[page].index() % (times * peers) == time * peers + me);
+            let mut rows: Vec<(PieceId, ClusterId)> = mine.map(|page| (of[page], self.cluster(page))).collect();
+            rows.sort_unstable();
+            rows
+        })
     }
 
-    /// The similar cluster of every piece: each worker looks for the larger copies of its pieces, which `rows` list by trivial
-    /// clusters.
-    fn mirrored(&self, net: &mut Net<'_>, of: Arc<Vec<PieceId>>, rows: &[(PieceId, ClusterId)]) -> Result<Pieces> {
+    /// The similar cluster of every piece: each worker looks for the larger copies of its pieces.
+    fn mirrored(&self, net: &mut Net<'_>, of: Arc<Vec<PieceId>>) -> Result<Pieces> {
         let sizes = net.once(|| sizes(&of))?;
         let size = |piece: PieceId| sizes[piece] as usize;
         let pages = Page::first(self.labels.len()).filter(|&page| self.has_copies(page));
         let largest =
             net.once(|| largest_pieces(self.labels.len(), pages.map(|page| (self.cluster(page), of[page])), size))?;
         let mut pointed_to = Vec::new();
-        let copies = rows.chunk_by(|x, y| x.0 == y.0).filter_map(|of_piece| {
+        let mut larger = |of_piece: &[(PieceId, ClusterId)]| {
             pointed_to.clear();
             pointed_to.extend(of_piece.iter().map(|row| largest[row.1]));
             let piece = of_piece[0].0;
             larger_copy(piece, &mut pointed_to, size).map(|larger| (piece, larger))
-        });
-        Ok(Pieces { similar_cluster: components(net, "mirrors", self.labels.len(), copies)?, of })
+        };
+        let copies = self
+            .clusters_of_pieces(net, &of)
+            .flat_map(|rows| rows.chunk_by(|x, y| x.0 == y.0).filter_map(&mut larger).collect::<Vec<_>>());
+        let similar_cluster = components(net, "mirrors", self.labels.len(), copies)?;
+        Ok(Pieces { similar_cluster, of })
     }
 
     /// The same after pieces were joined that lie beside each other on a host and are of one similar cluster. One exchange.
@@ -238,10 +251,11 @@ impl Web<'_> {
         &self,
         net: &mut Net<'_>,
         pieces: &Pieces,
-        (links, from_elsewhere): (&Links, &[u32]),
+        (links, from_elsewhere): (&Links, &Aside<u32>),
         settings: &Clusters,
         room: &MemoryBudget,
     ) -> Result<Vec<SimilarCluster>> {
+        let places = PagePlaces::new(net, self.labels.len())?;
         let piece = |page: Page| pieces.of[page];
         let similar_cluster = |page: Page| pieces.similar_cluster[piece(page)];
         let mirrored = net.once(|| {
@@ -254,17 +268,19 @@ impl Web<'_> {
                 self.has_copies(page) && several.contains(similar_cluster(page).smallest())
             })
         })?;
-        let owned = self.directory.owned(net.index()).zip(from_elsewhere);
+        let owned = self.directory.owned(net.index()).zip(from_elsewhere.rows());
         let pages = owned
             .filter(|(page, _)| mirrored.contains(*page))
-            .map(|(page, &links_from_elsewhere)| LinkedPage { page, links_from_elsewhere });
-        let pages = (pages, |row: &LinkedPage| similar_cluster(row.page));
+            .map(|(page, links)| links.map(|links_from_elsewhere| LinkedPage { page, links_from_elsewhere }));
         let is_within = |&(src, dst): &(Page, Page)| mirrored.contains(src) && piece(src) == piece(dst) && src != dst;
         let name = "pages and links of pieces";
-        let (mut pages, mut within) = until_failure(links.blocks(), |blocks| {
-            let links = blocks.flatten().filter(is_within).map(<[Page; 2]>::from);
-            let links = (links, |row: &[Page; 2]| similar_cluster(row[0]));
-            two_with_bits(net, (name, self.bits), pages, links, room)
+        let (mut pages, mut within) = until_failure(pages, |pages| {
+            until_failure(links.blocks(), |blocks| {
+                let pages = (pages, |row: &LinkedPage| similar_cluster(row.page));
+                let links = blocks.flatten().filter(is_within).map(<[Page; 2]>::from);
+                let links = (links, |row: &[Page; 2]| similar_cluster(row[0]));
+                two_with_bits(net, (name, self.bits), pages, links, room)
+            })
         })?;
 
         let mut found = Vec::new();
@@ -283,9 +299,9 @@ impl Web<'_> {
                 links_from_elsewhere,
             }));
             here.sort_unstable();
-            self.places.put(here.iter().map(|row| row.page));
+            places.put(here.iter().map(|row| row.page));
             within.take(share, &mut some_links)?;
-            by_source(&some_links, &self.places, here.len(), &mut ends, &mut links);
+            by_source(&some_links, &places, here.len(), &mut ends, &mut links);
             let mut first = 0;
             for pages in here.chunk_by(|x, y| x.similar_cluster == y.similar_cluster) {
                 let last = first + pages.len();
@@ -293,7 +309,7 @@ impl Web<'_> {
                 first = last;
                 found.extend(verified(pages, &own, settings));
             }
-            self.places.take_away(here.iter().map(|row| row.page));
+            places.take_away(here.iter().map(|row| row.page));
         }
         found.sort_by_cached_key(SimilarCluster::id);
         Ok(found)

@@ -16,12 +16,14 @@ use crate::clusters::apart::refused;
 use crate::clusters::weakest_links::Edge;
 use crate::dataflow::clusters::giant_clusters::with_strength;
 use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::shuffle::components::components;
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
 use crate::ids::{ClusterId, Page};
 use crate::overlap::SimilarPair;
 use crate::results::decisions::Apart;
+use crate::storage::aside::Aside;
 
 /// What became of the pairs in `pairs.apart`: `pairs` is the sum of `gone`, `unjoined` and `parted`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,25 +76,33 @@ const SHOWN: usize = 100;
 /// on every worker. `similar` are this worker's pairs, as [`with_strength`] takes them.
 ///
 /// # Errors
-/// Only when the run has ended.
+/// Those of the disk that pairs may be on; or when the run has ended.
 pub(crate) fn part(
     net: &mut Net<'_>,
     crawl: &Crawl,
     apart: &[Apart],
-    exact: &mut Vec<SimilarPair>,
-    mut similar: [&mut Vec<SimilarPair>; 5],
+    exact: &mut Aside<SimilarPair>,
+    mut similar: [&mut Aside<SimilarPair>; 5],
 ) -> Result<ApartCounts> {
     let mut counts = ApartCounts { pairs: apart.len() as u64, ..ApartCounts::default() };
+    if apart.is_empty() {
+        return Ok(counts);
+    }
     let directory = &crawl.directory;
-    let pages = |of: &Apart| Some((directory.page(of.doc_ids[0])?, directory.page(of.doc_ids[1])?));
+    let all = directory.by_doc_id()?;
+    let pages = |of: &Apart| Some((all.page(of.doc_ids[0])?, all.page(of.doc_ids[1])?));
     let there: Vec<(usize, (Page, Page))> =
         apart.iter().enumerate().filter_map(|(place, of)| Some((place, pages(of)?))).collect();
+    drop(all);
     counts.gone = counts.pairs - there.len() as u64;
     if there.is_empty() {
         return Ok(counts);
     }
-    let edges = exact.iter().chain(similar.iter().flat_map(|pairs| pairs.iter())).map(|pair| (pair.a, pair.b));
-    let labels: Arc<Vec<ClusterId>> = components(net, "clusters to divide", directory.len(), edges)?;
+    let pairs = exact.rows().chain(similar.iter().flat_map(|pairs| pairs.rows()));
+    let labels: Arc<Vec<ClusterId>> = until_failure(pairs, |pairs| {
+        let edges = pairs.map(|pair| (pair.a, pair.b));
+        components(net, "clusters to divide", directory.len(), edges)
+    })?;
     let label = |page: Page| labels[page];
     let joined: Vec<_> = there.into_iter().filter(|(_, (x, y))| label(*x) == label(*y)).collect();
     counts.parted = joined.len() as u64;
@@ -106,12 +116,13 @@ pub(crate) fn part(
 
     let mut divided: BTreeMap<ClusterId, Vec<(Page, Page)>> = BTreeMap::new();
     joined.iter().for_each(|(_, pages)| divided.entry(label(pages.0)).or_default().push(*pages));
-    let all = with_strength(exact, similar.each_ref().map(|pairs| &pairs[..]));
-    let rows = all.map(|(pair, strength)| Edge { cluster: label(pair.a), a: pair.a, b: pair.b, strength });
+    let all = with_strength(exact, similar.each_ref().map(|pairs| &**pairs));
     let owners = HashOwners::new(net);
-    let rows = rows.filter(|edge| divided.contains_key(&edge.cluster));
-    let mut rows =
-        net.exchange_all("pairs of clusters to divide", rows, |edge| owners.owner(edge.cluster.smallest()))?;
+    let mut rows = until_failure(all, |all| {
+        let rows = all.map(|(pair, strength)| Edge { cluster: label(pair.a), a: pair.a, b: pair.b, strength });
+        let rows = rows.filter(|edge| divided.contains_key(&edge.cluster));
+        net.exchange_all("pairs of clusters to divide", rows, |edge| owners.owner(edge.cluster.smallest()))
+    })?;
     rows.sort_unstable();
     let mut mine: Vec<[Page; 2]> = Vec::new();
     for edges in rows.chunk_by(|x, y| x.cluster == y.cluster) {
@@ -123,13 +134,13 @@ pub(crate) fn part(
         all.sort_unstable();
         all
     })?;
-    let take_away = |pairs: &mut Vec<SimilarPair>| {
+    let take_away = |pairs: &mut Aside<SimilarPair>| -> Result<u64> {
         let before = pairs.len();
-        pairs.retain(|pair| all_refused.binary_search(&[pair.a, pair.b]).is_err());
-        (before - pairs.len()) as u64
+        pairs.retain_mut(|pair| all_refused.binary_search(&[pair.a, pair.b]).is_err())?;
+        Ok((before - pairs.len()) as u64)
     };
-    let of_exact = take_away(exact);
-    let of_similar = similar.iter_mut().map(|pairs| take_away(pairs)).sum();
+    let of_exact = take_away(exact)?;
+    let of_similar = similar.iter_mut().map(|pairs| take_away(pairs)).sum::<Result<u64>>()?;
     [counts.refused_exact, counts.refused_similar] = net.sum("pairs refused", [of_exact, of_similar])?;
     Ok(counts)
 }

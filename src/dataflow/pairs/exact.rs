@@ -1,15 +1,18 @@
 //! Exact copies fold into their centre, the copy with the smallest doc id (\[SGM98\] section 2.2, step 2).
 //!
-//! One exchange: whole-document fingerprints to their owner.
+//! One exchange, or two where there are many: whole-document fingerprints to their owner, in shares.
 
 use std::sync::Arc;
 
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::engine::{HashOwners, Net, Owners};
+use crate::dataflow::reading::lists::until_failure;
+use crate::dataflow::shuffle::hash_partitions::HashPartitions;
+use crate::dataflow::shuffle::memory_budget::MemoryBudget;
+use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::{FPrint, Page};
 use crate::overlap::SimilarPair;
 use crate::overlap::prune::PageSet;
+use crate::storage::aside::Aside;
 
 /// A row of `FPrint-DocID-Exact`. Rows order by fingerprint, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
@@ -26,28 +29,57 @@ impl Whole {
     }
 }
 
-/// Finds the centres and returns (centre, copy) for every other copy, ascending.
+/// Finds the centres among about `count` pages, given with the fingerprints of their texts, and returns (centre, copy) for every other
+/// copy, ascending.
 ///
-/// Pages without a byte are copies of nothing. Pairs lie with the owner of their fingerprint.
-pub fn fold(net: &mut Net<'_>, shelf: &WorkerPages) -> Result<Vec<SimilarPair>> {
-    let rows = shelf.kept().filter(|&(slot, _)| shelf.exact[slot] != 0).map(|(slot, page)| {
-        let fprint = shelf.exact[slot];
-        Whole { fprint_high: (fprint >> 32) as u32, fprint_low: fprint as u32, page }
-    });
-    let owners = HashOwners::new(net);
-    let mut owned = net.exchange_all("FPrint-DocID-Exact", rows, |row| owners.owner(row.fprint()))?;
-    owned.sort_unstable();
-    let mut pairs = Vec::new();
-    for run in owned.chunk_by(|x, y| x.fprint() == y.fprint()) {
-        pairs.extend(run[1..].iter().map(|copy| SimilarPair { a: run[0].page, b: copy.page, value: 0 }));
+/// Pages without a byte are copies of nothing. Pairs lie with the owner of their fingerprint, on disk where memory has a bound.
+///
+/// # Errors
+/// As [`HashPartitions::laid_down`].
+///
+/// # Memory
+/// 12 bytes a page, or what `room` allows; 12 a pair.
+pub fn fold(
+    net: &mut Net<'_>,
+    (texts, count): (impl Iterator<Item = Result<(FPrint, Page)>>, u64),
+    room: &MemoryBudget,
+) -> Result<Aside<SimilarPair>> {
+    let mut shares = until_failure(texts, |texts| {
+        let whole = |(fprint, page)| Whole { fprint_high: (fprint >> 32) as u32, fprint_low: fprint as u32, page };
+        let rows = texts.filter(|text| text.0 != 0).map(whole);
+        HashPartitions::laid_down(net, "FPrint-DocID-Exact", count, rows, Whole::fprint, room)
+    })?;
+    let (mut pairs, mut some) = (Vec::new(), Vec::new());
+    for share in 0..shares.count() {
+        net.check()?;
+        shares.take(share, &mut some)?;
+        some.sort_unstable();
+        for run in some.chunk_by(|x, y| x.fprint() == y.fprint()) {
+            pairs.extend(run[1..].iter().map(|copy| SimilarPair { a: run[0].page, b: copy.page, value: 0 }));
+        }
     }
     pairs.sort_unstable();
-    Ok(pairs)
+    Aside::put(pairs, room.disk_if_bounded(net).as_ref())
+}
+
+/// The copies in some (centre, copy) pairs.
+///
+/// # Errors
+/// Those of the disk that pairs may be on.
+pub(super) fn copies_of(exact_pairs: &Aside<SimilarPair>) -> Result<Vec<Page>> {
+    let mut copies = Vec::with_capacity(exact_pairs.len());
+    for block in exact_pairs.blocks() {
+        copies.extend(block?.iter().map(|pair| pair.b));
+    }
+    Ok(copies)
 }
 
 /// The copies in all workers' (centre, copy) pairs, once in each process; the run has `pages` pages.
-pub fn copies(net: &mut Net<'_>, exact_pairs: &[SimilarPair], pages: usize) -> Result<Arc<PageSet>> {
-    let copies = net.share("copies", exact_pairs.iter().map(|pair| pair.b).collect())?;
+///
+/// # Errors
+/// Those of the disk that pairs may be on; or when the run has ended.
+pub fn copies(net: &mut Net<'_>, exact_pairs: &Aside<SimilarPair>, pages: usize) -> Result<Arc<PageSet>> {
+    let copies = net.share("copies", copies_of(exact_pairs)?)?;
     net.once(|| {
         let mut is_copy = PageSet::new(pages, |_| false);
         copies.iter().for_each(|&copy| is_copy.insert(copy));

@@ -19,6 +19,7 @@ use crate::overlap::count_pairs::{pair_key, smaller};
 use crate::overlap::guard::{Match, best_on_each_host};
 use crate::overlap::neighbours::{Linked, keep_apart};
 use crate::overlap::prune::PageSet;
+use crate::storage::aside::Aside;
 
 /// Bytes a page that a process takes for the components of similar pages.
 pub(super) const GUARD_A_PAGE: u64 = 12;
@@ -29,7 +30,7 @@ pub(crate) struct Context<'a> {
     /// The pages of the run.
     pub crawl: &'a Crawl,
     /// This worker's pairs that join clusters already, wherever their pages are: (centre, copy), and what was kept before.
-    pub joined: &'a [&'a [SimilarPair]],
+    pub joined: &'a [&'a Aside<SimilarPair>],
     /// Links from this worker's pages.
     pub links: &'a Links,
     /// Where there is room for what must meet.
@@ -170,16 +171,18 @@ fn part_neighbours(
     larger: impl Fn(Page, Page) -> u32,
 ) -> Result<()> {
     let hosts = &crawl.directory.hosts;
-    let joined = || joined.iter().flat_map(|pairs| pairs.iter().copied());
-    let edges = joined().chain(pairs.iter().copied()).map(|pair| (pair.a, pair.b));
-    let labels: Arc<Vec<Page>> = components(net, "components of similar pages", hosts.len(), edges)?;
+    let rows = || joined.iter().flat_map(|pairs| pairs.rows());
+    let labels: Arc<Vec<Page>> = until_failure(rows(), |joined| {
+        let edges = joined.chain(pairs.iter().copied()).map(|pair| (pair.a, pair.b));
+        components(net, "components of similar pages", hosts.len(), edges)
+    })?;
     let sizes = net.once(|| sizes(&labels))?;
     let component = |page: Page| labels[page];
 
     // Pairs of both kinds, told apart by a number: first what is asked about, then what joins clusters already.
     let of_kind = |kind: u32| move |SimilarPair { a, b, value }: SimilarPair| [a.0, b.0, value, kind];
-    let count = pairs.len() + joined().count();
-    let rows = std::mem::take(pairs).into_iter().map(of_kind(0)).chain(joined().map(of_kind(1)));
+    let count = pairs.len() + joined.iter().map(|pairs| pairs.len()).sum::<usize>();
+    let asked = std::mem::take(pairs).into_iter().map(of_kind(0));
     let with_others = crawl.directory.owned(net.index()).filter(|&page| sizes[component(page)] > 1);
     let mut links_of = links.reader();
     let pages = with_others.map(|page| {
@@ -188,9 +191,12 @@ fn part_neighbours(
     });
     let bits = bucket_bits((count * size_of::<[u32; 4]>()) as u64);
     let (mut all_rows, mut all_linked) = until_failure(pages, |pages| {
-        let rows = (rows, |row: &[u32; 4]| component(Page(row[0])));
-        let pages = (pages, |row: &Linked| component(row.page));
-        two_with_bits(net, ("pairs and pages with links", bits), rows, pages, room)
+        until_failure(rows(), |joined| {
+            let rows = asked.chain(joined.map(of_kind(1)));
+            let rows = (rows, |row: &[u32; 4]| component(Page(row[0])));
+            let pages = (pages, |row: &Linked| component(row.page));
+            two_with_bits(net, ("pairs and pages with links", bits), rows, pages, room)
+        })
     })?;
 
     let (mut rows, mut linked, mut by_kind) = (Vec::new(), Vec::new(), [const { Vec::new() }; 2]);

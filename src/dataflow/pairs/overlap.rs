@@ -19,6 +19,7 @@ use crate::job::Job;
 use crate::overlap::SimilarPair;
 use crate::overlap::alone::is_weak;
 use crate::overlap::rows::{Row32, Row64};
+use crate::storage::aside::Aside;
 
 /// Finds the similar pairs among the centres on all shelves, `exact_pairs` being this worker's (centre, copy) pairs and
 /// `links` those from its pages.
@@ -35,7 +36,7 @@ pub fn similar_pairs(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
     crawl: &Crawl,
-    exact_pairs: &[SimilarPair],
+    exact_pairs: &Aside<SimilarPair>,
     links: &Links,
     (job, before): (&Job, Option<&Before<'_>>),
 ) -> Result<(Vec<SimilarPair>, Vec<SimilarPair>, OverlapCounts)> {

@@ -11,20 +11,21 @@
 use serde::{Deserialize, Serialize};
 
 use crate::dataflow::clusters::links::Links;
+use crate::dataflow::pairs::exact;
 use crate::dataflow::pairs::guards::keep_mutual_best;
 use crate::dataflow::pairs::hyperlink_map::hyperlink_map;
 use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::shuffle::directory::Directory;
 use crate::dataflow::shuffle::memory_estimate::hold_bytes_against_bound;
 use crate::dataflow::sinks::tables::Part;
 use crate::engine::{Net, Owners};
 use crate::error::{Error, Result};
-use crate::ids::Page;
+use crate::ids::{DocId, Page};
 use crate::job::{Guard, Job, Signatures};
 use crate::overlap::SimilarPair;
 use crate::signatures::collide::{Points, Slabs, collisions};
 use crate::signatures::random_projection::Bounds;
 use crate::signatures::{ONE, distance, number, parts};
+use crate::storage::aside::Aside;
 use crate::storage::table::{Column, Table};
 
 /// Points by which slabs are chosen, over all workers.
@@ -68,7 +69,7 @@ pub fn similar_pairs(
     net: &mut Net<'_>,
     crawl: &Crawl,
     links: &Links,
-    exact_pairs: &[SimilarPair],
+    exact_pairs: &Aside<SimilarPair>,
     job: &Job,
 ) -> Result<SignaturePairs> {
     let settings = &job.signatures;
@@ -79,8 +80,7 @@ pub fn similar_pairs(
     let signed: Vec<bool> = crawl.pages.map(|page| !page.rest().projected.is_empty()).collect::<Result<_>>()?;
     let hm = hyperlink_map(net, &crawl.directory, &rp, &signed, links, settings)?;
     let directory = crawl.directory.clone();
-    let mut copies =
-        net.exchange_all("copies", exact_pairs.iter().map(|pair| pair.b), |&copy| directory.owner(copy))?;
+    let mut copies = net.exchange_all("copies", exact::copies_of(exact_pairs)?, |&copy| directory.owner(copy))?;
     copies.sort_unstable();
 
     let (mut points, mut pages) = (Points::new(2 * dims), Vec::new());
@@ -112,7 +112,8 @@ pub fn similar_pairs(
     let signed: Vec<usize> = (0..own.len()).filter(|&at| signed[at]).collect();
     let partition = |at: usize| directory.partition(own[at]);
     let runs = signed.chunk_by(|&x, &y| partition(x) == partition(y));
-    let table = |rows: &[usize]| table((&directory, &own), rows, &rp, &hm, dims);
+    let doc_ids = directory.doc_ids()?;
+    let table = |rows: &[usize]| table((&doc_ids, &own), rows, &rp, &hm, dims);
     let mut parts: Vec<Part> = runs.map(|rows| (TABLE, partition(rows[0]), table(rows))).collect();
     if counts.signatures == 0 && net.index() == 0 {
         parts.push((TABLE, 0, table(&[])));
@@ -201,8 +202,8 @@ fn collide(
 const BILLIONTHS: u32 = 1_000_000_000;
 
 /// Rows of the pages at these places.
-fn table((directory, own): (&Directory, &[Page]), rows: &[usize], rp: &[u64], hm: &[u64], dims: usize) -> Table {
-    let ids = rows.iter().map(|&at| directory.doc_ids[own[at]]).collect();
+fn table((doc_ids, own): (&[DocId], &[Page]), rows: &[usize], rp: &[u64], hm: &[u64], dims: usize) -> Table {
+    let ids = rows.iter().map(|&at| doc_ids[own[at]]).collect();
     let mut columns = vec![("doc_id".to_string(), Column::Id(ids))];
     for (name, values) in [("rp", rp), ("hm", hm)] {
         columns.extend((0..dims).map(|dim| {

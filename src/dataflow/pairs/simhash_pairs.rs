@@ -11,6 +11,7 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
 use crate::dataflow::hamming::self_join::close_pairs;
+use crate::dataflow::pairs::exact;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::lists::until_failure;
 use crate::engine::{HashOwners, Net, Owners};
@@ -20,6 +21,7 @@ use crate::hamming::rows::{NearRuns, Run};
 use crate::ids::{HostId, Page};
 use crate::job::{Guard, Hamming};
 use crate::overlap::SimilarPair;
+use crate::storage::aside::Aside;
 
 /// What was counted on the way, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,11 +82,11 @@ impl Owners<u32> for Numbers {
 pub fn similar_pairs(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    exact_pairs: &[SimilarPair],
+    exact_pairs: &Aside<SimilarPair>,
     settings: &Hamming,
 ) -> Result<(Vec<SimilarPair>, SimhashCounts)> {
     let directory = &crawl.directory;
-    let copies = exact_pairs.iter().map(|pair| pair.b);
+    let copies = exact::copies_of(exact_pairs)?.into_iter();
     let mut copies: Vec<Page> = net.exchange_all("copies", copies, |copy| directory.owner(*copy))?;
     copies.sort_unstable();
     let rows = crawl.pages.map(|row| {

@@ -4,13 +4,13 @@
 //! is shared.
 //!
 //! # Memory
-//! 40 bytes a capture, 12 a page in each process, and what its worker may hold of captures twice: as they have come, and in the order of
+//! 28 bytes a capture, 12 a page in each process, and what its worker may hold of captures twice: as they have come, and in the order of
 //! their pages.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::by_hash::Hashes;
+use crate::by_hash::ByHash;
 use crate::dataflow::reading::capture_rows::{CaptureReader, CaptureRow, CaptureRows, captures_in};
 use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::reading::worker_pages::{NOT_KEPT, Rejection, WorkerPages};
@@ -64,6 +64,39 @@ impl PageReader<'_> {
     }
 }
 
+/// A doc id with a number: of a capture in the order they came, and of its page once these are numbered. Orders by doc id: 12 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Ordered {
+    doc_id_high: u32,
+    doc_id_low: u32,
+    number: u32,
+}
+
+impl Ordered {
+    fn new(doc_id: DocId, number: u32) -> Ordered {
+        Ordered { doc_id_high: (doc_id >> 32) as u32, doc_id_low: doc_id as u32, number }
+    }
+
+    fn doc_id(&self) -> DocId {
+        DocId::from(self.doc_id_high) << 32 | DocId::from(self.doc_id_low)
+    }
+}
+
+/// Numbers for the hosts of a worker's pages, in the order they are met.
+struct HostNumbers {
+    /// By the hashes of their names.
+    of_keys: ByHash<u32>,
+    of_pages: Vec<u32>,
+}
+
+impl HostNumbers {
+    /// Adds a page.
+    fn push(&mut self, key: u64) {
+        let next = self.of_keys.len() as u32;
+        self.of_pages.push(*self.of_keys.entry(key).or_insert(next));
+    }
+}
+
 /// Settles the captures on all shelves. `floors[item]` is the offset from which the records of a work item are true.
 ///
 /// # Errors
@@ -74,38 +107,37 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partit
     let mut overlapping = (before - shelf.rejections.len()) as u64;
 
     let arrived = to_owners(net, &mut shelf.captures, partitions)?;
-    let mut order: Vec<(DocId, u32)> = Vec::with_capacity(arrived.len());
+    let mut order: Vec<Ordered> = Vec::with_capacity(arrived.len());
     let mut number = 0..;
     arrived.each(|capture| {
         let number = number.next().expect("without an end");
         match capture.offset < floors[capture.item as usize] {
             true => overlapping += 1,
-            false => order.push((capture.doc_id, number)),
+            false => order.push(Ordered::new(capture.doc_id, number)),
         }
     })?;
     order.sort_unstable();
     reject_others(&mut order, &arrived, &mut shelf.rejections)?;
 
     let mut counts = vec![0u32; partitions.count()];
-    order.iter().for_each(|kept| counts[partitions.of(kept.0)] += 1);
+    order.iter().for_each(|kept| counts[partitions.of(kept.doc_id())] += 1);
     let all = net.all_gather("pages a partition", counts)?;
     let mut next = vec![0u32; partitions.count()];
     for partition in 1..next.len() {
         next[partition] = next[partition - 1] + all.iter().map(|counts| counts[partition - 1]).sum::<u32>();
     }
     let (mut pages, mut reader) = (arrived.like(), arrived.reader());
-    let (mut numbers, mut host_keys) = (Vec::with_capacity(order.len()), Vec::with_capacity(order.len()));
-    let replies = order.iter().map(|&(doc_id, number)| {
-        let next = &mut next[partitions.of(doc_id)];
+    let mut hosts = HostNumbers { of_keys: ByHash::default(), of_pages: Vec::with_capacity(order.len()) };
+    let replies = order.iter_mut().map(|kept| {
+        let next = &mut next[partitions.of(kept.doc_id())];
         let page = Page(*next);
         *next += 1;
-        let row = reader.get(number as usize)?;
-        numbers.push(page);
-        host_keys.push(host_key(row.url()));
+        let row = reader.get(std::mem::replace(&mut kept.number, page.0) as usize)?;
+        hosts.push(host_key(row.url()));
         pages.push_page(row, page)?;
         Ok([row.worker, row.slot, page.0])
     });
-    let mut slots = vec![NOT_KEPT; shelf.exact.len()];
+    let mut slots = vec![NOT_KEPT; shelf.slots()];
     until_failure(replies, |replies| {
         net.exchange(
             "pages of slots",
@@ -120,7 +152,7 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partit
     shelf.pages = slots;
     drop(arrived);
     let of_workers: Vec<usize> = all.iter().map(|counts| counts.iter().sum::<u32>() as usize).collect();
-    let directory = directory(net, (&order, &numbers, &host_keys), &of_workers, partitions)?;
+    let directory = directory(net, (&order, &hosts), &of_workers, partitions)?;
     Ok(Crawl { directory, pages, overlapping })
 }
 
@@ -148,16 +180,16 @@ fn to_owners(net: &mut Net<'_>, captures: &mut CaptureRows, partitions: Partitio
 }
 
 /// Leaves of captures with one doc id, which are neighbours, that of the smallest URL which is the newest; rejects the others.
-fn reject_others(order: &mut Vec<(DocId, u32)>, arrived: &CaptureRows, rejections: &mut Vec<Rejection>) -> Result<()> {
+fn reject_others(order: &mut Vec<Ordered>, arrived: &CaptureRows, rejections: &mut Vec<Rejection>) -> Result<()> {
     let mut reader = arrived.reader();
-    for same in order.chunk_by_mut(|x, y| x.0 == y.0).filter(|same| same.len() > 1) {
+    for same in order.chunk_by_mut(|x, y| x.doc_id() == y.doc_id()).filter(|same| same.len() > 1) {
         let mut captures = Vec::with_capacity(same.len());
-        for &mut (_, number) in &mut *same {
+        for &mut Ordered { number, .. } in &mut *same {
             let row = reader.get(number as usize)?;
             captures.push((row.url().to_string(), Reverse(row.fetch_time), row.source, row.offset, row.item, number));
         }
         captures.sort_unstable();
-        same.iter_mut().zip(&captures).for_each(|(row, capture)| row.1 = capture.5);
+        same.iter_mut().zip(&captures).for_each(|(row, capture)| row.number = capture.5);
         let mut captures = captures.into_iter();
         let kept = captures.next().expect("there are two").0;
         rejections.extend(captures.map(|(detail, _, source, offset, item, _)| {
@@ -165,20 +197,19 @@ fn reject_others(order: &mut Vec<(DocId, u32)>, arrived: &CaptureRows, rejection
             Rejection { source, offset, reason, detail, item }
         }));
     }
-    order.dedup_by_key(|row| row.0);
+    order.dedup_by_key(|row| row.doc_id());
     Ok(())
 }
 
-/// The directory of all pages, of which each worker has so many: this one those with these doc ids, numbers and hashes of their hosts'
-/// names.
+/// The directory of all pages, of which each worker has so many: this one those with these doc ids and numbers, and these hosts.
 fn directory(
     net: &mut Net<'_>,
-    (order, numbers, host_keys): (&[(DocId, u32)], &[Page], &[u64]),
+    (pages, own_hosts): (&[Ordered], &HostNumbers),
     of_workers: &[usize],
     partitions: Partitions,
 ) -> Result<Arc<Directory>> {
-    let keys: Hashes = host_keys.iter().copied().collect();
     let owners = HashOwners::new(net);
+    let keys = own_hosts.of_keys.keys().copied();
     let mut owned = net.exchange_all("hosts", keys, |key| owners.owner(*key))?;
     owned.sort_unstable();
     owned.dedup();
@@ -188,13 +219,17 @@ fn directory(
         hosts.sort_unstable();
         hosts
     })?;
-    let number = |key: u64| HostId::from_index(hosts.partition_point(|&other| other < key));
-    let entry = |at: usize| Entry { doc_id: order[at].0, page: numbers[at], host: number(host_keys[at]) };
+    let mut of_own = vec![HostId(0); own_hosts.of_keys.len()];
+    for (key, &own) in &own_hosts.of_keys {
+        of_own[own as usize] = HostId::from_index(hosts.partition_point(|other| other < key));
+    }
+    let host = |at: usize| of_own[own_hosts.of_pages[at] as usize];
+    let entry = |at: usize| Entry { doc_id: pages[at].doc_id(), page: Page(pages[at].number), host: host(at) };
     let filling = net.once(|| Mutex::new(Entries::of(of_workers.iter().sum())))?;
     let filled = || filling.lock().unwrap_or_else(PoisonError::into_inner);
     let most = of_workers.iter().max().copied().unwrap_or(0);
     for start in (0..most).step_by(ROUND_ENTRIES) {
-        let places = start.min(order.len())..(start + ROUND_ENTRIES).min(order.len());
+        let places = start.min(pages.len())..(start + ROUND_ENTRIES).min(pages.len());
         let entries = net.share("directory rows", places.map(entry).collect())?;
         net.once(|| filled().put(&entries))?;
     }

@@ -245,7 +245,7 @@ impl WorkerPages {
 
     /// Number of slots.
     pub fn slots(&self) -> usize {
-        self.exact.len().max(self.pages.len())
+        self.fprints.slots().max(self.pages.len())
     }
 
     /// Slots of the pages that are kept, with their numbers.

@@ -4,9 +4,13 @@
 //! peers. So the files of a table, and the order of rows in them, are the same however many workers write them.
 
 use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::engine::{Owners, RoundRobin};
+use crate::error::Result;
 use crate::ids::{DocId, HostId, Number, Page};
+use crate::storage::aside::Aside;
+use crate::storage::spill::Disk;
 
 /// Cuts the 64-bit key space in `2^bits` equal ranges.
 #[derive(Debug, Clone, Copy)]
@@ -73,11 +77,18 @@ impl Entries {
     }
 }
 
-/// All pages of the run by number, 12 bytes a page, held once by each process.
+/// Doc ids of all pages, which ascend.
+#[derive(Debug)]
+enum DocIds {
+    Held(Arc<Vec<DocId>>),
+    /// Aside, and in memory as long as anyone holds them.
+    Aside(Aside<DocId>, Weak<Vec<DocId>>),
+}
+
+/// All pages of the run by number, held once by each process: 4 bytes a page, and 8 for its doc id unless these are aside.
 #[derive(Debug)]
 pub struct Directory {
-    /// Doc ids, ascending.
-    pub doc_ids: Vec<DocId>,
+    doc_ids: Mutex<DocIds>,
     /// Hosts.
     pub hosts: Vec<HostId>,
     /// First page of each partition, and the number of pages at the end.
@@ -110,17 +121,56 @@ impl Directory {
                 before
             })
             .collect();
-        Directory { doc_ids, hosts, starts, before, partitions }
+        Directory { doc_ids: Mutex::new(DocIds::Held(Arc::new(doc_ids))), hosts, starts, before, partitions }
     }
 
     /// Number of pages.
     pub fn len(&self) -> usize {
-        self.doc_ids.len()
+        self.hosts.len()
     }
 
     /// Whether there is no page.
     pub fn is_empty(&self) -> bool {
-        self.doc_ids.is_empty()
+        self.hosts.is_empty()
+    }
+
+    /// Doc ids by page, for as long as they are held: those that are aside are read, unless another worker of the process has them.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn doc_ids(&self) -> Result<Arc<Vec<DocId>>> {
+        match &mut *self.doc_ids.lock().unwrap_or_else(PoisonError::into_inner) {
+            DocIds::Held(doc_ids) => Ok(Arc::clone(doc_ids)),
+            DocIds::Aside(aside, held) => {
+                if let Some(doc_ids) = held.upgrade() {
+                    return Ok(doc_ids);
+                }
+                let doc_ids = Arc::new(aside.all()?.into_owned());
+                *held = Arc::downgrade(&doc_ids);
+                Ok(doc_ids)
+            }
+        }
+    }
+
+    /// Puts doc ids aside on a disk, for steps that know pages by number. The first worker of a process to come does.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn put_doc_ids_aside(&self, disk: &Disk) -> Result<()> {
+        let mut doc_ids = self.doc_ids.lock().unwrap_or_else(PoisonError::into_inner);
+        if let DocIds::Held(held) = &mut *doc_ids {
+            let held = Arc::unwrap_or_clone(std::mem::take(held));
+            *doc_ids = DocIds::Aside(Aside::put(held, Some(disk))?, Weak::new());
+        }
+        Ok(())
+    }
+
+    /// Finds pages by their doc ids.
+    ///
+    /// # Errors
+    /// As [`Directory::doc_ids`].
+    pub fn by_doc_id(&self) -> Result<ByDocId<'_>> {
+        Ok(ByDocId { directory: self, doc_ids: self.doc_ids()? })
     }
 
     /// Partition of a page.
@@ -168,14 +218,29 @@ impl Directory {
     pub fn start(&self, partition: usize) -> Page {
         self.starts[partition]
     }
+}
+
+/// Doc ids in memory, to find pages by them.
+#[derive(Debug)]
+pub struct ByDocId<'a> {
+    directory: &'a Directory,
+    doc_ids: Arc<Vec<DocId>>,
+}
+
+impl ByDocId<'_> {
+    /// Doc ids by page.
+    pub fn doc_ids(&self) -> &[DocId] {
+        &self.doc_ids
+    }
 
     /// The page of a doc id, or `None` for one that is not.
     ///
     /// Doc ids are hashes, so the place is guessed from the value (interpolation) and mended from there: about three steps.
     pub fn page(&self, doc_id: DocId) -> Option<Page> {
-        let partition = self.partitions.of(doc_id);
-        let (mut low, mut high) = (self.starts[partition].index(), self.starts[partition + 1].index());
-        let shift = 64 - self.partitions.bits;
+        let Directory { partitions, starts, .. } = self.directory;
+        let partition = partitions.of(doc_id);
+        let (mut low, mut high) = (starts[partition].index(), starts[partition + 1].index());
+        let shift = 64 - partitions.bits;
         let within = if shift == 64 { doc_id } else { doc_id & ((1 << shift) - 1) };
         let mut guess = low + ((within as u128 * (high - low) as u128) >> shift) as usize;
         let mut step = 8;
@@ -227,8 +292,10 @@ mod tests {
             let directory = Directory::new(entries, Partitions::new(1 << bits, 3));
             for key in 0..500 {
                 let want = ids.binary_search(&id(key)).ok().map(Page::from_index);
-                prop_assert_eq!(directory.page(id(key)), want);
+                prop_assert_eq!(directory.by_doc_id().unwrap().page(id(key)), want);
             }
+            directory.put_doc_ids_aside(&Disk::new(&std::env::temp_dir(), 0)).unwrap();
+            prop_assert_eq!(&*directory.doc_ids().unwrap(), &ids);
             let partitions = Partitions::new(1 << bits, 3);
             prop_assert!(pages().all(|page| directory.partition(page) == partitions.of(ids[page.index()])));
             for worker in 0..3 {

@@ -22,8 +22,8 @@ use crate::job::{Job, JobKind, Measure};
 use crate::overlap::rows::{Row32, Row64};
 use crate::storage::spill::{SPILL, TAPE_BLOCK_BYTES, free_bytes};
 
-/// Bytes of a page beside its capture: where its lists end, its number and directory entry, its exact copies. Measured.
-const A_PAGE: u64 = 40;
+/// Bytes of a page beside its capture, within a bound: where its lists end, its number and its host. Measured.
+const A_PAGE: u64 = 28;
 
 /// Most bytes of captures, chunks and features that a worker has in memory whatever is spilled: blocks that are being filled.
 const LISTS_LEAST: u64 = 5 << 20;
@@ -39,13 +39,13 @@ const A_CHECKSUM: u64 = 4096;
 
 /// Bytes of a page of its own that a process holds beside its shelves, within a bound, when collections have been found. Measured, as
 /// those below.
-const A_PAGE_FOUND: u64 = 36;
+const A_PAGE_FOUND: u64 = 34;
 
 /// Bytes of a link between pages: its target.
 const A_LINK: u64 = 4;
 
 /// The same where no bound is set, of a page and of a link: nothing makes way for the ways through the crawl.
-const A_PAGE_HELD: u64 = 115;
+const A_PAGE_HELD: u64 = 127;
 const A_LINK_HELD: u64 = 10;
 
 /// Bytes of a page while tables are made, as long as they are small.

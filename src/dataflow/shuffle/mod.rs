@@ -7,3 +7,4 @@ pub mod hash_partitions;
 pub mod memory_budget;
 pub mod memory_estimate;
 pub mod page_counts;
+pub mod stretches;

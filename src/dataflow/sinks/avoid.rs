@@ -28,7 +28,7 @@ use crate::error::Result;
 use crate::ids::{ClusterId, HostId, Page};
 use crate::job::Keep;
 use crate::pages::url::CanonicalUrl;
-use crate::storage::aside::Aside;
+use crate::storage::aside::{Aside, AsideWriter};
 use crate::storage::spill::{Buckets, Disk};
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
@@ -185,14 +185,15 @@ pub fn copies<'a>(
     net: &mut Net<'_>,
     crawl: &'a Crawl,
     (labels, sizes): (&[ClusterId], &[u32]),
-    (from_elsewhere, depths): (&[u32], &[u32]),
+    (from_elsewhere, depths): (&Aside<u32>, &[u32]),
     links_to_host: &[u32],
     (keeping, kept_before, pinned): (&Keeping, &[Page], &[Page]),
     (seeds, room): (&HashSet<String>, &MemoryBudget),
 ) -> Result<Copies<'a>> {
-    let mut place = 0..;
+    let mut linked = from_elsewhere.rows().zip(depths);
     let rows = crawl.pages.map(|row| {
-        let (page, place) = (row.page, place.next().expect("without an end"));
+        let (page, (from_elsewhere, &depth)) = (row.page, linked.next().expect("all pages have both"));
+        let links_from_elsewhere = from_elsewhere?;
         let (cluster, host) = (labels[page], crawl.directory.hosts[page]);
         let copy = |url: &str| PageCopy {
             exact: row.exact,
@@ -200,16 +201,17 @@ pub fn copies<'a>(
             cluster,
             page,
             preference: keeping.preference(url),
-            links_from_elsewhere: from_elsewhere[place],
+            links_from_elsewhere,
             links_to_host: links_to_host[host],
-            depth: depths[place],
+            depth,
             url_length: url.chars().count() as u32,
             must_visit: u16::from(seeds.contains(url) || must_visit(&row)),
             kept_before: u8::from(kept_before.binary_search(&page).is_ok()),
             pinned: u8::from(pinned.binary_search(&page).is_ok()),
         };
-        (sizes[cluster] > 1).then(|| copy(row.url()))
+        Ok((sizes[cluster] > 1).then(|| copy(row.url())))
     });
+    let rows = rows.map(|row| row?);
     let directory = &*crawl.directory;
     let owned = directory.owned(net.index()).map(|page| u64::from(sizes[ClusterId::of(page)]));
     let bits = bucket_bits(owned.filter(|&pages| pages > 1).sum::<u64>() * size_of::<PageCopy>() as u64);
@@ -278,26 +280,29 @@ fn vote(copies: &[PageCopy], placed: &[Placed], keeping: &Keeping) -> Option<[u3
     keeping.votes(winner).then_some([row.worker, row.similar, row.collection, known[0], known[1]])
 }
 
-/// Decides for every page that has copies. Verdicts lie, ascending, with the owner of their cluster's smallest page.
+/// Decides for every page that has copies. Verdicts lie, ascending, with the owner of their cluster's smallest page, on `disk` if
+/// there is one.
 pub fn verdicts(
     net: &mut Net<'_>,
     crawl: &Crawl,
     mut copies: Copies<'_>,
     judged: &Judged<'_>,
     keeping: &Keeping,
-) -> Result<Vec<Verdict>> {
+    disk: Option<&Disk>,
+) -> Result<Aside<Verdict>> {
     let mut placed = judged.placed(net, &copies)?;
-    let mut verdicts = Vec::with_capacity(copies.rows.rows() as usize);
+    let mut verdicts = AsideWriter::beside(disk);
     let (mut some, mut here) = (Vec::new(), Vec::new());
     for share in 0..copies.shares.count {
         net.check()?;
         copies.take(share, &mut some)?;
         take_placed(&mut placed, share, &mut here)?;
         for copies in some.chunk_by(|x, y| x.cluster == y.cluster) {
-            verdicts.extend(verdicts_on(copies, &here, &crawl.directory.hosts, keeping));
+            let mut found = verdicts_on(copies, &here, &crawl.directory.hosts, keeping);
+            found.try_for_each(|verdict| verdicts.push(verdict))?;
         }
     }
-    Ok(verdicts)
+    verdicts.finish()
 }
 
 /// The verdicts on the pages of one trivial cluster.
@@ -336,7 +341,7 @@ fn verdicts_on<'c>(
 }
 
 /// Fills in how alike pages to skip are to those that stay, and lets those stay that are less alike than `least`. Takes the
-/// chunks from the shelf; verdicts wait on the disk of `room` meanwhile, if it has a bound.
+/// chunks from the shelf.
 ///
 /// # Errors
 /// As [`resemblance::with_kept`].
@@ -345,27 +350,33 @@ pub fn compare(
     crawl: &Crawl,
     shelf: &mut WorkerPages,
     labels: &[ClusterId],
-    verdicts: Vec<Verdict>,
+    verdicts: &mut Aside<Verdict>,
     least: f64,
     room: &MemoryBudget,
-) -> Result<Vec<Verdict>> {
-    let unlike = verdicts.iter().filter(|row| row.skips() && row.resemblance != Resemblance::WHOLE);
-    let pairs = unlike.map(|row| [row.page, row.keep]).collect();
+) -> Result<()> {
+    let mut pairs = Vec::new();
+    for block in verdicts.blocks() {
+        let block = block?;
+        let unlike = block.iter().filter(|row| row.skips() && row.resemblance != Resemblance::WHOLE);
+        pairs.extend(unlike.map(|row| [row.page, row.keep]));
+    }
     let directory = &crawl.directory;
     let asks = |page: Page| directory.owner(labels[page].smallest());
-    let waiting = Aside::put(verdicts, room.disk_if_bounded(net).as_ref())?;
-    let found = resemblance::with_kept(net, shelf, directory.len(), pairs, asks, room)?;
-    let mut verdicts = waiting.take()?;
-    for (page, resemblance) in found {
-        find_verdict(&mut verdicts, labels, page).resemblance = resemblance;
-    }
-    for verdict in verdicts.iter_mut().filter(|row| row.skips() && row.resemblance.share() < least) {
-        verdict.role = Role::Visit(Visit::Unlike).into();
-    }
-    Ok(verdicts)
+    let mut found = resemblance::with_kept(net, shelf, directory.len(), pairs, asks, room)?;
+    found.sort_unstable_by_key(|&(page, _)| (labels[page], page));
+    let mut found = found.into_iter().peekable();
+    verdicts.retain_mut(|row| {
+        if let Some((_, resemblance)) = found.next_if(|(page, _)| *page == row.page) {
+            row.resemblance = resemblance;
+        }
+        if row.skips() && row.resemblance.share() < least {
+            row.role = Role::Visit(Visit::Unlike).into();
+        }
+        true
+    })
 }
 
-/// Lets pages stay that others are reached by way of. Verdicts wait on `disk`, if there is one, until `gathered` ways are clear.
+/// Lets pages stay that others are reached by way of.
 ///
 /// # Errors
 /// Those of the disk; or when the run has ended.
@@ -373,23 +384,23 @@ pub fn clear_ways(
     net: &mut Net<'_>,
     crawl: &Crawl,
     labels: &[ClusterId],
-    verdicts: Vec<Verdict>,
+    verdicts: &mut Aside<Verdict>,
     gathered: impl FnOnce(&mut Net<'_>) -> Result<WaysThrough>,
-    disk: Option<&Disk>,
-) -> Result<(Vec<Verdict>, Ways)> {
-    let skip = verdicts.iter().filter(|row| row.skips()).map(|row| row.page).collect();
-    let waiting = Aside::put(verdicts, disk)?;
-    let (visit, ways) = gathered(net)?.clear(net, crawl, skip)?;
-    let mut verdicts = waiting.take()?;
-    let owner = |page: &Page| crawl.directory.owner(labels[*page].smallest());
-    for page in net.exchange_all("pages on the way", visit, owner)? {
-        find_verdict(&mut verdicts, labels, page).role = Role::Visit(Visit::Way).into();
+) -> Result<Ways> {
+    let mut skip = Vec::new();
+    for block in verdicts.blocks() {
+        skip.extend(block?.iter().filter(|row| row.skips()).map(|row| row.page));
     }
-    Ok((verdicts, ways))
-}
-
-/// The verdict on a page among those of this worker, which ascend.
-fn find_verdict<'v>(verdicts: &'v mut [Verdict], labels: &[ClusterId], page: Page) -> &'v mut Verdict {
-    let at = verdicts.partition_point(|row| (row.cluster, row.page) < (labels[page], page));
-    &mut verdicts[at]
+    let (visit, ways) = gathered(net)?.clear(net, crawl, skip)?;
+    let owner = |page: &Page| crawl.directory.owner(labels[*page].smallest());
+    let mut visited = net.exchange_all("pages on the way", visit, owner)?;
+    visited.sort_unstable_by_key(|&page| (labels[page], page));
+    let mut visited = visited.into_iter().peekable();
+    verdicts.retain_mut(|row| {
+        if visited.next_if_eq(&row.page).is_some() {
+            row.role = Role::Visit(Visit::Way).into();
+        }
+        true
+    })?;
+    Ok(ways)
 }

@@ -3,7 +3,6 @@
 //! Two exchanges: verdicts by way of the owners of the pages that stay, who know their URLs, to those of the pages to skip. Two for
 //! what crawlers take: all URLs to the owners of their hosts for the prefixes, and these to worker 0.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use bytemuck::{Pod, Zeroable};
@@ -18,12 +17,13 @@ use crate::applications::prefixes::{Prefix, Visited, cover};
 use crate::dataflow::reading::byte_lists::ByteLists;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::lists::until_failure;
+use crate::dataflow::shuffle::memory_budget::MemoryBudget;
+use crate::dataflow::shuffle::stretches::Stretches;
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
 use crate::ids::{HostId, Page};
 use crate::pages::surt::surt_prefix_of;
 use crate::storage::aside::Aside;
-use crate::storage::spill::Disk;
 
 /// A row of the `avoid` table, with its page's owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable, Serialize, Deserialize)]
@@ -90,26 +90,34 @@ impl Avoid {
     }
 }
 
-/// The `avoid` rows of this worker's pages. Where memory has a bound they come in rounds, and their URLs wait on `disk`.
+/// The `avoid` rows of this worker's pages. Where memory has a bound they come in rounds, and their URLs wait on the disk.
 ///
 /// # Errors
 /// Those of the disk, which captures may be on, too; or when the run has ended.
-pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &Aside<Verdict>, disk: Option<&Disk>) -> Result<AvoidTable> {
-    let directory = crawl.directory.clone();
-    let mut asked: Vec<Verdict> = until_failure(verdicts.blocks(), |blocks| {
-        let skipped = blocks.flat_map(Cow::into_owned).filter(Verdict::skips);
-        net.exchange_all("pages to skip", skipped, |row| directory.owner(row.keep))
+///
+/// # Memory
+/// 24 bytes and then 32 for each page to skip, or what `room` allows.
+pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &Aside<Verdict>, room: &MemoryBudget) -> Result<AvoidTable> {
+    let (directory, disk) = (crawl.directory.clone(), room.disk_if_bounded(net));
+    let disk = disk.as_ref();
+    let own = (crawl.pages.len(), verdicts.len() as u64);
+    let mut asked = Stretches::new(net, own, room);
+    until_failure(verdicts.rows(), |rows| {
+        let take = |rows: &[Verdict]| rows.iter().try_for_each(|row| asked.push(directory.place(row.keep), *row));
+        net.exchange("pages to skip", rows.filter(Verdict::skips), |row| directory.owner(row.keep), take)
     })?;
-    asked.sort_unstable_by_key(|row| (row.keep, row.page));
+    let asked = asked.sorted(net, |row| (row.keep, row.page), disk)?;
     let mut pages = crawl.reader();
-    let rows = asked.into_iter().map(|Verdict { page, keep, role, resemblance, .. }| {
+    let rows = asked.rows().map(|row| {
+        let Verdict { page, keep, role, resemblance, .. } = row?;
         let kept = pages.page(keep)?;
         let row = Avoid { page, keep, resemblance, keep_time: kept.fetch_time, keep_url: 0, role, _padding: 0 };
         Ok((directory.owner(page), (row, kept.url().to_string())))
     });
-    let (mut found, mut keep_urls) = (Vec::new(), disk.map(ByteLists::on).transpose()?.unwrap_or_default());
+    let (mut found, mut keep_urls) =
+        (Stretches::new(net, own, room), disk.map(ByteLists::on).transpose()?.unwrap_or_default());
     let take = |(row, url): (Avoid, String)| {
-        found.push(Avoid { keep_url: keep_urls.len() as u32, ..row });
+        found.push(directory.place(row.page), Avoid { keep_url: keep_urls.len() as u32, ..row })?;
         keep_urls.push(url.as_bytes())
     };
     until_failure(rows, |rows| match disk {
@@ -119,8 +127,7 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &Aside<Verdict>, disk: O
             net.exchange_in_rounds("avoid", rows, most, take)
         }
     })?;
-    found.sort_unstable_by_key(|row| row.page);
-    Ok(AvoidTable { rows: Aside::put(found, disk)?, keep_urls })
+    Ok(AvoidTable { rows: found.sorted(net, |row| row.page, disk)?, keep_urls })
 }
 
 impl AvoidTable {
@@ -172,8 +179,16 @@ pub fn lists(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], memory_is_bound
             }
         }
     }
-    let mut all = net.exchange_rows("avoid lists", found.into_iter().map(|of_host| (0, of_host)))?;
-    all.sort_unstable_by(|x, y| x.0[0].prefix.cmp(&y.0[0].prefix));
+    let bytes = |(prefixes, rules): &(Vec<Prefix>, SurtRules)| {
+        let texts = prefixes.iter().map(|prefix| &prefix.prefix).chain(&rules.prefixes).chain(&rules.urls);
+        texts.map(|text| (size_of::<Prefix>() + text.len()) as u64).sum()
+    };
+    let (rows, mut all) = (found.into_iter().map(|of_host| (0, of_host)), Vec::new());
+    net.exchange_in_rounds("avoid lists", rows, (BYTES_AT_ONCE, bytes), |of_host| {
+        all.push(of_host);
+        Ok(())
+    })?;
+    all.sort_unstable_by(|x: &(Vec<Prefix>, SurtRules), y| x.0[0].prefix.cmp(&y.0[0].prefix));
     let (prefixes, surt_rules): (Vec<_>, Vec<_>) = all.into_iter().unzip();
     let mut prefixes: Vec<Prefix> = prefixes.into_iter().flatten().collect();
     prefixes.sort_unstable_by(|x, y| x.prefix.cmp(&y.prefix));

@@ -1,7 +1,5 @@
 //! What the collections of a similar cluster are compared by, to tell identical ones.
 
-use std::borrow::Cow;
-
 use crate::clusters::identical::Content;
 use crate::dataflow::clusters::links::Links;
 use crate::dataflow::reading::captures::Crawl;
@@ -32,8 +30,8 @@ pub struct Told<'a> {
 /// 12 bytes an exact pair of this worker's pages, 4 for each of its pages.
 pub(super) fn contents(net: &mut Net<'_>, crawl: &Crawl, told: Told<'_>, mine: &[[Page; 3]]) -> Result<Vec<Content>> {
     let directory = crawl.directory.clone();
-    let mut copies = until_failure(told.exact_pairs.blocks(), |blocks| {
-        let copies = blocks.flat_map(Cow::into_owned).map(|pair| [pair.b, pair.a]);
+    let mut copies = until_failure(told.exact_pairs.rows(), |pairs| {
+        let copies = pairs.map(|pair| [pair.b, pair.a]);
         net.exchange_all("copies of texts", copies, |copy| directory.owner(copy[0]))
     })?;
     copies.sort_unstable();

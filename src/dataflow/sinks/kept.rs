@@ -12,6 +12,7 @@ use super::report::{self, CollectionRow, MemberRow};
 use super::ways::{Ways, WaysThrough};
 use crate::applications::keep::Keeping;
 use crate::clusters::collection::SimilarCluster;
+use crate::clusters::union_find::sizes;
 use crate::dataflow::clusters::links::Links;
 use crate::dataflow::clusters::places;
 use crate::dataflow::reading::captures::Crawl;
@@ -32,12 +33,10 @@ pub struct Given<'a> {
     pub crawl: &'a Crawl,
     /// The trivial cluster of every page.
     pub labels: &'a [ClusterId],
-    /// Pages of every trivial cluster.
-    pub sizes: &'a [u32],
     /// Links from this worker's pages.
     pub links: &'a Links,
     /// Links from other hosts to this worker's pages, in their order.
-    pub from_elsewhere: &'a [u32],
+    pub from_elsewhere: &'a Aside<u32>,
     /// Links from other hosts to every host.
     pub links_to_host: &'a [u32],
     /// (centre, copy), wherever their pages are.
@@ -54,11 +53,11 @@ pub struct Given<'a> {
 #[derive(Serialize, Deserialize)]
 pub struct Kept {
     /// Verdicts on the pages of trivial clusters, ascending, with the owner of the cluster's smallest page.
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Aside<Verdict>,
     /// Collections, ascending, with the owner of their similar cluster's smallest page.
     pub collections: Vec<CollectionRow>,
     /// Their pages, likewise.
-    pub members: Vec<MemberRow>,
+    pub members: Aside<MemberRow>,
     /// Pages that were attached to a collection by their place.
     pub attached: u64,
     /// Pages taken out of the similar clusters of this worker.
@@ -101,23 +100,24 @@ pub fn keep(
     room.give_back();
     let linked = (from_elsewhere, &depths[..]);
     let memory = kept_before::read(net, crawl, &job.keep, given.earlier)?;
-    let pinned = pins::pages(crawl, &decisions.pins);
+    let pinned = pins::pages(crawl, &decisions.pins)?;
     let first = (&keeping, &memory.pages[..], &pinned[..]);
-    let copies = avoid::copies(net, crawl, (labels, given.sizes), linked, links_to_host, first, (&seeds, room))?;
-    drop(depths);
+    let sizes = net.once(|| sizes(labels))?;
+    let copies = avoid::copies(net, crawl, (labels, &sizes), linked, links_to_host, first, (&seeds, room))?;
+    drop((depths, sizes));
     let judged = avoid::judge(net, &copies, &similar_clusters, links_to_host, &keeping)?;
-    let verdicts = avoid::verdicts(net, crawl, copies, &judged, &keeping)?;
+    let disk = room.disk_if_bounded(net);
+    let mut verdicts = avoid::verdicts(net, crawl, copies, &judged, &keeping, disk.as_ref())?;
     room.give_back();
-    let verdicts = avoid::compare(net, crawl, shelf, labels, verdicts, job.keep.min_resemblance, room)?;
+    avoid::compare(net, crawl, shelf, labels, &mut verdicts, job.keep.min_resemblance, room)?;
     room.give_back();
     let gathered = |net: &mut Net<'_>| through.map_or_else(|| gathered(net), Ok);
-    let disk = room.disk_if_bounded(net);
-    let (verdicts, ways) = avoid::clear_ways(net, crawl, labels, verdicts, gathered, disk.as_ref())?;
+    let ways = avoid::clear_ways(net, crawl, labels, &mut verdicts, gathered)?;
     room.give_back();
     let kept_before = memory.outcome(net, &verdicts)?;
     let pins = pins::outcome(net, crawl, (!job.keep.pins.is_empty(), &decisions.pins), &verdicts)?;
     let told = Told { labels, links, exact_pairs: given.exact_pairs };
-    let (collections, members) = report::rows(net, crawl, &judged, told)?;
+    let (collections, members) = report::rows(net, crawl, &judged, told, room)?;
     let told_of = similar_clusters.iter().filter(|cluster| !cluster.double);
     let taken_out = told_of.map(|cluster| u64::from(cluster.taken_out)).sum();
     Ok(Kept { verdicts, collections, members, attached, taken_out, ways, kept_before, pins })

@@ -14,11 +14,12 @@ use serde::{Deserialize, Serialize};
 use super::avoid::Verdict;
 use crate::applications::keep::Role;
 use crate::dataflow::reading::captures::Crawl;
-use crate::engine::{HashOwners, Net, Owners, RoundRobin};
+use crate::engine::{Net, Owners, RoundRobin};
 use crate::error::{Error, Result};
 use crate::ids::{DocId, Page};
 use crate::job::Keep;
 use crate::results::Run;
+use crate::storage::aside::Aside;
 use crate::storage::table_rows::TableFile;
 
 /// Rows of the earlier list read at a time.
@@ -86,7 +87,7 @@ pub fn read(net: &mut Net<'_>, crawl: &Crawl, keep: &Keep, earlier: Option<&Run>
         let what = "processes see different results; all must see the same folder, or start all of them again";
         return Err(Error::Handshake(format!("keep.sticky = {:?}: {what}", keep.sticky)));
     }
-    let (directory, dealt, by_hash) = (&crawl.directory, RoundRobin::new(net.peers()), HashOwners::new(net));
+    let (directory, dealt) = (&crawl.directory, RoundRobin::new(net.peers()));
     let mut kept: Vec<DocId> = Vec::new();
     for (_, entry) in run.manifest.table("avoid").enumerate().filter(|(n, _)| dealt.owner(*n) == net.index()) {
         let file = TableFile::find(&run.folder, entry)?;
@@ -98,15 +99,12 @@ pub fn read(net: &mut Net<'_>, crawl: &Crawl, keep: &Keep, earlier: Option<&Run>
     }
     kept.sort_unstable();
     kept.dedup();
-    let owner = |doc_id: &DocId| match directory.page(*doc_id) {
-        Some(page) => directory.owner(page),
-        // Whoever it is, only one counts it.
-        None => by_hash.owner(*doc_id),
-    };
-    let mut mine = net.exchange_all("pages kept before", kept, owner)?;
+    // Of a page that is not in this crawl, too: only one counts it.
+    let mut mine = net.exchange_all("pages kept before", kept, |doc_id| directory.owner_of(*doc_id))?;
     mine.sort_unstable();
     mine.dedup();
-    let pages: Vec<Page> = mine.iter().filter_map(|&doc_id| directory.page(doc_id)).collect();
+    let by_doc_id = directory.by_doc_id()?;
+    let pages: Vec<Page> = mine.iter().filter_map(|&doc_id| by_doc_id.page(doc_id)).collect();
     Ok(Memory { gone: (mine.len() - pages.len()) as u64, pages, is_there: true })
 }
 
@@ -114,20 +112,22 @@ impl Memory {
     /// What became of all pages kept before, the same on every worker; `None` without an earlier result. `verdicts` are final.
     ///
     /// # Errors
-    /// [`Error::Invariant`] when the counts do not add up.
-    pub fn outcome(&self, net: &mut Net<'_>, verdicts: &[Verdict]) -> Result<Option<KeptBefore>> {
+    /// [`Error::Invariant`] when the counts do not add up; those of the disk.
+    pub fn outcome(&self, net: &mut Net<'_>, verdicts: &Aside<Verdict>) -> Result<Option<KeptBefore>> {
         if !self.is_there {
             return Ok(None);
         }
         let mut mine =
             KeptBefore { pages: self.gone + self.pages.len() as u64, gone: self.gone, ..KeptBefore::default() };
-        for verdict in verdicts.iter().filter(|verdict| verdict.was_kept()) {
-            match verdict.role() {
-                Role::Keep => mine.kept += 1,
-                Role::Visit(_) => mine.visited += 1,
-                Role::Skip(_, lost_by) => {
-                    mine.flipped += 1;
-                    *mine.flipped_by.entry(lost_by.as_str().into()).or_default() += 1;
+        for block in verdicts.blocks() {
+            for verdict in block?.iter().filter(|verdict| verdict.was_kept()) {
+                match verdict.role() {
+                    Role::Keep => mine.kept += 1,
+                    Role::Visit(_) => mine.visited += 1,
+                    Role::Skip(_, lost_by) => {
+                        mine.flipped += 1;
+                        *mine.flipped_by.entry(lost_by.as_str().into()).or_default() += 1;
+                    }
                 }
             }
         }

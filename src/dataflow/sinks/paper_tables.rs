@@ -96,10 +96,11 @@ pub fn fprint_docid(
     })?;
     rows.sort_unstable_by_key(FPrintDocId::key);
     let runs = rows.chunk_by(|x, y| partition(x.fprint()) == partition(y.fprint()));
+    let doc_ids = crawl.directory.doc_ids()?;
     let table = |rows: &[FPrintDocId]| {
         Table::new([
             ("fprint", Column::Id(rows.iter().map(FPrintDocId::fprint).collect())),
-            ("doc_id", Column::Id(rows.iter().map(|row| crawl.directory.doc_ids[row.doc]).collect())),
+            ("doc_id", Column::Id(rows.iter().map(|row| doc_ids[row.doc]).collect())),
         ])
     };
     Ok(runs.map(|rows| ("fprint_docid", partition(rows[0].fprint()), table(rows))).collect())

@@ -10,6 +10,7 @@ use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::{DocId, Page};
 use crate::results::decisions::Pin;
+use crate::storage::aside::Aside;
 
 /// What became of the pins. `pins` is the sum of the other numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,35 +46,45 @@ pub struct Outcome {
 const SHOWN: usize = 100;
 
 /// The pages that are pinned, ascending.
-pub fn pages(crawl: &Crawl, pins: &[Pin]) -> Vec<Page> {
-    let mut pages: Vec<Page> = pins.iter().filter_map(|pin| crawl.directory.page(pin.doc_id)).collect();
+///
+/// # Errors
+/// Those of the disk that doc ids may be on.
+pub fn pages(crawl: &Crawl, pins: &[Pin]) -> Result<Vec<Page>> {
+    if pins.is_empty() {
+        return Ok(Vec::new());
+    }
+    let by_doc_id = crawl.directory.by_doc_id()?;
+    let mut pages: Vec<Page> = pins.iter().filter_map(|pin| by_doc_id.page(pin.doc_id)).collect();
     pages.sort_unstable();
-    pages
+    Ok(pages)
 }
 
 /// What became of all pins, the same on every worker; `None` without `keep.pins`. `verdicts` are final.
 ///
 /// # Errors
-/// Only when the run has ended.
+/// Those of the disk; or when the run has ended.
 pub fn outcome(
     net: &mut Net<'_>,
     crawl: &Crawl,
     (is_asked, pins): (bool, &[Pin]),
-    verdicts: &[Verdict],
+    verdicts: &Aside<Verdict>,
 ) -> Result<Option<PinCounts>> {
     if !is_asked {
         return Ok(None);
     }
-    let directory = &crawl.directory;
-    let id = |page: Page| directory.doc_ids[page];
+    let by_doc_id = crawl.directory.by_doc_id()?;
+    let id = |page: Page| by_doc_id.doc_ids()[page];
     // The page that stays for each pinned page with copies. It is pinned itself.
-    let mine: Vec<(DocId, DocId)> =
-        verdicts.iter().filter(|row| row.is_pinned()).map(|row| (id(row.page), id(row.keep))).collect();
+    let mut mine: Vec<(DocId, DocId)> = Vec::new();
+    for block in verdicts.blocks() {
+        let block = block?;
+        mine.extend(block.iter().filter(|row| row.is_pinned()).map(|row| (id(row.page), id(row.keep))));
+    }
     let stays: BTreeMap<DocId, DocId> = net.all_gather("what became of pins", mine)?.into_iter().flatten().collect();
     let urls: BTreeMap<DocId, &str> = pins.iter().map(|pin| (pin.doc_id, pin.url.as_str())).collect();
     let mut counts = PinCounts { pins: pins.len() as u64, ..PinCounts::default() };
     for pin in pins {
-        let (number, outcome, keep_url) = match (directory.page(pin.doc_id), stays.get(&pin.doc_id)) {
+        let (number, outcome, keep_url) = match (by_doc_id.page(pin.doc_id), stays.get(&pin.doc_id)) {
             (None, _) => (&mut counts.gone, "gone", ""),
             (_, None) => (&mut counts.alone, "alone", ""),
             (_, Some(keep)) if *keep == pin.doc_id => (&mut counts.kept, "kept", ""),

@@ -4,15 +4,19 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clusters::collection::PageCollection;
+use crate::clusters::collection::{PageCollection, SimilarCluster};
 use crate::clusters::identical::Content;
 use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::shuffle::directory::Directory;
+use crate::dataflow::shuffle::memory_budget::MemoryBudget;
+use crate::dataflow::shuffle::stretches::Stretches;
 use crate::dataflow::sinks::avoid::Judged;
 use crate::dataflow::sinks::contents::{Told, contents};
 use crate::engine::{Net, Owners};
 use crate::error::{Error, Result};
-use crate::ids::{ClusterId, DocId, HostId, Page, SimilarClusterId};
+use crate::ids::{ClusterId, DocId, HostId, Page, SimilarClusterId, doc_id};
+use crate::storage::aside::Aside;
 
 /// A row of the `collections` table. Orders by similar cluster, then collection.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -77,17 +81,23 @@ impl MemberRow {
 ///
 /// Seven exchanges: collections by way of their root (which knows its URL), members, and these by way of their owner (which
 /// knows theirs) for what the URLs of a collection have in common, with two for what identical collections have in common.
+///
+/// # Errors
+/// Those of the disk; or when the run has ended.
+///
+/// # Memory
+/// 20 bytes for each page of a collection, or what `room` allows; 12 more, and 4 a page.
 pub fn rows(
     net: &mut Net<'_>,
     crawl: &Crawl,
     judged: &Judged<'_>,
     told: Told<'_>,
-) -> Result<(Vec<CollectionRow>, Vec<MemberRow>)> {
+    room: &MemoryBudget,
+) -> Result<(Vec<CollectionRow>, Aside<MemberRow>)> {
     let directory = crawl.directory.clone();
     let mut collections = Vec::new();
-    let mut members = Vec::new();
-    let of_all = judged.similar_clusters.iter().zip(&judged.kept);
-    for (similar, &kept) in of_all.filter(|(similar, _)| !similar.double) {
+    let told_of = || judged.similar_clusters.iter().zip(&judged.kept).filter(|(similar, _)| !similar.double);
+    for (similar, &kept) in told_of() {
         let id = similar.id();
         for (number, collection) in similar.collections.iter().enumerate() {
             let smallest = collection.first_page();
@@ -104,7 +114,6 @@ pub fn rows(
                 identical_to: smallest,
             };
             collections.push((directory.owner(collection.root), row));
-            members.extend(MemberRow::of(id, collection, told.labels));
         }
     }
     let mut rows: Vec<CollectionRow> = net.exchange_rows("roots", collections)?;
@@ -116,8 +125,18 @@ pub fn rows(
     let mut collections = net.exchange_rows("collections", named)?;
     collections.sort_unstable();
 
-    let mut owned = net.exchange_all("members", members, |row| directory.owner(row.similar_cluster.smallest()))?;
-    owned.sort_unstable();
+    let members = told_of().flat_map(|(similar, _)| {
+        let id = similar.id();
+        similar.collections.iter().flat_map(move |collection| MemberRow::of(id, collection, told.labels))
+    });
+    let count = |(similar, _): (&SimilarCluster, _)| {
+        similar.collections.iter().map(|collection| collection.members.len() as u64).sum::<u64>()
+    };
+    let mut owned = Stretches::new(net, (crawl.pages.len(), told_of().map(count).sum()), room);
+    let smallest = |row: &MemberRow| row.similar_cluster.smallest();
+    let take = |rows: &[MemberRow]| rows.iter().try_for_each(|row| owned.push(directory.place(smallest(row)), *row));
+    net.exchange("members", members, |row| directory.owner(smallest(row)), take)?;
+    let owned = owned.sorted(net, |row| *row, room.disk_if_bounded(net).as_ref())?;
     let contents = name_prefixes(net, crawl, told, &mut collections, &owned)?;
     let rows = collections.chunk_by_mut(|x, y| x.similar_cluster == y.similar_cluster);
     let mut contents = &contents[..];
@@ -141,11 +160,13 @@ fn name_prefixes(
     crawl: &Crawl,
     told: Told<'_>,
     collections: &mut [CollectionRow],
-    members: &[MemberRow],
+    members: &Aside<MemberRow>,
 ) -> Result<Vec<([Page; 2], Content)>> {
     let directory = crawl.directory.clone();
-    let places = members.iter().map(|row| [row.similar_cluster.smallest(), row.collection, row.page]);
-    let mut mine = net.exchange_all("pages of collections", places, |row| directory.owner(row[2]))?;
+    let mut mine = until_failure(members.rows(), |members| {
+        let places = members.map(|row| [row.similar_cluster.smallest(), row.collection, row.page]);
+        net.exchange_all("pages of collections", places, |row| directory.owner(row[2]))
+    })?;
     mine.sort_unstable();
     let contents = contents(net, crawl, told, &mine)?;
     let mut reader = crawl.reader();
@@ -231,7 +252,7 @@ pub fn similar_clusters_of(rows: &[CollectionRow], directory: &Directory, server
                 servers,
                 copies: collections.len() as u32,
                 size: collections.iter().map(|row| row.size).max().expect("a chunk is not empty"),
-                doc_id: directory.doc_ids[kept.root],
+                doc_id: doc_id(&kept.root_url),
                 url: kept.root_url.clone(),
             }
         })

@@ -17,7 +17,7 @@ use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::{FPrint, Page};
 use crate::overlap::in_common;
-use crate::overlap::prune::PageSet;
+use crate::overlap::prune::{PageSet, Ranks};
 
 /// Distinct chunks that two pages have in common, and those of both together (\[SGM98\] section 2.1).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
@@ -76,14 +76,16 @@ struct Spot {
     slot: u32,
 }
 
-/// No page that is compared, or one of another process.
+/// A page of another process.
 const NOWHERE: Spot = Spot { worker: u32::MAX, slot: u32::MAX };
 
 /// What a process knows of the pages to compare.
 struct Asked {
-    /// For a page to skip the one that stays, for one that stays itself; [`Page::NONE`] for all others.
+    /// The pages to skip that are compared, and those that stay for them.
+    pages: Ranks,
+    /// For each of these to skip the one that stays, for one that stays itself.
     keep_of: Vec<Page>,
-    /// Where the pages of this process lie, if they are compared.
+    /// Where those of this process lie.
     spots: Vec<Spot>,
     /// The pages here whose chunks go to another process, or meet one there.
     leave: PageSet,
@@ -91,31 +93,42 @@ struct Asked {
 
 impl Asked {
     fn of(pairs: &[[Page; 2]], pages: usize, shelves: &[Arc<Shelf>]) -> Asked {
-        let mut keep_of = vec![Page::NONE; pages];
+        let mut compared = PageSet::new(pages, |_| false);
+        pairs.iter().flatten().for_each(|&page| compared.insert(page));
+        let ranks = Ranks::of(compared);
+        let rank = |page: Page| ranks.rank(page).expect("pages of pairs are compared");
+        let mut keep_of = vec![Page::NONE; ranks.count()];
         for &[page, keep] in pairs {
-            keep_of[page] = keep;
-            keep_of[keep] = keep;
+            keep_of[rank(page)] = keep;
+            keep_of[rank(keep)] = keep;
         }
-        let mut spots = vec![NOWHERE; pages];
+        let mut spots = vec![NOWHERE; ranks.count()];
         for (worker, shelf) in (0..).zip(shelves) {
-            let compared =
-                (0..).zip(&shelf.pages).filter(|(_, page)| **page != NOT_KEPT && keep_of[**page] != Page::NONE);
-            compared.for_each(|(slot, &page)| spots[page] = Spot { worker, slot });
+            for (slot, &page) in (0..).zip(&shelf.pages).filter(|(_, page)| **page != NOT_KEPT) {
+                if let Some(rank) = ranks.rank(page) {
+                    spots[rank] = Spot { worker, slot };
+                }
+            }
         }
         let mut leave = PageSet::new(pages, |_| false);
-        for &[page, keep] in pairs.iter() {
-            match [page, keep].map(|page| spots[page] != NOWHERE) {
+        for &[page, keep] in pairs {
+            match [page, keep].map(|page| spots[rank(page)] != NOWHERE) {
                 [true, false] => leave.insert(page),
                 [false, true] => leave.insert(keep),
                 _ => {}
             }
         }
-        Asked { keep_of, spots, leave }
+        Asked { pages: ranks, keep_of, spots, leave }
+    }
+
+    /// The page that stays for a page, if that is compared.
+    fn keep_of(&self, page: Page) -> Option<Page> {
+        Some(self.keep_of[self.pages.rank(page)?])
     }
 
     /// Where a page of this process lies, if it is compared.
     fn spot(&self, page: Page) -> Option<Spot> {
-        Some(self.spots[page]).filter(|&spot| spot != NOWHERE)
+        Some(self.spots[self.pages.rank(page)?]).filter(|&spot| spot != NOWHERE)
     }
 }
 
@@ -127,7 +140,7 @@ impl Asked {
 /// memory for; or when the run has ended.
 ///
 /// # Memory
-/// 12 bytes a page in each process, and 8 for each that is compared; 16 for each chunk of the pages that are compared across processes, or what `room` allows.
+/// 3 bits a page in each process, and 20 bytes for each that is compared or stays for one; 16 for each chunk of the pages that are compared across processes, or what `room` allows.
 pub fn with_kept(
     net: &mut Net<'_>,
     shelf: &mut WorkerPages,
@@ -144,12 +157,11 @@ pub fn with_kept(
     let worker = (net.index() % net.workers_per_process()) as u32;
     let Shelf { fprints, pages } = &*shelves[worker as usize];
     let kept = || (0..).zip(pages).filter(|(_, page)| **page != NOT_KEPT);
-    let mine = || kept().map(|(slot, &page)| (Spot { worker, slot }, page, asked.keep_of[page]));
+    let mine = || kept().filter_map(|(slot, &page)| Some((slot, page, asked.keep_of(page)?)));
     let mut of_page = fprints.reader();
     let mut of_kept: Vec<ListReader<'_>> = shelves.iter().map(|shelf| shelf.fprints.reader()).collect();
     let mut counted = Vec::new();
-    for (spot, page, keep) in mine().filter(|&(_, page, keep)| keep != Page::NONE && keep != page) {
-        let slot = spot.slot as usize;
+    for (slot, page, keep) in mine().filter(|&(_, page, keep)| keep != page) {
         if let Some(kept) = asked.spot(keep).filter(|_| fprints.size(slot) > 0) {
             let kept = of_kept[kept.worker as usize].get(kept.slot as usize)?;
             let Resemblance { common, all } = Resemblance::of(of_page.get(slot)?, kept);
@@ -158,9 +170,9 @@ pub fn with_kept(
     }
     if net.processes() > 1 {
         let leaving = || mine().filter(|&(_, page, _)| asked.leave.contains(page));
-        let count = leaving().map(|(spot, ..)| fprints.size(spot.slot as usize) as u64).sum();
-        let rows = leaving().map(|(spot, page, keep)| -> Result<Vec<Row>> {
-            Ok(of_page.get(spot.slot as usize)?.iter().map(|&fprint| Row { keep, page, fprint }).collect())
+        let count = leaving().map(|(slot, ..)| fprints.size(slot) as u64).sum();
+        let rows = leaving().map(|(slot, page, keep)| -> Result<Vec<Row>> {
+            Ok(of_page.get(slot)?.iter().map(|&fprint| Row { keep, page, fprint }).collect())
         });
         until_failure(rows, |rows| across_processes(net, (rows.flatten(), count), room, &mut counted))?;
     }

@@ -5,6 +5,7 @@
 //! part, so that readers find its columns.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::clusters::link_summary::LinkSummary;
 use crate::dataflow::clusters::servers;
@@ -18,11 +19,8 @@ use crate::dataflow::sinks::avoid_table::Avoid;
 use crate::dataflow::sinks::drafts::{Draft, Rows, by_page, by_page_aside, split};
 use crate::dataflow::sinks::report::{CollectionRow, MemberRow};
 use crate::error::{Error, Result};
-use crate::ids::Page;
-use crate::overlap::SimilarPair;
+use crate::ids::{DocId, Page};
 use crate::pages::surt::surt_key_of;
-use crate::storage::aside::Aside;
-use crate::storage::spill::Disk;
 use crate::storage::table::{Column, Table};
 use crate::storage::texts::Texts;
 
@@ -44,21 +42,25 @@ pub const NAMES: [&str; 10] = [
 ];
 
 /// Words of the column `pairs.measure`, ascending.
-const MEASURES: [&str; 6] = ["context", "exact", "hamming", "minhash", "overlap", "signatures"];
+pub const MEASURES: [&str; 6] = ["context", "exact", "hamming", "minhash", "overlap", "signatures"];
 
 /// A row of `pairs`: two pages, the place of the measure in [`MEASURES`], and the value.
-type PairRow = [u32; 4];
+pub type PairRow = [u32; 4];
+
+/// The place of pages with one text there.
+pub const EXACT: u32 = 1;
 
 /// A row of `segments`: a page, and the number and place of a segment after the first that its content is in.
 type SegmentRow = (Page, u32, (u32, u64));
 
 /// Rows of this worker that are put together for tables alone, ascending.
 pub struct TableRows {
-    pairs: Aside<PairRow>,
     /// Pages whose records are revisits.
     revisits: Vec<Page>,
     segments: Vec<SegmentRow>,
     rejected: Vec<Rejection>,
+    /// Doc ids by page.
+    doc_ids: Arc<Vec<DocId>>,
 }
 
 impl TableRows {
@@ -66,34 +68,15 @@ impl TableRows {
     ///
     /// # Errors
     /// Those of the disk that captures may be on.
-    pub fn of(found: &ReplicaTables, rejected: Vec<Rejection>, disk: Option<&Disk>) -> Result<TableRows> {
-        let asides = [
-            &found.context_pairs,
-            &found.exact_pairs,
-            &found.hamming_pairs,
-            &found.minhash_pairs,
-            &found.similar_pairs,
-        ];
-        let all = asides.iter().map(|pairs| pairs.len()).sum::<usize>() + found.signature_pairs.len();
-        let mut pairs: Vec<PairRow> = Vec::with_capacity(all);
-        let mut extend = |measure: u32, of_measure: &[SimilarPair]| {
-            pairs.extend(of_measure.iter().map(|&SimilarPair { a, b, value }| [a.0, b.0, measure, value]));
-        };
-        for (measure, of_measure) in (0..).zip(asides) {
-            for block in of_measure.blocks() {
-                extend(measure, &block?);
-            }
-        }
-        extend(asides.len() as u32, &found.signature_pairs);
-        pairs.sort_unstable();
-        let pairs = Aside::put(pairs, disk)?;
+    pub fn of(found: &ReplicaTables, rejected: Vec<Rejection>) -> Result<TableRows> {
         let (mut revisits, mut segments) = (Vec::new(), Vec::new());
         found.crawl.pages.each(|row| {
             let rest = row.rest();
             revisits.extend(rest.original.map(|_| row.page));
             segments.extend(rest.segments.into_iter().zip(2..).map(|(place, number)| (row.page, number, place)));
         })?;
-        Ok(TableRows { pairs, revisits, segments, rejected })
+        let doc_ids = found.crawl.directory.doc_ids()?;
+        Ok(TableRows { revisits, segments, rejected, doc_ids })
     }
 }
 
@@ -108,27 +91,40 @@ pub fn drafts<'r>(
     partitions: usize,
 ) -> Result<Vec<Draft<'r>>> {
     let crawl = &found.crawl;
-    let TableRows { pairs, revisits, segments, rejected } = rows;
+    let TableRows { revisits, segments, rejected, doc_ids } = rows;
+    let doc_ids = &doc_ids[..];
     let mut drafts = rejected_drafts(rejected, sources, partitions);
     drafts.extend(found.links.by_partition().into_iter().map(|(partition, places)| {
         let make = move |piece: Range<usize>| {
-            Ok(links(crawl, &found.links.read(places.start + piece.start..places.start + piece.end)?))
+            Ok(links(doc_ids, &found.links.read(places.start + piece.start..places.start + piece.end)?))
         };
         Draft { name: "links", partition, rows: Rows::Unmade(places.len(), Box::new(make)) }
     }));
-    drafts.extend(by_page_aside("pairs", crawl, pairs, |row| Page(row[0]), |rows| Ok(pair_table(crawl, rows)))?);
+    drafts.extend(by_page_aside(
+        "pairs",
+        crawl,
+        &found.pairs,
+        |row| Page(row[0]),
+        |rows| Ok(pair_table(doc_ids, rows)),
+    )?);
     let cluster = |row: &Verdict| row.cluster.smallest();
-    drafts.extend(by_page_aside("clusters", crawl, &found.verdicts, cluster, |rows| Ok(clusters(crawl, rows)))?);
+    drafts.extend(by_page_aside("clusters", crawl, &found.verdicts, cluster, |rows| Ok(clusters(doc_ids, rows)))?);
     let cluster = |row: &LinkSummary| row.src_cluster.smallest();
-    let make = |rows: &[LinkSummary]| Ok(link_summary(crawl, rows));
+    let make = |rows: &[LinkSummary]| Ok(link_summary(doc_ids, rows));
     drafts.extend(by_page_aside("link_summary", crawl, &found.link_summary, cluster, make)?);
     let cluster = |row: &CollectionRow| row.similar_cluster.smallest();
-    drafts.extend(by_page("collections", crawl, &found.collections, cluster, |rows| Ok(collections(crawl, rows))));
+    drafts.extend(by_page("collections", crawl, &found.collections, cluster, |rows| Ok(collections(doc_ids, rows))));
     let cluster = |row: &MemberRow| row.similar_cluster.smallest();
-    drafts.extend(by_page_aside("members", crawl, &found.members, cluster, |rows| Ok(members(crawl, rows)))?);
-    drafts.extend(by_page("revisits", crawl, revisits, |&page| page, |rows| revisit_table(crawl, rows, sources)));
-    drafts.extend(by_page("segments", crawl, segments, |row| row.0, |rows| Ok(segment_table(crawl, rows, sources))));
-    let make = |rows: &[Avoid]| avoid(crawl, rows, &found.avoid.keep_urls);
+    drafts.extend(by_page_aside("members", crawl, &found.members, cluster, |rows| Ok(members(doc_ids, rows)))?);
+    drafts.extend(by_page(
+        "revisits",
+        crawl,
+        revisits,
+        |&page| page,
+        |rows| revisit_table((crawl, doc_ids), rows, sources),
+    ));
+    drafts.extend(by_page("segments", crawl, segments, |row| row.0, |rows| Ok(segment_table(doc_ids, rows, sources))));
+    let make = |rows: &[Avoid]| avoid((crawl, doc_ids), rows, &found.avoid.keep_urls);
     drafts.extend(by_page_aside("avoid", crawl, &found.avoid.rows, |row| row.page, make)?);
     drafts.extend(crawl.directory.parts(found.links.worker()).map(|(partition, own)| {
         let make = move |piece: Range<usize>| {
@@ -161,20 +157,20 @@ pub fn rejected_partition(source: u32, sources: usize, partitions: usize) -> usi
 pub fn empty(name: &str, crawl: &Crawl) -> Result<Table> {
     Ok(match name {
         "pages" => pages(crawl, 0..0, &[])?,
-        "links" => links(crawl, &[]),
-        "pairs" => pair_table(crawl, &[]),
-        "clusters" => clusters(crawl, &[]),
-        "link_summary" => link_summary(crawl, &[]),
-        "collections" => collections(crawl, &[]),
-        "members" => members(crawl, &[]),
-        "avoid" => avoid(crawl, &[], &ByteLists::default())?,
+        "links" => links(&[], &[]),
+        "pairs" => pair_table(&[], &[]),
+        "clusters" => clusters(&[], &[]),
+        "link_summary" => link_summary(&[], &[]),
+        "collections" => collections(&[], &[]),
+        "members" => members(&[], &[]),
+        "avoid" => avoid((crawl, &[]), &[], &ByteLists::default())?,
         "server_pairs" => servers::empty(),
         _ => rejected_table(&[], &[]),
     })
 }
 
-fn ids<R>(crawl: &Crawl, rows: &[R], page: impl Fn(&R) -> Page) -> Column {
-    Column::Id(rows.iter().map(|row| crawl.directory.doc_ids[page(row)]).collect())
+fn ids<R>(doc_ids: &[DocId], rows: &[R], page: impl Fn(&R) -> Page) -> Column {
+    Column::Id(rows.iter().map(|row| doc_ids[page(row)]).collect())
 }
 
 fn u32s<R>(rows: &[R], value: impl Fn(&R) -> u32) -> Column {
@@ -209,7 +205,7 @@ fn pages(crawl: &Crawl, own: Range<u32>, sources: &[String]) -> Result<Table> {
     }
     let rows = &rows[..];
     Ok(Table::new([
-        ("doc_id", ids(crawl, rows, |row| row.page)),
+        ("doc_id", hashes(rows, |row| row.doc_id)),
         ("url", Column::Text(urls)),
         ("surt", Column::Text(surts)),
         ("host", Column::Text(hosts)),
@@ -231,7 +227,7 @@ fn pages(crawl: &Crawl, own: Range<u32>, sources: &[String]) -> Result<Table> {
 }
 
 /// A run without such pages does not have this table.
-fn revisit_table(crawl: &Crawl, rows: &[Page], sources: &[String]) -> Result<Table> {
+fn revisit_table((crawl, doc_ids): (&Crawl, &[DocId]), rows: &[Page], sources: &[String]) -> Result<Table> {
     let (mut reader, mut urls, mut originals) = (crawl.reader(), Texts::new(), Vec::with_capacity(rows.len()));
     for &page in rows {
         let row = reader.page(page)?;
@@ -240,7 +236,7 @@ fn revisit_table(crawl: &Crawl, rows: &[Page], sources: &[String]) -> Result<Tab
     }
     let originals = &originals[..];
     Ok(Table::new([
-        ("doc_id", ids(crawl, rows, |&page| page)),
+        ("doc_id", ids(doc_ids, rows, |&page| page)),
         ("url", Column::Text(urls)),
         ("original_url", texts(originals, |place| &place.url)),
         ("original_source", texts(originals, |place| &sources[place.source as usize])),
@@ -249,40 +245,40 @@ fn revisit_table(crawl: &Crawl, rows: &[Page], sources: &[String]) -> Result<Tab
 }
 
 /// A run without pages in segments does not have this table.
-fn segment_table(crawl: &Crawl, rows: &[SegmentRow], sources: &[String]) -> Table {
+fn segment_table(doc_ids: &[DocId], rows: &[SegmentRow], sources: &[String]) -> Table {
     Table::new([
-        ("doc_id", ids(crawl, rows, |row| row.0)),
+        ("doc_id", ids(doc_ids, rows, |row| row.0)),
         ("number", u32s(rows, |row| row.1)),
         ("source", texts(rows, |row| &sources[row.2.0 as usize])),
         ("offset", counts(rows, |row| row.2.1)),
     ])
 }
 
-fn links(crawl: &Crawl, rows: &[(Page, Page)]) -> Table {
-    Table::new([("src", ids(crawl, rows, |row| row.0)), ("dst", ids(crawl, rows, |row| row.1))])
+fn links(doc_ids: &[DocId], rows: &[(Page, Page)]) -> Table {
+    Table::new([("src", ids(doc_ids, rows, |row| row.0)), ("dst", ids(doc_ids, rows, |row| row.1))])
 }
 
-fn pair_table(crawl: &Crawl, rows: &[PairRow]) -> Table {
+fn pair_table(doc_ids: &[DocId], rows: &[PairRow]) -> Table {
     Table::new([
-        ("a", ids(crawl, rows, |row| Page(row[0]))),
-        ("b", ids(crawl, rows, |row| Page(row[1]))),
+        ("a", ids(doc_ids, rows, |row| Page(row[0]))),
+        ("b", ids(doc_ids, rows, |row| Page(row[1]))),
         ("measure", texts(rows, |row| MEASURES[row[2] as usize])),
         ("value", u32s(rows, |row| row[3])),
     ])
 }
 
-fn clusters(crawl: &Crawl, rows: &[Verdict]) -> Table {
+fn clusters(doc_ids: &[DocId], rows: &[Verdict]) -> Table {
     Table::new([
-        ("cluster", ids(crawl, rows, |row| row.cluster.smallest())),
-        ("doc_id", ids(crawl, rows, |row| row.page)),
+        ("cluster", ids(doc_ids, rows, |row| row.cluster.smallest())),
+        ("doc_id", ids(doc_ids, rows, |row| row.page)),
         ("role", texts(rows, |row| row.role().as_str())),
     ])
 }
 
-fn link_summary(crawl: &Crawl, rows: &[LinkSummary]) -> Table {
+fn link_summary(doc_ids: &[DocId], rows: &[LinkSummary]) -> Table {
     Table::new([
-        ("src_cluster", ids(crawl, rows, |row| row.src_cluster.smallest())),
-        ("dst_cluster", ids(crawl, rows, |row| row.dst_cluster.smallest())),
+        ("src_cluster", ids(doc_ids, rows, |row| row.src_cluster.smallest())),
+        ("dst_cluster", ids(doc_ids, rows, |row| row.dst_cluster.smallest())),
         ("a", u32s(rows, |row| row.a)),
         ("b", u32s(rows, |row| row.b)),
         ("s", u32s(rows, |row| row.s)),
@@ -290,33 +286,33 @@ fn link_summary(crawl: &Crawl, rows: &[LinkSummary]) -> Table {
     ])
 }
 
-fn collections(crawl: &Crawl, rows: &[CollectionRow]) -> Table {
+fn collections(doc_ids: &[DocId], rows: &[CollectionRow]) -> Table {
     Table::new([
-        ("similar_cluster", ids(crawl, rows, |row| row.similar_cluster.smallest())),
-        ("collection", ids(crawl, rows, |row| row.collection)),
+        ("similar_cluster", ids(doc_ids, rows, |row| row.similar_cluster.smallest())),
+        ("collection", ids(doc_ids, rows, |row| row.collection)),
         ("cardinality", u32s(rows, |row| row.cardinality)),
         ("size", u32s(rows, |row| row.size)),
         ("host", texts(rows, |row| host(&row.root_url))),
-        ("root", ids(crawl, rows, |row| row.root)),
+        ("root", ids(doc_ids, rows, |row| row.root)),
         ("root_url", texts(rows, |row| &row.root_url)),
         ("prefix", texts(rows, |row| &row.prefix)),
         ("keep", Column::Bool(rows.iter().map(|row| row.kept).collect())),
         ("links_from_elsewhere", counts(rows, |row| row.links_from_elsewhere)),
-        ("identical_to", ids(crawl, rows, |row| row.identical_to)),
+        ("identical_to", ids(doc_ids, rows, |row| row.identical_to)),
     ])
 }
 
-fn members(crawl: &Crawl, rows: &[MemberRow]) -> Table {
+fn members(doc_ids: &[DocId], rows: &[MemberRow]) -> Table {
     Table::new([
-        ("similar_cluster", ids(crawl, rows, |row| row.similar_cluster.smallest())),
-        ("collection", ids(crawl, rows, |row| row.collection)),
-        ("cluster", ids(crawl, rows, |row| row.cluster.smallest())),
-        ("doc_id", ids(crawl, rows, |row| row.page)),
+        ("similar_cluster", ids(doc_ids, rows, |row| row.similar_cluster.smallest())),
+        ("collection", ids(doc_ids, rows, |row| row.collection)),
+        ("cluster", ids(doc_ids, rows, |row| row.cluster.smallest())),
+        ("doc_id", ids(doc_ids, rows, |row| row.page)),
         ("attached", Column::Bool(rows.iter().map(|row| row.attached == 1).collect())),
     ])
 }
 
-fn avoid(crawl: &Crawl, rows: &[Avoid], keep_urls: &ByteLists) -> Result<Table> {
+fn avoid((crawl, doc_ids): (&Crawl, &[DocId]), rows: &[Avoid], keep_urls: &ByteLists) -> Result<Table> {
     let (mut reader, mut kept) = (crawl.reader(), keep_urls.reader());
     let [mut urls, mut keep_urls, mut keep_is] = [const { Texts::new() }; 3];
     for row in rows {
@@ -327,9 +323,9 @@ fn avoid(crawl: &Crawl, rows: &[Avoid], keep_urls: &ByteLists) -> Result<Table> 
         keep_urls.push(url.map_err(|_| Error::Invariant("a URL on disk is no text".into()))?);
     }
     Ok(Table::new([
-        ("doc_id", ids(crawl, rows, |row| row.page)),
+        ("doc_id", ids(doc_ids, rows, |row| row.page)),
         ("url", Column::Text(urls)),
-        ("keep_doc_id", ids(crawl, rows, |row| row.keep)),
+        ("keep_doc_id", ids(doc_ids, rows, |row| row.keep)),
         ("keep_url", Column::Text(keep_urls)),
         ("why", texts(rows, |row| row.why().as_str())),
         ("lost_by", texts(rows, |row| row.lost_by().as_str())),

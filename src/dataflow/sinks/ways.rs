@@ -6,7 +6,7 @@
 //! are many.
 //!
 //! # Memory
-//! 17 bytes a page; 16 for each of the links between parts that are sent at once; the links of one part, or of all as far as the room for
+//! 13 bytes a page, 4 more while ways back are looked for; 16 for each of the links between parts that are sent at once; the links of one part, or of all as far as the room for
 //! them allows, and 24 bytes a page and link while they come.
 
 use std::collections::HashSet;
@@ -24,6 +24,7 @@ use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{HostId, Page, splitmix64};
 use crate::overlap::rows::Shares;
+use crate::storage::aside::Aside;
 use crate::storage::spill_array::SpillArray;
 
 /// Links between parts that a worker sends at once, about.
@@ -75,7 +76,7 @@ impl WaysThrough {
         net: &mut Net<'_>,
         crawl: &Crawl,
         links: &Links,
-        from_elsewhere: &[u32],
+        from_elsewhere: &Aside<u32>,
         seeds: &HashSet<String>,
         room: &MemoryBudget,
     ) -> Result<WaysThrough> {
@@ -91,19 +92,23 @@ impl WaysThrough {
         net: &mut Net<'_>,
         crawl: &Crawl,
         links: &Links,
-        from_elsewhere: &[u32],
+        from_elsewhere: &Aside<u32>,
         seeds: &HashSet<String>,
         (room, bits): (&MemoryBudget, u32),
     ) -> Result<WaysThrough> {
         let hosts = &crawl.directory.hosts;
-        let mut from_elsewhere = from_elsewhere.iter();
-        let rows = crawl.pages.map(|row| WebPage {
-            page: row.page,
-            host: hosts[row.page],
-            path_length: path(row.url()).chars().count() as u32,
-            entry: if from_elsewhere.next() > Some(&0) { LINKED_FROM_ELSEWHERE } else { 0 }
-                | if seeds.contains(row.url()) { SEED } else { 0 },
+        let mut from_elsewhere = from_elsewhere.rows();
+        let rows = crawl.pages.map(|row| {
+            let is_linked = from_elsewhere.next().transpose()? > Some(0);
+            Ok(WebPage {
+                page: row.page,
+                host: hosts[row.page],
+                path_length: path(row.url()).chars().count() as u32,
+                entry: if is_linked { LINKED_FROM_ELSEWHERE } else { 0 }
+                    | if seeds.contains(row.url()) { SEED } else { 0 },
+            })
         });
+        let rows = rows.map(|row| row?);
         let room = room.parted(2);
         let (mut pages, mut within) = until_failure(rows, |rows| {
             until_failure(links.blocks(), |blocks| {
@@ -240,6 +245,7 @@ impl WaysThrough {
 
     /// Notes for every page the one before it on its best way.
     fn trace(&mut self, net: &mut Net<'_>, hosts: &[HostId], scope: Scope) -> Result<()> {
+        self.parts.iter_mut().for_each(WebPart::look_back);
         let mut next = 0;
         loop {
             let mut arriving = Vec::new();

@@ -7,7 +7,6 @@ use crate::applications::exports::exports;
 use crate::build::peak_memory_bytes;
 use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::worker_pages::Rejection;
-use crate::dataflow::shuffle::memory_estimate::room_beside;
 use crate::dataflow::sinks::drafts::Draft;
 use crate::dataflow::sinks::files::{self, Making};
 use crate::dataflow::sinks::tables::{NAMES, TableRows, drafts, empty, rejected_partition};
@@ -49,8 +48,7 @@ pub fn result(
     let partitions = job.output.partitions as usize;
     let rejected = rejected(net, rejections, sources, partitions)?;
     let made = std::mem::take(&mut found.more_tables);
-    let disk = room_beside(0, job).disk_if_bounded(net);
-    let rows = TableRows::of(found, rejected, disk.as_ref())?;
+    let rows = TableRows::of(found, rejected)?;
     let mut parts = drafts(found, &rows, sources, partitions)?;
     parts.extend(made.into_iter().map(Draft::from));
     let attempt = attempt(net, folder)?;

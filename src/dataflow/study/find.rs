@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{matches, near, web};
 use crate::dataflow::pairs::exact;
+use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room};
@@ -59,8 +60,12 @@ pub fn find(
     drop(mine);
     let web = web::web(net, job, pages, links, seed, &documents)?;
 
-    let equal = exact::fold(net, shelf)?;
-    let same: Arc<Vec<Page>> = components(net, "same multisets", pages, equal.iter().map(|pair| (pair.a, pair.b)))?;
+    let to_fold = room(net, held, 0, job)?;
+    let texts = shelf.kept().map(|(slot, page)| Ok((shelf.exact[slot], page)));
+    let equal = exact::fold(net, (texts, shelf.slots() as u64), &to_fold)?;
+    let same: Arc<Vec<Page>> = until_failure(equal.rows(), |equal| {
+        components(net, "same multisets", pages, equal.map(|pair| (pair.a, pair.b)))
+    })?;
     drop(equal);
     let matches = matches::matches(net, shelf, &same)?;
     let found = report::Findings {

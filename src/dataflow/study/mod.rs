@@ -170,7 +170,8 @@ fn seed(job: &Job, crawl: &Crawl) -> Result<Option<Page>> {
     if job.study.seed.is_empty() {
         return Ok(None);
     }
-    let page = CanonicalUrl::parse(&job.study.seed).ok().and_then(|url| crawl.directory.page(doc_id(url.as_str())));
+    let pages = crawl.directory.by_doc_id()?;
+    let page = CanonicalUrl::parse(&job.study.seed).ok().and_then(|url| pages.page(doc_id(url.as_str())));
     let seed = page.ok_or_else(|| Error::Setting {
         file: "the job".into(),
         setting: "study.seed".into(),
@@ -194,7 +195,8 @@ fn url_of(net: &mut Net<'_>, crawl: &Crawl, page: Option<Page>) -> Result<String
 /// Those of the disk that captures may be on.
 fn table(crawl: &Crawl, found: &StudyFindings, rows: &[Page]) -> Result<Table> {
     let (_, clusters) = &*found.tables;
-    let id = |page: Page| crawl.directory.doc_ids[page];
+    let doc_ids = crawl.directory.doc_ids()?;
+    let id = |page: Page| doc_ids[page];
     let ids = |of: &dyn Fn(Page) -> Page| Column::Id(rows.iter().map(|&page| id(of(page))).collect());
     let words = |of: &dyn Fn(Page) -> String| Column::Text(rows.iter().map(|&page| of(page)).collect());
     let bools = |of: &dyn Fn(Page) -> bool| Column::Bool(rows.iter().map(|&page| of(page)).collect());

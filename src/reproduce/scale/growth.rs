@@ -125,7 +125,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
         begun = Instant::now();
     };
     let Web { directory, labels, sizes } = web;
-    let from_elsewhere = links::from_elsewhere(net, &out)?;
+    let from_elsewhere = links::from_elsewhere(net, &out, None)?;
     stage("links from elsewhere");
 
     let clusters = (&labels[..], &sizes[..]);
