@@ -2,6 +2,7 @@
 
 pub(crate) mod alone;
 pub mod giant_clusters;
+pub mod grown;
 pub mod growth;
 mod host_links;
 pub mod link_summary;

@@ -3,6 +3,7 @@
 pub mod arrived;
 pub mod avoid;
 pub mod avoid_table;
+pub mod by_first;
 pub mod contents;
 pub mod drafts;
 pub mod files;
@@ -12,6 +13,7 @@ pub mod paper_tables;
 pub mod pins;
 pub mod report;
 pub mod resemblance;
+pub mod summarise;
 pub mod summary;
 pub mod tables;
 pub mod ways;

@@ -1,0 +1,60 @@
+//! Rows of pairs and of `LinkSummary` on their way to tables: to the owners of the pages that they begin with.
+
+use super::tables::{self, PairRow};
+use crate::clusters::link_summary::LinkSummary;
+use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::reading::lists::until_failure;
+use crate::dataflow::shuffle::memory_budget::MemoryBudget;
+use crate::dataflow::shuffle::stretches::Stretches;
+use crate::engine::{Net, Owners};
+use crate::error::Result;
+use crate::ids::Page;
+use crate::overlap::SimilarPair;
+use crate::storage::aside::Aside;
+
+/// Brings pairs, in the order of [`tables::MEASURES`], to the owners of their smaller pages, and rows of `LinkSummary` to the owners of their source clusters' smallest pages;
+/// there they wait for tables, ascending. One exchange.
+///
+/// # Errors
+/// Those of the disk; or when the run has ended.
+///
+/// # Memory
+/// 16 bytes a pair and 32 a row, or what `room` allows.
+pub fn by_first(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    by_measure: [Aside<SimilarPair>; tables::MEASURES.len()],
+    link_summary: Aside<LinkSummary>,
+    room: &MemoryBudget,
+) -> Result<(Aside<PairRow>, Aside<LinkSummary>)> {
+    let (directory, pages, room) = (&crawl.directory, crawl.pages.len(), room.parted(2));
+    let count = by_measure.iter().map(|pairs| pairs.len() as u64).sum();
+    let mut owned = Stretches::new(net, (pages, count), &room);
+    let mut owned_summary = Stretches::new(net, (pages, link_summary.len() as u64), &room);
+    let pairs = by_measure.iter().zip(0..).flat_map(|(pairs, measure)| {
+        pairs.rows().map(move |pair| pair.map(|SimilarPair { a, b, value }| [a.0, b.0, measure, value]))
+    });
+    until_failure(pairs, |pairs| {
+        until_failure(link_summary.rows(), |link_summary| {
+            net.exchange_two(
+                "pairs and link summary",
+                (
+                    pairs,
+                    |&[a, ..]: &PairRow| directory.owner(Page(a)),
+                    |rows: &[PairRow]| rows.iter().try_for_each(|row| owned.push(directory.place(Page(row[0])), *row)),
+                ),
+                (
+                    link_summary,
+                    |row| directory.owner(row.src_cluster.smallest()),
+                    |rows: &[LinkSummary]| {
+                        let place = |row: &LinkSummary| directory.place(row.src_cluster.smallest());
+                        rows.iter().try_for_each(|row| owned_summary.push(place(row), *row))
+                    },
+                ),
+            )
+        })
+    })?;
+    drop((by_measure, link_summary));
+    let disk = room.disk_if_bounded(net);
+    Ok((owned.sorted(net, |row| *row, disk.as_ref())?, owned_summary.sorted(net, |row| *row, disk.as_ref())?))
+}

@@ -1,0 +1,169 @@
+//! The summary of a run, from all that was found.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::report::{self, Largest};
+use super::summary::{self, Saving, Summary};
+use super::tables;
+use crate::applications::keep::Why;
+use crate::dataflow::find::ReplicaTables;
+use crate::dataflow::pairs::counts::OverlapCounts;
+use crate::dataflow::pairs::minhash_pairs::MinhashCounts;
+use crate::dataflow::pairs::signatures::SignatureCounts;
+use crate::dataflow::pairs::simhash_pairs::SimhashCounts;
+use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::reading::lists::until_failure;
+use crate::engine::{Net, Owners};
+use crate::error::Result;
+use crate::ids::{HostId, Page};
+use crate::job::Job;
+
+/// Trivial clusters by how many pages they have.
+pub fn by_size(sizes: &[u32]) -> BTreeMap<u64, u64> {
+    let mut clusters = BTreeMap::new();
+    sizes.iter().filter(|&&size| size > 0).for_each(|&size| *clusters.entry(u64::from(size)).or_default() += 1);
+    clusters
+}
+
+/// Counts of one worker, added up over all.
+type Tally = BTreeMap<String, u64>;
+
+/// What was counted on the way to similar pairs, this worker's share.
+pub type PairCounts = (OverlapCounts, SimhashCounts, SignatureCounts, MinhashCounts);
+
+/// What is told of a run, the same on every worker, but for what a step has counted itself. `trivial_clusters` are those by size,
+/// `taken_out` the pages taken out of this worker's similar clusters, `server` has for every host the smallest of its server.
+///
+/// # Errors
+/// Those of the disk; or when the run has ended.
+pub fn summarise(
+    net: &mut Net<'_>,
+    job: &Job,
+    found: &ReplicaTables,
+    counts: &PairCounts,
+    trivial_clusters: BTreeMap<u64, u64>,
+    taken_out: u64,
+    server: &[HostId],
+) -> Result<Summary> {
+    let mut mine = Tally::new();
+    let mut add = |name: &str, n: u64| *mine.entry(name.to_string()).or_default() += n;
+    let (mut bytes, mut savings) = (0, BTreeMap::<Why, Saving>::new());
+    until_failure(found.avoid.rows.rows(), |rows| {
+        let mut skipped = rows.peekable();
+        found.crawl.pages.each(|page| {
+            bytes += page.body_bytes;
+            if let Some(row) = skipped.next_if(|row| row.page == page.page) {
+                let saving = savings.entry(row.why()).or_default();
+                (saving.pages, saving.bytes) = (saving.pages + 1, saving.bytes + page.body_bytes);
+            }
+        })
+    })?;
+    add("bytes", bytes);
+    for (why, saving) in savings {
+        add(&format!("skip pages {}", why.as_str()), saving.pages);
+        add(&format!("skip bytes {}", why.as_str()), saving.bytes);
+    }
+    let mut exact_pairs = 0;
+    found.pairs.each_group(
+        |x, y| x[0] == y[0],
+        |pairs| {
+            let copies = pairs.iter().filter(|row| row[2] == tables::EXACT).count() as u64;
+            if copies > 0 {
+                exact_pairs += copies;
+                add(&format!("exact {}", copies + 1), 1);
+            }
+        },
+    )?;
+    add("exact pairs", exact_pairs);
+    add("links", found.links.len() as u64);
+    add("similar clusters", found.collections.chunk_by(|x, y| x.similar_cluster == y.similar_cluster).count() as u64);
+    add("collections", found.collections.len() as u64);
+    for rows in found.collections.chunk_by(|x, y| x.similar_cluster == y.similar_cluster) {
+        let copies = rows.iter().filter(|row| row.identical_to != row.collection);
+        let firsts: BTreeSet<Page> = copies.clone().map(|row| row.identical_to).collect();
+        add("identical collections", (copies.count() + firsts.len()) as u64);
+        add("identical clusters", u64::from(rows.iter().all(|row| row.identical_to == rows[0].identical_to)));
+    }
+    add("members", found.members.len() as u64);
+    add("taken out", taken_out);
+    add("prefixes", found.lists.prefixes.iter().filter(|prefix| !prefix.single).count() as u64);
+    let mut all = Tally::new();
+    let (tallies, all_counts): (Vec<Tally>, Vec<PairCounts>) =
+        net.all_gather("summary", (mine, counts.clone()))?.into_iter().unzip();
+    for (name, n) in tallies.into_iter().flatten() {
+        *all.entry(name).or_default() += n;
+    }
+    let overlap = all_counts.iter().fold(OverlapCounts::default(), |x, y| x + &y.0);
+    let hamming = all_counts[0].1;
+    let mut trivial = Vec::new();
+    found.verdicts.each_group(
+        |x, y| x.cluster == y.cluster,
+        |pages| {
+            let pages_on = pages.iter().map(|row| row.page);
+            let hosts = report::hosts_and_servers(pages_on, &found.crawl.directory, server);
+            trivial.push((pages[0].keep, hosts, pages.len() as u32));
+        },
+    )?;
+    let trivial = named(net, &found.crawl, trivial)?;
+    let similar = report::similar_clusters_of(&found.collections, &found.crawl.directory, server);
+    let [largest_trivial_clusters, largest_similar_clusters] = report::largest(net, [trivial, similar])?;
+
+    let get = |name: &str| all.get(name).copied().unwrap_or(0);
+    let pages = Saving { pages: found.crawl.directory.len() as u64, bytes: get("bytes") };
+    let skip_by_reason: BTreeMap<Why, Saving> = [Why::Exact, Why::Collection, Why::Similar]
+        .map(|why| {
+            let of = |what: &str| get(&format!("skip {what} {}", why.as_str()));
+            (why, Saving { pages: of("pages"), bytes: of("bytes") })
+        })
+        .into();
+    let skip = Saving {
+        pages: skip_by_reason.values().map(|saving| saving.pages).sum(),
+        bytes: skip_by_reason.values().map(|saving| saving.bytes).sum(),
+    };
+    let exact_groups: BTreeMap<u64, u64> =
+        all.iter().filter_map(|(name, &n)| Some((name.strip_prefix("exact ")?.parse().ok()?, n))).collect();
+    Ok(Summary {
+        digest: crate::job::Digest::of(job).hex(),
+        pages,
+        hosts: found.crawl.directory.hosts.iter().max().map_or(0, |host| u64::from(*host) + 1),
+        links: get("links"),
+        replication_exact: summary::bars(&exact_groups, pages.pages),
+        replication_similar: summary::bars(&trivial_clusters, pages.pages),
+        overlap,
+        hamming,
+        signatures: counts.2,
+        minhash: counts.3,
+        exact_pairs: get("exact pairs"),
+        trivial_clusters: trivial_clusters.iter().filter(|(size, _)| **size > 1).map(|(_, n)| n).sum(),
+        similar_clusters: get("similar clusters"),
+        collections: get("collections"),
+        identical_clusters: get("identical clusters"),
+        identical_collections: get("identical collections"),
+        pages_in_collections: get("members"),
+        taken_out: get("taken out"),
+        skip,
+        skip_share_of_pages: summary::share(skip.pages, pages.pages),
+        skip_share_of_bytes: summary::share(skip.bytes, pages.bytes),
+        skip_by_reason,
+        avoid_prefixes: get("prefixes"),
+        largest_similar_clusters,
+        largest_trivial_clusters,
+        ..Summary::default()
+    })
+}
+
+/// The largest of this worker's trivial clusters, given as (page that is kept, hosts and servers, pages), with the URL of
+/// that page.
+fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Page, (u32, u32), u32)>) -> Result<Vec<Largest>> {
+    clusters.sort_unstable_by_key(|&(keep, (hosts, _), pages)| (std::cmp::Reverse((hosts, pages)), keep));
+    clusters.truncate(report::SHOWN);
+    let directory = crawl.directory.clone();
+    let rows = clusters.into_iter().map(|row| (directory.owner(row.0), row));
+    let asked = net.exchange_rows("kept pages", rows)?;
+    let mut pages = crawl.reader();
+    let largest = |(keep, (hosts, servers), copies): (Page, (u32, u32), u32)| {
+        let page = pages.page(keep)?;
+        Ok(Largest { hosts, servers, copies, size: 1, doc_id: page.doc_id, url: page.url().to_string() })
+    };
+    asked.into_iter().map(largest).collect()
+}
