@@ -192,29 +192,32 @@ fn a_chunk_on_more_pages_than_memory_takes_is_refused_with_their_number() {
             assert_eq!(work.counts.emitted, 0);
         }
     };
-    // Rows of a million pages are more than a bucket takes; their pages by themselves are not.
+    // Rows of a million pages are more than a bucket takes; how many they are is not.
     let least = needed(&refusal(1_000_000, 1000, 1));
     frequent(1_000_000, least);
     // Without a limit its pairs are beyond any disk, which is seen before the first of them is made.
     let refused = refusal(1_000_000, 0, 2 * least);
     assert!(refused.to_string().contains("499999500000 pairs of pages, of a chunk on 1000000 pages"), "{refused}");
     assert!(needed(&refused) > 3_900_000_000_000, "{refused}");
-    // Of three million pages they are, too.
+    // Of three million pages they have to be known by themselves, where there is no limit.
     let least = needed(&refusal(3_000_000, 1000, 1));
-    for max_documents in [0, 1000] {
-        let refused = refusal(3_000_000, max_documents, least);
-        assert!(refused.to_string().contains("a chunk on up to 3000000 pages"), "{refused}");
-        assert!(refused.to_string().contains("overlap.max_documents"), "{refused}");
-        assert_eq!(refused.exit_code(), 9);
-    }
+    frequent(3_000_000, least);
+    let refused = refusal(3_000_000, 0, least);
+    assert!(refused.to_string().contains("a chunk on up to 3000000 pages"), "{refused}");
+    assert!(refused.to_string().contains("overlap.max_documents"), "{refused}");
+    assert_eq!(refused.exit_code(), 9);
     // What is named is what the setting has to be, for all workers together, and not a byte a worker more.
-    let enough = needed(&refusal(3_000_000, 1000, least));
-    assert!(refusal(3_000_000, 1000, enough - 20).to_string().contains("a chunk on up to 3000000 pages"));
-    frequent(3_000_000, enough);
+    let enough = needed(&refused);
+    assert!(refusal(3_000_000, 0, enough - 20).to_string().contains("a chunk on up to 3000000 pages"));
+    assert!(refusal(3_000_000, 0, enough).to_string().contains("pairs of pages, of a chunk on 3000000 pages"));
 }
 
-/// Rows of a few chunks on very many pages beside many on few, of which those on few count.
-fn of_frequent_chunks(net: &mut Net, room: &MemoryBudget) -> Result<(Vec<SimilarPair>, OverlapWork)> {
+/// Rows of a few chunks on very many pages, up to seven of a host, beside many on few, of which those on few count.
+fn of_frequent_chunks(
+    net: &mut Net,
+    room: &MemoryBudget,
+    template_pages: u32,
+) -> Result<(Vec<SimilarPair>, OverlapWork)> {
     const PAGES: usize = 1_000_000;
     let (me, peers) = (net.index(), net.peers());
     let mine = Page::first(PAGES).filter(|page| page.0 as usize % peers == me);
@@ -227,8 +230,9 @@ fn of_frequent_chunks(net: &mut Net, room: &MemoryBudget) -> Result<(Vec<Similar
         Ok(some > 0)
     };
     let copies = PageSet::new(PAGES, |page| page.0.is_multiple_of(7));
-    let pages = Pages { count: PAGES, hosts: &[], copies: &copies };
-    let settings = Overlap { max_documents: 1000, ..Overlap::of_papers(1) };
+    let hosts: Vec<HostId> = (0..PAGES).map(|page| HostId(page as u32 / 8)).collect();
+    let pages = Pages { count: PAGES, hosts: &hosts, copies: &copies };
+    let settings = Overlap { max_documents: 1000, template_pages, ..Overlap::of_papers(1) };
     let mut found = Vec::new();
     let all = similar_pairs::<Row64>(net, 2_100_000, &mut source, &pages, &settings, room, |pair| found.push(pair))?;
     Ok((found, all.work))
@@ -236,15 +240,20 @@ fn of_frequent_chunks(net: &mut Net, room: &MemoryBudget) -> Result<(Vec<Similar
 
 #[test]
 fn frequent_chunks_that_have_no_room_change_neither_pairs_nor_counts() {
-    let of = |memory_bytes: u64| {
-        let given = results(&Cluster::local(2), move |net| of_frequent_chunks(net, &room(memory_bytes, None)));
+    let of = |memory_bytes: u64, template_pages: u32| {
+        let one = move |net: &mut Net| of_frequent_chunks(net, &room(memory_bytes, None), template_pages);
+        let given = results(&Cluster::local(2), one);
         let mut pairs: Vec<SimilarPair> = given.iter().flat_map(|one| one.0.clone()).collect();
         pairs.sort_unstable();
         (pairs, given.into_iter().map(|one| one.1.counts).reduce(|sum, one| sum + &one).unwrap())
     };
-    let refused = run_all(&Cluster::local(2), |net| of_frequent_chunks(net, &room(1, None))).remove(0).unwrap_err();
-    let (all, counts) = of(0);
+    let refused = run_all(&Cluster::local(2), |net| of_frequent_chunks(net, &room(1, None), 0)).remove(0).unwrap_err();
     let is_pair = |first: &usize| !first.is_multiple_of(7) && !(first + 1).is_multiple_of(7);
-    assert_eq!(all.len(), (0..1_000_000).step_by(2).filter(is_pair).count());
-    assert!(of(needed(&refused)) == (all, counts));
+    let expected = (0..1_000_000).step_by(2).filter(is_pair).count();
+    // Nobody asks for furniture; the four are; they are on too few pages of each host.
+    for (template_pages, furniture) in [(0, 0), (5, 4), (8, 0)] {
+        let (all, counts) = of(0, template_pages);
+        assert_eq!((all.len(), counts.template_chunks, counts.frequent_chunks), (expected, furniture, 4 - furniture));
+        assert!(of(needed(&refused), template_pages) == (all, counts));
+    }
 }

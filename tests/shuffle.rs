@@ -4,6 +4,7 @@ use webtwin::dataflow::shuffle::hash_partitions::HashPartitions;
 use webtwin::dataflow::shuffle::memory_budget::BUCKET_BYTES;
 use webtwin::dataflow::shuffle::memory_estimate::room_beside;
 use webtwin::dataflow::shuffle::page_counts::{self, SHORT_BYTES};
+use webtwin::dataflow::shuffle::stretches::Stretches;
 use webtwin::engine::{AT_ONCE_BYTES, Net, run};
 use webtwin::error::Result;
 use webtwin::ids::{ClusterId, splitmix64};
@@ -191,6 +192,39 @@ fn rows_laid_down_meet_in_one_share_by_key_and_none_is_lost() {
             all.sort_unstable();
             expected.sort_unstable();
             assert!(all == expected, "{rows}");
+        }
+    }
+}
+
+#[test]
+fn rows_come_back_in_the_order_of_their_pages_however_little_memory_there_is() {
+    // With memory for all, and with none: of some megabytes of rows nearly all are on disk.
+    for memory_bytes in [0, 1] {
+        for (pages, rows) in [(1, 0), (3, 5), (1000, 400_000)] {
+            let mut job = Job::default();
+            job.effort.memory_bytes = memory_bytes;
+            everywhere(move |net| {
+                let room = room_beside(0, &job);
+                let row = |n: u64| [splitmix64(n) % pages as u64, splitmix64(n + 7)];
+                let mut stretches = Stretches::new(net, (pages, rows), &room);
+                (0..rows).map(row).try_for_each(|row| stretches.push(row[0] as usize, row))?;
+                let mut expected: Vec<[u64; 2]> = (0..rows).map(row).collect();
+                expected.sort_unstable();
+                let disk = room.disk_if_bounded(net);
+                let sorted = stretches.sorted(net, |row| *row, disk.as_ref())?;
+                assert_eq!(sorted.take()?, expected, "{rows} rows of {pages} pages within {memory_bytes}");
+
+                let mut stretches = Stretches::new(net, (pages, rows), &room);
+                (0..rows).map(row).try_for_each(|row| stretches.push(row[0] as usize, row))?;
+                let (mut next, mut count) = (0, 0);
+                stretches.each(net, |places, rows| {
+                    assert!(places.start == next && rows.iter().all(|row| places.contains(&(row[0] as usize))));
+                    (next, count) = (places.end, count + rows.len() as u64);
+                    Ok(())
+                })?;
+                assert_eq!((next, count), (pages, rows));
+                Ok(())
+            });
         }
     }
 }

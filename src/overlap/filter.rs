@@ -36,6 +36,12 @@ pub fn judge(docs: &[Page], hosts: &[HostId], settings: &Overlap, scratch: &mut 
     Verdict::Counts
 }
 
+/// The same of a chunk on more than `max_documents` pages, given how many it is on of each host.
+pub fn judge_too_many(on_hosts: &[u32], settings: &Overlap) -> Verdict {
+    let few = settings.template_pages;
+    if few > 0 && on_hosts.iter().any(|&pages| pages > few) { Verdict::Template } else { Verdict::Frequent }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -59,6 +65,10 @@ mod tests {
                 Verdict::Counts
             };
             prop_assert_eq!(judge(&docs, &hosts, &settings, &mut Vec::new()), want);
+            if max_documents > 0 && hosts.len() > max_documents as usize {
+                let on_hosts = [0, 1, 2, 3].map(|host| hosts.iter().filter(|&&h| h == HostId(host)).count() as u32);
+                prop_assert_eq!(judge_too_many(&on_hosts, &settings), want);
+            }
         }
     }
 }

@@ -8,9 +8,9 @@ use crate::dataflow::pairs::overlap_join::Pages;
 use crate::dataflow::shuffle::memory_budget::{BUCKET_BYTES, WorkerBudget, bucket_bits};
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{FPrint, HostId, Page};
+use crate::ids::{FPrint, HostId, Number, Page};
 use crate::job::Overlap;
-use crate::overlap::filter::{Verdict, judge};
+use crate::overlap::filter::{Verdict, judge, judge_too_many};
 use crate::overlap::prune::{PageSet, SharedChunks};
 use crate::overlap::rows::{Row, Shares, sort_bucket};
 use crate::overlap::runs::{Runs, pairs_of, record};
@@ -78,15 +78,24 @@ const A_PAGE_OF_CHUNK: u64 = 8;
 /// Keys that may be frequent in a bucket.
 const FREQUENT: usize = 64;
 
-/// Takes the rows of a bucket; of one that has no room as a whole, the pages of its most frequent chunks by themselves, which are
-/// returned. Then it is read three times.
+/// One of the most frequent chunks of a bucket.
+enum Frequent {
+    /// Its pages.
+    Pages(Vec<Page>),
+    /// How many there are, which is beyond `max_documents`, and how many of each host, where a filter asks.
+    TooMany(u64, Vec<u32>),
+}
+
+/// Takes the rows of a bucket; of one that has no room as a whole, its most frequent chunks by themselves, which are returned. Then it is
+/// read three times.
 fn take<R: Row>(
     table: &mut Buckets<R>,
     bucket: usize,
     (rows, room): (&mut Vec<R>, &mut Vec<R>),
+    pages: &Pages<'_>,
     allowance: &WorkerBudget,
     settings: &Overlap,
-) -> Result<Vec<Vec<Page>>> {
+) -> Result<Vec<Frequent>> {
     // The rows, twice; their pages, and hosts.
     let row_bytes = 2 * size_of::<R>() as u64 + A_PAGE_OF_CHUNK;
     let all = table.rows_of(bucket);
@@ -97,21 +106,40 @@ fn take<R: Row>(
     }
     let mut frequent = frequent_keys(table, bucket, room)?;
     let few: u64 = all - frequent.values().sum::<u64>();
-    make_room_for(table, (all, few * row_bytes + (all - few) * A_PAGE_OF_CHUNK), allowance, settings)?;
-    let mut pages: Vec<Vec<Page>> = frequent.values().map(|&count| Vec::with_capacity(count as usize)).collect();
+    let are_too_many = |count: u64| settings.max_documents > 0 && count > u64::from(settings.max_documents);
+    let hosts = match settings.template_pages {
+        0 => 0,
+        _ => pages.hosts.iter().max().map_or(0, |host| host.index() + 1),
+    };
+    let bytes = |&count: &u64| match are_too_many(count) {
+        true => (hosts * size_of::<u32>()) as u64,
+        false => count * A_PAGE_OF_CHUNK,
+    };
+    let bytes = few * row_bytes + frequent.values().map(bytes).sum::<u64>();
+    make_room_for(table, (all, bytes), allowance, settings)?;
+    let alone = |&count: &u64| match are_too_many(count) {
+        true => Frequent::TooMany(0, vec![0; hosts]),
+        false => Frequent::Pages(Vec::with_capacity(count as usize)),
+    };
+    let mut found: Vec<Frequent> = frequent.values().map(alone).collect();
     frequent.values_mut().zip(0..).for_each(|(place, at)| *place = at);
     rows.clear();
     table.each_piece(bucket, room, |some| {
         for row in some {
-            match frequent.get(&row.key()) {
-                Some(&at) => pages[at as usize].push(row.doc()),
+            match frequent.get(&row.key()).map(|&at| &mut found[at as usize]) {
                 None => rows.push(*row),
+                Some(Frequent::Pages(pages)) => pages.push(row.doc()),
+                Some(Frequent::TooMany(count, on_hosts)) => {
+                    *count += 1;
+                    if hosts > 0 {
+                        on_hosts[pages.hosts[row.doc()]] += 1;
+                    }
+                }
             }
         }
     })?;
     table.forget(bucket);
-    pages.iter_mut().for_each(|pages| pages.sort_unstable());
-    Ok(pages)
+    Ok(found)
 }
 
 /// The keys of a bucket that more than one row in [`FREQUENT`] has, and perhaps some others, with their rows: by the counters of Misra
@@ -186,8 +214,16 @@ pub(crate) fn group<R: Row>(
     let (mut rows, mut room, mut docs, mut scratch) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for bucket in 0..table.count() {
         net.check()?;
-        for mut docs in take(table, bucket, (&mut rows, &mut room), allowance, settings)? {
-            into.add(&mut docs, pages, settings, &mut scratch)?;
+        for frequent in take(table, bucket, (&mut rows, &mut room), pages, allowance, settings)? {
+            match frequent {
+                Frequent::Pages(mut docs) => {
+                    docs.sort_unstable();
+                    into.add(&mut docs, pages, settings, &mut scratch)?;
+                }
+                Frequent::TooMany(count, on_hosts) => {
+                    into.counts.add_chunk(judge_too_many(&on_hosts, settings), count as usize, 0);
+                }
+            }
         }
         sort_bucket(&mut rows, &mut room, shares);
         for run in rows.chunk_by(|x, y| x.key() == y.key()) {
