@@ -244,7 +244,7 @@ pub fn find(
     let avoid = avoid_table::rows(net, &crawl, &verdicts, &room)?;
     room.give_back();
     let to_skip = avoid.pages()?;
-    let lists = avoid_table::lists(net, &crawl, &to_skip, disk.is_some())?;
+    let lists = avoid_table::lists(net, &crawl, &to_skip, disk)?;
     more_tables.extend(paper_tables::hosts(net, &crawl, &to_skip, partitions)?);
     drop(to_skip);
 

@@ -9,6 +9,7 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
 use super::avoid::Verdict;
+use super::by_host::each_host;
 use super::resemblance::Resemblance;
 use crate::applications::exports::AvoidLists;
 use crate::applications::heritrix::{SurtRules, surt_rules};
@@ -19,11 +20,12 @@ use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::dataflow::shuffle::stretches::Stretches;
-use crate::engine::{HashOwners, Net, Owners};
+use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{HostId, Page};
+use crate::ids::Page;
 use crate::pages::surt::surt_prefix_of;
 use crate::storage::aside::Aside;
+use crate::storage::spill::Disk;
 
 /// A row of the `avoid` table, with its page's owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable, Serialize, Deserialize)]
@@ -147,38 +149,21 @@ impl AvoidTable {
 /// Bytes of rows that a worker sends in a round where memory has a bound.
 pub const BYTES_AT_ONCE: u64 = 8 << 20;
 
-/// What covers the pages to skip and no other, by URL and for Heritrix; all of it at worker 0, ascending, nothing elsewhere. Hosts
-/// come all at once, or where memory has a bound, in so many rounds that a worker has some 8 MiB of their pages.
+/// What covers the pages to skip and no other, by URL and for Heritrix; all of it at worker 0, ascending, nothing elsewhere.
 ///
 /// # Errors
-/// Those of the disk that captures may be on; or when the run has ended.
-pub fn lists(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], memory_is_bounded: bool) -> Result<AvoidLists> {
-    let rounds = if memory_is_bounded {
-        let mut bytes = 0;
-        crawl.pages.each(|row| bytes += (size_of::<(HostId, Visited)>() + row.url().len()) as u64)?;
-        let [bytes] = net.sum("bytes of URLs", [bytes])?;
-        (bytes / net.peers() as u64).div_ceil(BYTES_AT_ONCE).max(1)
-    } else {
-        1
-    };
+/// As [`each_host`].
+pub fn lists(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], disk: Option<&Disk>) -> Result<AvoidLists> {
     let mut found: Vec<(Vec<Prefix>, SurtRules)> = Vec::new();
-    for round in 0..rounds {
-        let mut visited = visited(net, crawl, to_skip, |host| u64::from(host) % rounds == round)?;
-        visited.sort_unstable();
-        let (hosts, visited): (Vec<HostId>, Vec<Visited>) = visited.into_iter().unzip();
-        let mut rest = &visited[..];
-        for of_host in hosts.chunk_by(|x, y| x == y) {
-            let pages;
-            (pages, rest) = rest.split_at(of_host.len());
-            // One host may be visited by http and https; a prefix speaks for one of them.
-            let scheme = |page: &Visited| page.url.split_once("://").map(|(scheme, _)| scheme.len());
-            let prefixes: Vec<Prefix> = pages.chunk_by(|x, y| scheme(x) == scheme(y)).flat_map(cover).collect();
-            if !prefixes.is_empty() {
-                let rules = surt_rules(pages, &prefixes, surt_prefix_of);
-                found.push((prefixes, rules));
-            }
+    each_host(net, crawl, to_skip, disk, |pages| {
+        // One host may be visited by http and https; a prefix speaks for one of them.
+        let scheme = |page: &Visited| page.url.split_once("://").map(|(scheme, _)| scheme.len());
+        let prefixes: Vec<Prefix> = pages.chunk_by(|x, y| scheme(x) == scheme(y)).flat_map(cover).collect();
+        if !prefixes.is_empty() {
+            let rules = surt_rules(pages, &prefixes, surt_prefix_of);
+            found.push((prefixes, rules));
         }
-    }
+    })?;
     let bytes = |(prefixes, rules): &(Vec<Prefix>, SurtRules)| {
         let texts = prefixes.iter().map(|prefix| &prefix.prefix).chain(&rules.prefixes).chain(&rules.urls);
         texts.map(|text| (size_of::<Prefix>() + text.len()) as u64).sum()
@@ -193,22 +178,4 @@ pub fn lists(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], memory_is_bound
     let mut prefixes: Vec<Prefix> = prefixes.into_iter().flatten().collect();
     prefixes.sort_unstable_by(|x, y| x.prefix.cmp(&y.prefix));
     Ok(AvoidLists { prefixes, surt_rules })
-}
-
-/// The pages of some hosts, with the owners of these.
-fn visited(
-    net: &mut Net<'_>,
-    crawl: &Crawl,
-    to_skip: &[Page],
-    is_wanted: impl Fn(HostId) -> bool,
-) -> Result<Vec<(HostId, Visited)>> {
-    let owners = HashOwners::new(net);
-    let mut to_skip = to_skip.iter().peekable();
-    let rows = crawl.pages.map(|row| {
-        let avoid = to_skip.next_if_eq(&&row.page).is_some();
-        let host = crawl.directory.hosts[row.page];
-        let visited = || Visited { url: row.url().to_string(), avoid, bytes: row.body_bytes };
-        is_wanted(host).then(|| (owners.owner(host), (host, visited())))
-    });
-    until_failure(rows, |rows| net.exchange_rows("URLs by host", rows.flatten()))
 }

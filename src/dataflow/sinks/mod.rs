@@ -4,6 +4,7 @@ pub mod arrived;
 pub mod avoid;
 pub mod avoid_table;
 pub mod by_first;
+pub mod by_host;
 pub mod contents;
 pub mod drafts;
 pub mod files;

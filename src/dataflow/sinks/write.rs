@@ -13,6 +13,7 @@ use crate::dataflow::sinks::tables::{NAMES, TableRows, drafts, empty, rejected_p
 use crate::dataflow::steps::Step;
 use crate::engine::{Net, Owners, RoundRobin};
 use crate::error::Result;
+use crate::heap::give_back_what_is_free;
 use crate::job::{Digest, Job};
 use crate::progress::Laps;
 use crate::results::views::views;
@@ -49,13 +50,16 @@ pub fn result(
     let rejected = rejected(net, rejections, sources, partitions)?;
     let made = std::mem::take(&mut found.more_tables);
     let rows = TableRows::of(found, rejected)?;
-    let mut parts = drafts(found, &rows, sources, partitions)?;
-    parts.extend(made.into_iter().map(Draft::from));
     let attempt = attempt(net, folder)?;
     let files = or_discard(net, &attempt, |net| {
+        let mut parts = drafts(found, &rows, sources, partitions)?;
+        parts.extend(made.into_iter().map(Draft::from));
         let empty = |name: &str| empty(name, &found.crawl);
         let making = Making::by(net, job, &NAMES, &empty)?;
         let mine = files::put_tables(net, &attempt, parts, making)?;
+        // Texts for crawlers take the room that these had.
+        drop(rows);
+        give_back_what_is_free();
         let mut files = written(net, mine)?;
         if net.index() == 0 {
             files.extend(rest(&attempt, found, &files)?);
@@ -63,7 +67,6 @@ pub fn result(
         }
         Ok(files)
     })?;
-    drop(rows);
     let taken_up = std::mem::take(&mut found.taken_up);
     Ok(Staged { attempt, files, earlier: found.earlier.take(), taken_up })
 }
