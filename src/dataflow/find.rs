@@ -239,7 +239,6 @@ pub fn find(
     let members = members.onto(disk)?;
     let verdicts = verdicts.onto(disk)?;
     drop((labels, from_elsewhere));
-    room.give_back();
     let room = room_for(net, 0)?;
     let avoid = avoid_table::rows(net, &crawl, &verdicts, &room)?;
     room.give_back();
@@ -248,7 +247,6 @@ pub fn find(
     more_tables.extend(paper_tables::hosts(net, &crawl, &to_skip, partitions)?);
     drop(to_skip);
 
-    room.give_back();
     // In the order of `MEASURES`.
     let by_measure = [context_pairs, exact_pairs, hamming_pairs, minhash_pairs, similar_pairs, signature_pairs];
     let room = room_for(net, 0)?;

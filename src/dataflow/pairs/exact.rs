@@ -10,24 +10,9 @@ use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::{FPrint, Page};
-use crate::overlap::SimilarPair;
 use crate::overlap::prune::PageSet;
+use crate::overlap::{FPrintDocId, SimilarPair};
 use crate::storage::aside::Aside;
-
-/// A row of `FPrint-DocID-Exact`. Rows order by fingerprint, then page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-struct Whole {
-    fprint_high: u32,
-    fprint_low: u32,
-    page: Page,
-}
-
-impl Whole {
-    fn fprint(&self) -> FPrint {
-        u64::from(self.fprint_high) << 32 | u64::from(self.fprint_low)
-    }
-}
 
 /// Finds the centres among about `count` pages, given with the fingerprints of their texts, and returns (centre, copy) for every other
 /// copy, ascending.
@@ -45,17 +30,16 @@ pub fn fold(
     room: &MemoryBudget,
 ) -> Result<Aside<SimilarPair>> {
     let mut shares = until_failure(texts, |texts| {
-        let whole = |(fprint, page)| Whole { fprint_high: (fprint >> 32) as u32, fprint_low: fprint as u32, page };
-        let rows = texts.filter(|text| text.0 != 0).map(whole);
-        HashPartitions::laid_down(net, "FPrint-DocID-Exact", count, rows, Whole::fprint, room)
+        let rows = texts.filter(|text| text.0 != 0).map(|(fprint, page)| FPrintDocId::new(fprint, page));
+        HashPartitions::laid_down(net, "FPrint-DocID-Exact", count, rows, FPrintDocId::fprint, room)
     })?;
     let (mut pairs, mut some) = (Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;
         shares.take(share, &mut some)?;
-        some.sort_unstable();
+        some.sort_unstable_by_key(FPrintDocId::key);
         for run in some.chunk_by(|x, y| x.fprint() == y.fprint()) {
-            pairs.extend(run[1..].iter().map(|copy| SimilarPair { a: run[0].page, b: copy.page, value: 0 }));
+            pairs.extend(run[1..].iter().map(|copy| SimilarPair { a: run[0].doc, b: copy.doc, value: 0 }));
         }
     }
     pairs.sort_unstable();
@@ -67,11 +51,7 @@ pub fn fold(
 /// # Errors
 /// Those of the disk that pairs may be on.
 pub(super) fn copies_of(exact_pairs: &Aside<SimilarPair>) -> Result<Vec<Page>> {
-    let mut copies = Vec::with_capacity(exact_pairs.len());
-    for block in exact_pairs.blocks() {
-        copies.extend(block?.iter().map(|pair| pair.b));
-    }
-    Ok(copies)
+    exact_pairs.rows().map(|pair| Ok(pair?.b)).collect()
 }
 
 /// The copies in all workers' (centre, copy) pairs, once in each process; the run has `pages` pages.

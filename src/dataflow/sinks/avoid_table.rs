@@ -138,11 +138,7 @@ impl AvoidTable {
     /// # Errors
     /// Those of the disk.
     pub fn pages(&self) -> Result<Vec<Page>> {
-        let mut pages = Vec::with_capacity(self.rows.len());
-        for block in self.rows.blocks() {
-            pages.extend(block?.iter().map(|row| row.page));
-        }
-        Ok(pages)
+        self.rows.rows().map(|row| Ok(row?.page)).collect()
     }
 }
 
