@@ -28,16 +28,43 @@ pub struct Load {
     pub worker_bytes: u64,
     /// Workers of all processes.
     pub workers: u64,
-    /// Bytes that pairs may take on disk, all workers together.
+    /// Bytes that pairs may take on disk at once, all workers together.
     pub disk_bytes: u64,
 }
 
 impl Load {
-    /// Bytes of the pairs that do not fit in memory.
-    pub fn spilled_bytes(&self) -> u64 {
-        let in_memory = self.worker_bytes.saturating_mul(self.workers) / PAIR;
-        self.pairs.saturating_sub(in_memory).saturating_mul(PAIR)
+    /// Bytes of the pairs, or of about as many candidates as the pilot sample tells, that do not fit in memory.
+    pub fn bytes_on_disk(&self, method: Method) -> u64 {
+        let pairs = match method {
+            Method::SortBased => self.pairs,
+            Method::CoarseCount(_) => self.candidates(),
+        };
+        self.beyond_memory(pairs).saturating_mul(PAIR)
     }
+
+    /// Pairs that pass coarse counting.
+    fn candidates(&self) -> u64 {
+        self.pairs / 1000 * (self.heavy_thousandths + FALSE_THOUSANDTHS)
+    }
+
+    /// Those of so many pairs that do not fit in memory.
+    fn beyond_memory(&self, pairs: u64) -> u64 {
+        pairs.saturating_sub(self.worker_bytes.saturating_mul(self.workers) / PAIR)
+    }
+}
+
+/// Most passes in which rows, or pairs, are made that have no room on the disk at once, as a power of two.
+pub const MOST_PASS_BITS: u32 = 6;
+
+/// Passes in which what takes so many bytes on disk is made, as a power of two, so that one takes half of what there is; none if too
+/// many were needed.
+pub fn pass_bits(spilled: u64, disk_bytes: u64) -> Option<u32> {
+    (0..=MOST_PASS_BITS).find(|bits| spilled >> bits <= disk_bytes / 2)
+}
+
+/// Bytes of the disk without which there are not passes enough.
+pub fn least_disk_bytes(spilled: u64) -> u64 {
+    (spilled >> MOST_PASS_BITS) * 2 + 2
 }
 
 /// Bytes per pair.
@@ -91,9 +118,8 @@ pub fn heavy_thousandths(sample: &mut [u64], min_shared: u32) -> u64 {
 
 /// Chooses, and gives the reason in one sentence.
 pub fn choose(load: &Load) -> (Method, String) {
-    let Load { pairs, heavy_thousandths, min_shared, worker_bytes, workers, disk_bytes } = *load;
-    let in_memory = worker_bytes.saturating_mul(workers) / PAIR;
-    let spilled = pairs.saturating_sub(in_memory);
+    let Load { pairs, heavy_thousandths, min_shared, workers, disk_bytes, .. } = *load;
+    let spilled = load.beyond_memory(pairs);
     let mega = |n: u64| n.div_ceil(1_000_000);
     if spilled == 0 {
         return (Method::SortBased, format!("sort-based: the {} million pairs fit in memory", mega(pairs)));
@@ -108,12 +134,12 @@ pub fn choose(load: &Load) -> (Method, String) {
     let layout = layout(load);
     let sort = pairs.saturating_mul(cost::SORT) + spilled.saturating_mul(cost::SPILL);
     let scans = cost::HASH + cost::PASS_OVER * u64::from(layout.parts - 1) + cost::SELECT;
-    let candidates = pairs / 1000 * (heavy_thousandths + FALSE_THOUSANDTHS);
-    let spilled_candidates = candidates.saturating_sub(in_memory);
+    let candidates = load.candidates();
+    let spilled_candidates = load.beyond_memory(candidates);
     let coarse = pairs.saturating_mul(scans) + candidates * cost::SORT + spilled_candidates * cost::SPILL;
     let seconds = |nanoseconds: u64| nanoseconds / workers.max(1) / 1_000_000_000;
-    // If the pairs do not fit on the disk, coarse counting is the only way, whatever it costs.
-    let fits = spilled.saturating_mul(PAIR) <= disk_bytes;
+    // If the pairs do not fit on the disk in any passes, coarse counting is the only way, whatever it costs.
+    let fits = pass_bits(spilled.saturating_mul(PAIR), disk_bytes).is_some();
     let heavy = format!("{}.{} % of them of pairs that occur T times", heavy_thousandths / 10, heavy_thousandths % 10);
     if fits && sort <= coarse {
         let why = format!(
@@ -130,7 +156,7 @@ pub fn choose(load: &Load) -> (Method, String) {
     let instead = if fits {
         format!("sorting them would take about {} s", seconds(sort))
     } else {
-        format!("sorting them would take {} MB of disk, more than is free", mega(spilled.saturating_mul(PAIR)))
+        format!("sorting them would take {} MB of disk, far more than is free", mega(spilled.saturating_mul(PAIR)))
     };
     let why = format!(
         "coarse counting: {} million pairs, {heavy}, into {} million counters with {} hash functions in {} hashing scans, in about \
@@ -204,8 +230,20 @@ mod tests {
     }
 
     #[test]
+    fn passes_are_as_few_as_take_half_of_the_disk_and_refused_beyond_the_most() {
+        assert_eq!(pass_bits(GIB, u64::MAX), Some(0));
+        assert_eq!(pass_bits(GIB / 2, GIB), Some(0));
+        assert_eq!(pass_bits(GIB, GIB), Some(1));
+        assert_eq!(pass_bits(64 * GIB, 2 * GIB), Some(MOST_PASS_BITS));
+        for spilled in [64 * GIB + 64, 65 * GIB, 1000 * GIB, 1 << 60] {
+            assert_eq!(pass_bits(spilled, 2 * GIB), None);
+            assert!(pass_bits(spilled, least_disk_bytes(spilled)).is_some());
+        }
+    }
+
+    #[test]
     fn pairs_that_fit_on_no_disk_are_counted_coarsely_however_long_that_takes() {
-        let (method, why) = choose(&Load { disk_bytes: GIB, ..load(4_000_000_000, 9, GIB / 64) });
+        let (method, why) = choose(&Load { disk_bytes: GIB / 2, ..load(4_000_000_000, 9, GIB / 64) });
         assert!(matches!(method, Method::CoarseCount(_)), "{why}");
         assert!(why.contains("more than is free"), "{why}");
     }

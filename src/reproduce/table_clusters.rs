@@ -92,16 +92,18 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &MemoryB
     drop(shared);
     let of_exact = begun.elapsed().as_secs_f64();
 
-    let mut next = mine.start;
-    let source = |send: &mut dyn FnMut(FPrint, Page)| {
-        let end = (next + 1500).min(mine.end);
-        table.rows(next..end, |row| send(row.fprint(), row.doc));
-        next = end;
-        Ok(next < mine.end)
+    let sources = || {
+        let (mut next, last) = (mine.start, mine.end);
+        move |send: &mut dyn FnMut(FPrint, Page)| {
+            let end = (next + 1500).min(last);
+            table.rows(next..end, |row| send(row.fprint(), row.doc));
+            next = end;
+            Ok(next < last)
+        }
     };
     let pages = Pages { count, hosts: &[], copies: &copies };
     let rows = mine.len() as u64 * 24;
-    let all = similar_pairs::<Row32>(net, rows, source, &pages, overlap, room, |pair| {
+    let all = similar_pairs::<Row32, _>(net, rows, sources, &pages, overlap, room, |pair| {
         sets.union(pair.a.0, pair.b.0);
     })?;
     let of = |stages: &[&str]| -> f64 {

@@ -87,14 +87,17 @@ pub fn overlap_of_table(params: TableParams, means: &Means) -> Result<Measured> 
         let mine = table.part(net.index(), net.peers());
         let copies = exact_copies(net, &table, mine.clone())?;
         let (table, rows) = (Arc::clone(&table), mine.len() as u64 * rows_a_page);
-        let mut next = mine.start;
-        let source = move |send: &mut dyn FnMut(FPrint, Page)| {
-            let end = (next + 1500).min(mine.end);
-            table.rows(next..end, |row| send(row.fprint(), row.doc));
-            next = end;
-            Ok(next < mine.end)
+        let sources = move || {
+            let (table, mut next, last) = (Arc::clone(&table), mine.start, mine.end);
+            let source = move |send: &mut dyn FnMut(FPrint, Page)| {
+                let end = (next + 1500).min(last);
+                table.rows(next..end, |row| send(row.fprint(), row.doc));
+                next = end;
+                Ok(next < last)
+            };
+            Box::new(source) as Source
         };
-        Ok(Part { copies, rows, source: Box::new(source) })
+        Ok(Part { copies, rows, sources: Box::new(sources) })
     })
 }
 
@@ -128,21 +131,26 @@ pub fn overlap_of_peer_table(path: &Path, docs: u32, min_shared: u32, means: &Me
     let path = path.display().to_string();
     measure(docs, 32, Overlap::of_papers(min_shared), means, move |net| {
         let start = |part: usize| rows * part as u64 / net.peers() as u64;
-        let (mut next, end) = (start(net.index()), start(net.index() + 1));
-        let (file, path, mine) = (Arc::clone(&file), path.clone(), end - next);
-        let mut block = vec![0u8; 8 << 15];
-        let source = move |send: &mut dyn FnMut(FPrint, Page)| {
-            let take = (end - next).min(1 << 15);
-            let bytes = &mut block[..take as usize * 8];
-            file.read_exact_at(bytes, next * 8).map_err(|cause| Error::input(path.as_str(), cause))?;
-            for row in bytes.chunks_exact(8) {
-                let row = u64::from_le_bytes(row.try_into().expect("chunks of 8"));
-                send(row & 0xffff_ffff, Page((row >> 32) as u32));
-            }
-            next += take;
-            Ok(next < end)
+        let (first, end) = (start(net.index()), start(net.index() + 1));
+        let (file, path) = (Arc::clone(&file), path.clone());
+        let sources = move || {
+            let (file, path, mut next) = (Arc::clone(&file), path.clone(), first);
+            let mut block = vec![0u8; 8 << 15];
+            let source = move |send: &mut dyn FnMut(FPrint, Page)| {
+                let take = (end - next).min(1 << 15);
+                let bytes = &mut block[..take as usize * 8];
+                file.read_exact_at(bytes, next * 8).map_err(|cause| Error::input(path.as_str(), cause))?;
+                for row in bytes.chunks_exact(8) {
+                    let row = u64::from_le_bytes(row.try_into().expect("chunks of 8"));
+                    send(row & 0xffff_ffff, Page((row >> 32) as u32));
+                }
+                next += take;
+                Ok(next < end)
+            };
+            Box::new(source) as Source
         };
-        Ok(Part { copies: PageSet::new(docs as usize, |_| false), rows: mine, source: Box::new(source) })
+        let copies = PageSet::new(docs as usize, |_| false);
+        Ok(Part { copies, rows: end - first, sources: Box::new(sources) })
     })
 }
 
@@ -153,7 +161,7 @@ type Source = Box<dyn FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bool>>;
 struct Part {
     copies: PageSet,
     rows: u64,
-    source: Source,
+    sources: Box<dyn FnMut() -> Source>,
 }
 
 fn measure(
@@ -178,7 +186,7 @@ fn measure(
     let started = Instant::now();
     let parts = run(&Cluster::local(means.workers), 0, [0; 32], move |net| {
         let begun = Instant::now();
-        let Part { copies, rows, source } = part(net)?;
+        let Part { copies, rows, sources } = part(net)?;
         let exact = begun.elapsed().as_secs_f64();
         let mut of_worker = Of { exact_copies: copies.count(), ..Of::default() };
         let pages = Pages { count: pages as usize, hosts: &[], copies: &copies };
@@ -187,7 +195,7 @@ fn measure(
             of_worker.checksum = of_worker.checksum.wrapping_add(sum);
         };
         let all = if bits <= 32 { pairs::<Row32> } else { pairs::<Row64> };
-        let AllPairs { mut work, .. } = all(net, rows, source, &pages, &settings, &room, Box::new(found))?;
+        let AllPairs { mut work, .. } = all(net, rows, sources, &pages, &settings, &room, Box::new(found))?;
         work.seconds.insert(0, ("exact copies", exact));
         of_worker.work = work;
         Ok(of_worker)
@@ -227,13 +235,13 @@ struct Of {
 fn pairs<R: Row>(
     net: &mut Net<'_>,
     rows: u64,
-    source: Source,
+    sources: Box<dyn FnMut() -> Source>,
     pages: &Pages<'_>,
     settings: &Overlap,
     room: &MemoryBudget,
     found: Box<dyn FnMut(SimilarPair) + '_>,
 ) -> Result<AllPairs> {
-    similar_pairs::<R>(net, rows, source, pages, settings, room, found)
+    similar_pairs::<R, _>(net, rows, sources, pages, settings, room, found)
 }
 
 /// All pages but the first of each set of exact copies; every worker brings its pages.

@@ -18,6 +18,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, Result, size};
 
+/// Bytes of a block of a file, of which only whole ones are given back.
+const FILE_BLOCK_BYTES: u64 = 4 << 10;
+
 /// Bytes of a block of a bucket.
 pub const BLOCK_BYTES: usize = 64 << 10;
 
@@ -146,17 +149,18 @@ pub fn free_bytes(folder: &Path, setting: &str) -> Result<u64> {
     Ok(told.blocks_available() * told.fragment_size())
 }
 
-/// A file without a name that only grows.
+/// A file without a name that is written at its end, and may give back what lies before.
 #[derive(Debug)]
 pub(super) struct SpillFile {
     disk: Disk,
     file: Option<File>,
     end: u64,
+    given_back: u64,
 }
 
 impl SpillFile {
     pub(super) fn new(disk: &Disk) -> SpillFile {
-        SpillFile { disk: disk.clone(), file: None, end: 0 }
+        SpillFile { disk: disk.clone(), file: None, end: 0, given_back: 0 }
     }
 
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<Extent> {
@@ -188,6 +192,16 @@ impl SpillFile {
         Ok(file)
     }
 
+    /// Gives back the disk that these bytes took, which are not read again, as far as the system can.
+    pub(super) fn give_back(&mut self, offset: u64, bytes: usize) {
+        let (start, end) = (offset.next_multiple_of(FILE_BLOCK_BYTES), offset + bytes as u64);
+        let bytes = (end - end % FILE_BLOCK_BYTES).saturating_sub(start);
+        if bytes > 0 && self.file.as_ref().is_some_and(|file| punch_hole(file, start, bytes)) {
+            self.disk.taken.fetch_sub(bytes, Ordering::Relaxed);
+            self.given_back += bytes;
+        }
+    }
+
     /// Where it is.
     pub(super) fn disk(&self) -> &Disk {
         &self.disk
@@ -196,6 +210,13 @@ impl SpillFile {
     /// Bytes written so far.
     pub(super) fn written_bytes(&self) -> u64 {
         self.end
+    }
+
+    /// Bytes that the system says it takes.
+    #[cfg(test)]
+    pub(super) fn taken_bytes(&self) -> u64 {
+        use std::os::unix::fs::MetadataExt;
+        self.file.as_ref().map_or(0, |file| file.metadata().unwrap().blocks() * 512)
     }
 
     /// Appends the rows of `extent` to `into`.
@@ -231,8 +252,21 @@ impl SpillFile {
 
 impl Drop for SpillFile {
     fn drop(&mut self) {
-        self.disk.taken.fetch_sub(self.end, Ordering::Relaxed);
+        self.disk.taken.fetch_sub(self.end - self.given_back, Ordering::Relaxed);
     }
+}
+
+/// Frees these bytes of a file, whose size stays; says whether the system has.
+#[cfg(target_os = "linux")]
+fn punch_hole(file: &File, offset: u64, bytes: u64) -> bool {
+    use nix::fcntl::{FallocateFlags, fallocate};
+    let how = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+    fallocate(file, how, offset as i64, bytes as i64).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn punch_hole(_: &File, _: u64, _: u64) -> bool {
+    false
 }
 
 /// Rows grouped by bucket, in memory and on disk.
@@ -384,10 +418,11 @@ impl<T: Pod> Buckets<T> {
         Ok(())
     }
 
-    /// Forgets the rows of a bucket.
+    /// Forgets the rows of a bucket, and frees their memory and disk.
     pub fn forget(&mut self, bucket: usize) {
         self.rows -= self.rows_of(bucket) - self.open[bucket].len() as u64;
         self.held_bytes -= (self.full[bucket].len() * Self::ROWS * size_of::<T>()) as u64;
+        self.spilled[bucket].iter().for_each(|extent| self.file.give_back(extent.offset, extent.bytes));
         (self.open[bucket], self.full[bucket], self.spilled[bucket]) = Default::default();
     }
 
@@ -489,11 +524,14 @@ impl<T: Pod> RunLog<T> {
         Ok(())
     }
 
-    /// Frees the memory of a block that will not be read again.
+    /// Frees the memory or the disk of a block that will not be read again.
     pub fn forget(&mut self, number: usize) {
-        if let Piece::Held(rows) = &mut self.pieces[number] {
-            self.held_bytes -= (rows.capacity() * size_of::<T>()) as u64;
-            *rows = Vec::new();
+        match &mut self.pieces[number] {
+            Piece::Held(rows) => {
+                self.held_bytes -= (rows.capacity() * size_of::<T>()) as u64;
+                *rows = Vec::new();
+            }
+            Piece::Spilled(extent) => self.file.give_back(extent.offset, extent.bytes),
         }
     }
 }
@@ -554,6 +592,29 @@ mod tests {
                 tape.forget(block);
             }
             prop_assert_eq!(got, lengths);
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_taken_gives_back_its_disk() {
+        const ROWS: u64 = 300_000;
+        let fill = |buckets: &mut Buckets<u64>| (0..ROWS).try_for_each(|row| buckets.push(row as usize % 3, row));
+        // Room for the rows once, and a little.
+        let disk = Disk::new(&std::env::temp_dir(), 9 * ROWS);
+        let mut buckets = Buckets::<u64>::new(3, 0, &disk);
+        fill(&mut buckets).unwrap();
+        assert_eq!(fill(&mut buckets).unwrap_err().exit_code(), 9);
+        drop(buckets);
+        let (mut buckets, mut rows) = (Buckets::<u64>::new(3, 0, &disk), Vec::new());
+        for time in 0..3 {
+            fill(&mut buckets).unwrap();
+            assert!(buckets.file.taken_bytes() <= 9 * ROWS, "{time}: {} bytes", buckets.file.taken_bytes());
+            for bucket in 0..3 {
+                buckets.take(bucket, &mut rows).unwrap();
+                rows.sort_unstable();
+                assert!(rows.iter().copied().eq((bucket as u64..ROWS).step_by(3)));
+            }
         }
     }
 

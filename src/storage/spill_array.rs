@@ -59,6 +59,7 @@ impl<T: Pod> SpillArray<T> {
 
     /// An empty array that holds up to `allowed_bytes` in memory, and a block.
     pub fn new(allowed_bytes: u64, disk: &Disk) -> SpillArray<T> {
+        const { assert!(PIECE_BYTES.is_multiple_of(size_of::<T>())) };
         let file = SpillFile::new(disk);
         SpillArray { blocks: Vec::new(), open: Vec::new(), passed: 0, held_bytes: 0, allowed_bytes, file }
     }
@@ -121,13 +122,13 @@ impl<T: Pod> SpillArray<T> {
         Ok(())
     }
 
-    /// Frees the memory of blocks that end at `position` or before; their items are not read again.
+    /// Frees the memory or the disk of blocks that end at `position` or before; their items are not read again.
     pub fn forget_before(&mut self, position: u64) {
         while self.passed < (position / Self::BLOCK as u64) as usize {
-            let block = &mut self.blocks[self.passed];
-            if let Block::Held(_) = block {
-                self.held_bytes -= TAPE_BLOCK_BYTES as u64;
-                *block = Block::Forgotten;
+            match std::mem::replace(&mut self.blocks[self.passed], Block::Forgotten) {
+                Block::Held(_) => self.held_bytes -= TAPE_BLOCK_BYTES as u64,
+                Block::Spilled { offset, .. } => self.file.give_back(offset, Self::BLOCK * size_of::<T>()),
+                Block::Forgotten => {}
             }
             self.passed += 1;
         }
@@ -361,6 +362,19 @@ mod tests {
         assert_eq!(array.held_bytes(), 1 << 20);
         array.forget_before((2 << 17) + 6);
         assert_eq!(array.reader().get(2 << 17, 100_000).unwrap(), &all[2 << 17..][..100_000]);
+    }
+
+    #[test]
+    fn what_is_forgotten_leaves_the_disk_and_the_rest_is_read() {
+        let mut array = SpillArray::<[u32; 2]>::new(0, &disk());
+        let all: Vec<[u32; 2]> = (0..400_000).map(|n| [n, n + 1]).collect();
+        array.push(&all).unwrap();
+        let block = SpillArray::<[u32; 2]>::BLOCK;
+        let full = array.file.taken_bytes();
+        array.forget_before(2 * block as u64 + 5);
+        let freed = (full - array.file.taken_bytes()) as usize;
+        assert!(cfg!(not(target_os = "linux")) || (1 << 21) - (3 * PIECE_BYTES) < freed, "{freed} bytes were freed");
+        assert_eq!(array.reader().get(2 * block as u64, 100_000).unwrap(), &all[2 * block..][..100_000]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Runs become pairs with the owners of their smaller pages, by coarse counting only those that may be similar: steps 4 and 5
 //! of [`crate::dataflow::pairs::overlap_join`].
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::dataflow::pairs::overlap_join::OverlapWork;
@@ -72,10 +73,12 @@ pub(crate) struct PageStripes {
 }
 
 impl PageStripes {
-    pub(crate) fn new(pages: usize, peers: usize, load: &Load) -> PageStripes {
+    /// For pairs that are made in `2^pass_bits` passes.
+    pub(crate) fn new(pages: usize, peers: usize, load: &Load, pass_bits: u32) -> PageStripes {
         // Open blocks take a quarter of what there is at most.
         let most = (load.worker_bytes / 4 / BLOCK_BYTES as u64).max(1).ilog2();
-        let wanted = peers << bucket_bits(load.pairs / load.workers * 8).min(most);
+        let of_pass = bucket_bits((load.pairs / load.workers * 8) >> pass_bits).min(most);
+        let wanted = peers << (of_pass + pass_bits);
         let shift = pages.div_ceil(wanted).next_power_of_two().trailing_zeros();
         PageStripes { shift, dealt: RoundRobin::new(peers), count: (pages >> shift) / peers + 1 }
     }
@@ -96,8 +99,14 @@ impl PageStripes {
         self.dealt.index(self.stripe(smaller))
     }
 
+    /// All buckets of a worker, in so many passes, or one for each bucket.
+    pub(crate) fn passes(&self, passes: usize) -> impl Iterator<Item = Range<usize>> {
+        let (count, at_once) = (self.count, self.count.div_ceil(passes));
+        (0..count).step_by(at_once).map(move |start| start..(start + at_once).min(count))
+    }
+
     /// Numbers of the pages of a worker's bucket.
-    pub(crate) fn pages(&self, worker: usize, bucket: usize, pages: usize) -> std::ops::Range<usize> {
+    pub(crate) fn pages(&self, worker: usize, bucket: usize, pages: usize) -> Range<usize> {
         let stripe = self.dealt.number(worker, bucket);
         let start = |stripe: usize| (stripe << self.shift).min(pages);
         start(stripe)..start(stripe + 1)
@@ -112,17 +121,18 @@ impl Owners<Page> for PageStripes {
     }
 }
 
-/// Step 5: every pair that the runs make (or every candidate) as often as they do, with its owner.
+/// Step 5, one pass: every pair that the runs make (or every candidate) as often as they do, with its owner, of those that are for these
+/// buckets, which begin at 0.
 pub(crate) fn by_pair(
     net: &mut Net<'_>,
     tape: &RunLog<u32>,
     heavy: Option<&HeavyBuckets>,
-    stripes: PageStripes,
+    (stripes, buckets): (PageStripes, Range<usize>),
     allowance: &WorkerBudget,
     disk: &Disk,
     work: &mut OverlapWork,
 ) -> Result<Buckets<u64>> {
-    let mut pairs = Buckets::new(stripes.count, allowance.buckets, disk);
+    let mut pairs = Buckets::new(buckets.len(), allowance.buckets, disk);
     let (mut words, mut next_word, mut next_block, mut at) = (Vec::new(), 0, 0, 0);
     let mut total = 0u64;
     let source = |send: &mut dyn FnMut(u64)| {
@@ -139,6 +149,7 @@ pub(crate) fn by_pair(
             let docs = Runs(&words[next_word..]).next().expect("there are words left");
             let (a, rest) = (docs[at], &docs[at + 1..]);
             match heavy {
+                _ if !buckets.contains(&stripes.bucket(a)) => {}
                 None => {
                     rest.iter().for_each(|&b| send(pair_key(a, b)));
                     sent += rest.len() as u64;
@@ -163,8 +174,10 @@ pub(crate) fn by_pair(
         "pairs",
         source,
         |&pair| stripes.owner(smaller(pair)),
-        |rows: &[u64]| rows.iter().try_for_each(|&pair| pairs.push(stripes.bucket(smaller(pair)), pair)),
+        |rows: &[u64]| {
+            rows.iter().try_for_each(|&pair| pairs.push(stripes.bucket(smaller(pair)) - buckets.start, pair))
+        },
     )?;
-    work.sent = total;
+    work.sent += total;
     Ok(pairs)
 }

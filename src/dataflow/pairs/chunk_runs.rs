@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::dataflow::pairs::counts::OverlapCounts;
 use crate::dataflow::pairs::overlap_join::Pages;
-use crate::dataflow::shuffle::memory_budget::{BUCKET_BYTES, WorkerBudget, bucket_bits};
+use crate::dataflow::shuffle::memory_budget::{BUCKET_BYTES, WorkerBudget};
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::{FPrint, HostId, Number, Page};
@@ -16,20 +16,25 @@ use crate::overlap::rows::{Row, Shares, sort_bucket};
 use crate::overlap::runs::{Runs, pairs_of, record};
 use crate::storage::spill::{Buckets, Disk, RunLog};
 
-/// Step 1: rows with the owners of their fingerprints, in buckets.
+/// Step 1, one pass: rows of its keys with the owners of their fingerprints, in `2^bits` buckets.
 pub(crate) fn laid_down<R: Row>(
     net: &mut Net<'_>,
-    row_bytes: u64,
+    (shares, bits, pass): (Shares, u32, u64),
     mut source: impl FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bool>,
     allowance: &WorkerBudget,
     disk: &Disk,
 ) -> Result<Buckets<R>> {
-    let bits = bucket_bits(row_bytes);
-    let shares = Shares::new(net.peers(), bits);
     let mut table = Buckets::new(1 << bits, allowance.buckets, disk);
     net.exchange_from(
         "FPrint-DocID",
-        |send: &mut dyn FnMut(R)| source(&mut |fprint, doc| send(R::new(fprint, doc))),
+        |send: &mut dyn FnMut(R)| {
+            source(&mut |fprint, doc| {
+                let row = R::new(fprint, doc);
+                if shares.pass(row.key()) == pass {
+                    send(row);
+                }
+            })
+        },
         |row| shares.owner(row.key()),
         |rows| rows.iter().try_for_each(|row| table.push(shares.bucket(row.key()), *row)),
     )?;
@@ -201,7 +206,7 @@ impl RunBuilder {
     }
 }
 
-/// Step 2: sorts the buckets and writes the chunks that count as runs.
+/// Step 2, one pass: sorts the buckets and writes the chunks that count as runs.
 pub(crate) fn group<R: Row>(
     net: &Net<'_>,
     table: &mut Buckets<R>,
@@ -240,7 +245,7 @@ pub(crate) fn group<R: Row>(
             into.add(&mut docs, pages, settings, &mut scratch)?;
         }
     }
-    into.tape.finish()
+    Ok(())
 }
 
 /// A tape with its rows and the pairs they make.

@@ -114,23 +114,25 @@ fn from_scratch(
     room: &MemoryBudget,
     found: impl FnMut(SimilarPair),
 ) -> Result<AllPairs> {
-    let (mut slots, mut fprints_of) = (shelf.kept(), shelf.fprints.reader());
-    let source = |send: &mut dyn FnMut(FPrint, Page)| {
-        let mut sent = 0;
-        for (slot, page) in slots.by_ref() {
-            let fprints = fprints_of.get(slot)?;
-            fprints.iter().for_each(|&fprint| send(fprint, page));
-            sent += fprints.len();
-            if sent >= 1 << 15 {
-                return Ok(true);
+    let sources = || {
+        let (mut slots, mut fprints_of) = (shelf.kept(), shelf.fprints.reader());
+        move |send: &mut dyn FnMut(FPrint, Page)| {
+            let mut sent = 0;
+            for (slot, page) in slots.by_ref() {
+                let fprints = fprints_of.get(slot)?;
+                fprints.iter().for_each(|&fprint| send(fprint, page));
+                sent += fprints.len();
+                if sent >= 1 << 15 {
+                    return Ok(true);
+                }
             }
+            Ok(false)
         }
-        Ok(false)
     };
     let rows = shelf.fprints.items();
     if job.chunks.bits <= 32 {
-        overlap_join::similar_pairs::<Row32>(net, rows, source, pages, &job.overlap, room, found)
+        overlap_join::similar_pairs::<Row32, _>(net, rows, sources, pages, &job.overlap, room, found)
     } else {
-        overlap_join::similar_pairs::<Row64>(net, rows, source, pages, &job.overlap, room, found)
+        overlap_join::similar_pairs::<Row64, _>(net, rows, sources, pages, &job.overlap, room, found)
     }
 }

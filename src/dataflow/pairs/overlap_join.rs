@@ -1,10 +1,11 @@
 //! All-pairs overlap in bounded memory: `FPrint-DocID` rows in any order become similar pairs.
 //!
-//! 1. Rows go to the owners of their fingerprints, who lay them in buckets (on disk where memory ends).
+//! 1. Rows go to the owners of their fingerprints, who lay them in buckets (on disk where memory ends; in passes, with step 2, where
+//!    that ends).
 //! 2. Bucket by bucket they are sorted; a chunk that counts and stands on two pages or more becomes a run on a tape.
 //! 3. Pages that cannot be in a similar pair are taken out ([`prune`]), in a few rounds over the tape.
 //! 4. The way to count is chosen ([`planner`]); for coarse counting the tape is scanned for heavy buckets first.
-//! 5. Pairs go to the owners of their smaller page, who lay them in buckets of pages.
+//! 5. Pairs go to the owners of their smaller page, who lay them in buckets of pages (likewise, with step 6).
 //! 6. Bucket by bucket they are counted, and those that are similar are handed on.
 //!
 //! Nothing but counts of pages, two bytes a page and worker and five more where resemblance matters, has to stay in memory.
@@ -15,14 +16,14 @@ use std::time::Instant;
 use crate::dataflow::pairs::candidates::{PageStripes, by_pair, heavy_buckets, sample_heavy_share};
 use crate::dataflow::pairs::chunk_runs::{Pruned, RunBuilder, group, laid_down, pruned};
 use crate::dataflow::pairs::counts::OverlapCounts;
-use crate::dataflow::shuffle::memory_budget::{MemoryBudget, WorkerBudget};
+use crate::dataflow::shuffle::memory_budget::{MemoryBudget, WorkerBudget, bucket_bits};
 use crate::dataflow::shuffle::page_counts::sum;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{FPrint, HostId, Number, Page};
 use crate::job::{Guard, Overlap};
 use crate::overlap::count_pairs::{self, count, count_in_passes};
-use crate::overlap::planner::{self, Load, Method};
+use crate::overlap::planner::{self, Load, MOST_PASS_BITS, Method, least_disk_bytes, pass_bits};
 use crate::overlap::prune::{self, PageSet, SharedChunks};
 use crate::overlap::rows::{Row, Shares};
 use crate::overlap::{SimilarPair, is_pairwise_similar};
@@ -105,8 +106,8 @@ pub fn with_chunks(settings: &Overlap) -> bool {
 
 /// Finds the similar pairs of a duplicate-free `FPrint-DocID` table of which each worker gives a part.
 ///
-/// `source` hands rows to its argument and is called again while it returns true, as in [`Net::exchange_from`]; `rows` is about
-/// how many it will give here. `found` gets the pairs that this worker owns, ascending: all pairs of a page are with one
+/// `sources` makes a source of all rows, once for each pass that is made over them; it hands rows to its argument and is called again
+/// while it returns true, as in [`Net::exchange_from`]. `rows` is about how many it will give here. `found` gets the pairs that this worker owns, ascending: all pairs of a page are with one
 /// worker. It gets no pair twice. The guard ([`crate::overlap::guard`]) is not applied.
 ///
 /// # Errors
@@ -114,37 +115,44 @@ pub fn with_chunks(settings: &Overlap) -> bool {
 /// [`crate::error::Error::DiskLimit`] or `DiskFull` when the disk does not for the rest; or when the run has ended.
 ///
 /// # Cost
-/// Each row is sent, laid down, sorted and scanned once; each pair left after pruning is sent, laid down and counted.
-pub fn similar_pairs<R: Row>(
+/// Each row is sent, laid down, sorted and scanned once; each pair left after pruning is sent, laid down and counted. Where the disk
+/// has no room for all rows, or all pairs, at once, sources, or runs, are gone through as many times as there are passes.
+pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bool>>(
     net: &mut Net<'_>,
     rows: u64,
-    source: impl FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bool>,
+    mut sources: impl FnMut() -> S,
     pages: &Pages<'_>,
     settings: &Overlap,
     room: &MemoryBudget,
     mut found: impl FnMut(SimilarPair),
 ) -> Result<AllPairs> {
     let with_chunks = with_chunks(settings);
-    let [rows] = net.sum("rows to come", [rows])?;
+    // All choose alike, by the smallest disk.
+    let mine = (rows, room.most_disk_bytes());
+    let (rows, disk_bytes) = net.reduce("rows to come", mine, |x, y| (x.0 + y.0, x.1.min(y.1)))?;
     let row_bytes = rows / net.peers() as u64 * size_of::<R>() as u64;
-    let allowance = room.allowance(net.workers_per_process(), pages.count, row_bytes, with_chunks)?;
+    let allowance = room.allowance(net.workers_per_process(), pages.count, (row_bytes, disk_bytes), with_chunks)?;
     let mut work = OverlapWork::default();
     let mut clock = Clock(Instant::now());
 
     let disk = room.disk(net);
-    let mut table: Buckets<R> = laid_down(net, row_bytes, source, &allowance, &disk)?;
-    clock.stage(&mut work, "exchange rows");
-    let shares = Shares::new(net.peers(), table.count().trailing_zeros());
+    let bits = bucket_bits(row_bytes >> allowance.pass_bits);
+    let shares = Shares::new(net.peers(), bits).in_passes(allowance.pass_bits);
     let mut runs = RunBuilder {
         tape: RunLog::new(allowance.tape, &disk),
         shared: SharedChunks::new(pages.count),
         chunks: vec![0; if with_chunks { pages.count } else { 0 }],
         counts: OverlapCounts::default(),
     };
-    group(net, &mut table, shares, pages, settings, &allowance, &mut runs)?;
-    work.spilled_bytes += table.spilled_bytes();
-    drop(table);
-    clock.stage(&mut work, "sort rows");
+    for pass in 0..1 << allowance.pass_bits {
+        let mut table: Buckets<R> = laid_down(net, (shares, bits, pass), sources(), &allowance, &disk)?;
+        clock.stage(&mut work, "exchange rows");
+        group(net, &mut table, shares, pages, settings, &allowance, &mut runs)?;
+        work.spilled_bytes += table.spilled_bytes();
+        drop(table);
+        clock.stage(&mut work, "sort rows");
+    }
+    runs.tape.finish()?;
 
     let RunBuilder { mut tape, mut shared, chunks, counts } = runs;
     work.counts = counts;
@@ -174,7 +182,8 @@ pub fn similar_pairs<R: Row>(
     // the others are still there.
     let spare = allowance.tape.saturating_sub(tape.held_bytes()) / 2;
     let allowance = WorkerBudget { buckets: allowance.buckets.saturating_add(spare), ..allowance };
-    let mut load = load(net, work.core_pairs, settings, &allowance, room)?;
+    let disk_bytes = disk_bytes.saturating_sub(tape.spilled_bytes() * net.workers_per_process() as u64);
+    let mut load = load(net, work.core_pairs, settings, &allowance, disk_bytes)?;
     if room.method.is_none() && planner::pilot_decides(&load) {
         load.heavy_thousandths = sample_heavy_share(net, &tape, planner::pilot_rate(load.pairs), settings.min_shared)?;
     }
@@ -183,26 +192,27 @@ pub fn similar_pairs<R: Row>(
         None => planner::choose(&load),
     };
     work.why = why;
-    let on_disk = load.spilled_bytes();
-    if room.method.is_none() && method == Method::SortBased && on_disk > load.disk_bytes {
-        let (pairs, longest) = (load.pairs, work.longest);
-        let what = format!(
-            "{pairs} pairs of pages, of a chunk on {longest} pages among others (overlap.max_documents leaves such chunks out)"
-        );
-        return Err(room.too_much_to_spill(&what, on_disk.div_ceil(net.processes() as u64)));
-    }
+    let on_disk = load.bytes_on_disk(method);
+    let pass_bits = match pass_bits(on_disk, load.disk_bytes) {
+        Some(bits) => bits,
+        None if room.method.is_none() && method == Method::SortBased => {
+            let (pairs, longest) = (load.pairs, work.longest);
+            let what = format!(
+                "{pairs} pairs of pages, of a chunk on {longest} pages among others (overlap.max_documents leaves such chunks out)"
+            );
+            return Err(room.too_much_to_spill(&what, least_disk_bytes(on_disk).div_ceil(net.processes() as u64)));
+        }
+        None => MOST_PASS_BITS,
+    };
     let heavy = match method {
         Method::SortBased => None,
         Method::CoarseCount(layout) => Some(heavy_buckets(net, &tape, layout, settings.min_shared)?),
     };
     clock.stage(&mut work, "coarse count");
 
-    let stripes = PageStripes::new(pages.count, net.peers(), &load);
-    let mut pairs = by_pair(net, &tape, heavy.as_deref(), stripes, &allowance, &disk, &mut work)?;
+    let stripes = PageStripes::new(pages.count, net.peers(), &load, pass_bits);
     work.spilled_bytes += tape.spilled_bytes();
-    drop((tape, heavy));
-    clock.stage(&mut work, "emit pairs");
-
+    let mut tape = Some((tape, heavy));
     let (mut bucket, mut scratch) = (Vec::new(), count_pairs::Scratch::default());
     let (least, mut similar) = (settings.min_shared, 0);
     let mut judge = |a, b, value| {
@@ -211,48 +221,59 @@ pub fn similar_pairs<R: Row>(
             found(SimilarPair { a, b, value });
         }
     };
-    for number in 0..pairs.count() {
-        net.check()?;
-        if pairs.rows_of(number) > MOST_PAIRS_AT_ONCE[usize::from(room.memory_bytes > 0)] {
-            // Of a page with very many chunks and copies: its pairs are one bucket at least.
-            let counted_bytes = allowance.buckets / 4;
-            pairs.hold_at_most(allowance.buckets - counted_bytes)?;
-            let most = (counted_bytes / COUNTED_BYTES).min(MOST_COUNTED) as usize;
-            let each_piece = |with: &mut dyn FnMut(&[u64])| pairs.each_piece(number, &mut bucket, with);
-            work.candidates += count_in_passes(each_piece, most, least, &mut judge)?;
-            pairs.forget(number);
-            continue;
+    let mut passes = stripes.passes(1 << pass_bits).peekable();
+    while let Some(of_pass) = passes.next() {
+        let (runs, heavy) = tape.as_ref().expect("it is there until the last pass");
+        let of_stripes = (stripes, of_pass.clone());
+        let mut pairs = by_pair(net, runs, heavy.as_deref(), of_stripes, &allowance, &disk, &mut work)?;
+        if passes.peek().is_none() {
+            tape = None;
         }
-        pairs.take(number, &mut bucket)?;
-        let pages = stripes.pages(net.index(), number, pages.count);
-        work.candidates += count(&bucket, Page::from_index(pages.start), pages.len(), least, &mut scratch, &mut judge);
+        clock.stage(&mut work, "emit pairs");
+        for (number, of_worker) in of_pass.enumerate() {
+            net.check()?;
+            if pairs.rows_of(number) > MOST_PAIRS_AT_ONCE[usize::from(room.memory_bytes > 0)] {
+                // Of a page with very many chunks and copies: its pairs are one bucket at least.
+                let counted_bytes = allowance.buckets / 4;
+                pairs.hold_at_most(allowance.buckets - counted_bytes)?;
+                let most = (counted_bytes / COUNTED_BYTES).min(MOST_COUNTED) as usize;
+                let each_piece = |with: &mut dyn FnMut(&[u64])| pairs.each_piece(number, &mut bucket, with);
+                work.candidates += count_in_passes(each_piece, most, least, &mut judge)?;
+                pairs.forget(number);
+                continue;
+            }
+            pairs.take(number, &mut bucket)?;
+            let pages = stripes.pages(net.index(), of_worker, pages.count);
+            let first = Page::from_index(pages.start);
+            work.candidates += count(&bucket, first, pages.len(), least, &mut scratch, &mut judge);
+        }
+        work.spilled_bytes += pairs.spilled_bytes();
+        clock.stage(&mut work, "count pairs");
     }
     work.counts.similar = similar;
-    work.spilled_bytes += pairs.spilled_bytes();
-    clock.stage(&mut work, "count pairs");
     Ok(AllPairs { work, chunks, stripes })
 }
 
 struct Clock(Instant);
 
 impl Clock {
+    /// What has passed is of a stage, of which others may have been made.
     fn stage(&mut self, work: &mut OverlapWork, name: &'static str) {
-        work.seconds.push((name, self.0.elapsed().as_secs_f64()));
+        let seconds = self.0.elapsed().as_secs_f64();
+        match work.seconds.iter_mut().find(|stage| stage.0 == name) {
+            Some(stage) => stage.1 += seconds,
+            None => work.seconds.push((name, seconds)),
+        }
         self.0 = Instant::now();
     }
 }
 
-fn load(
-    net: &mut Net<'_>,
-    pairs: u64,
-    settings: &Overlap,
-    allowance: &WorkerBudget,
-    room: &MemoryBudget,
-) -> Result<Load> {
+fn load(net: &mut Net<'_>, pairs: u64, settings: &Overlap, allowance: &WorkerBudget, disk_bytes: u64) -> Result<Load> {
     // The least of all workers' bytes, so that all choose alike.
-    let mine = (pairs, allowance.buckets);
-    let (pairs, worker_bytes) = net.reduce("pairs to come", mine, |x, y| (x.0 + y.0, x.1.min(y.1)))?;
-    let disk_bytes = if room.disk_bytes == 0 { u64::MAX } else { room.disk_bytes * net.processes() as u64 };
+    let mine = (pairs, allowance.buckets, disk_bytes);
+    let (pairs, worker_bytes, disk_bytes) =
+        net.reduce("pairs to come", mine, |x, y| (x.0 + y.0, x.1.min(y.1), x.2.min(y.2)))?;
+    let disk_bytes = disk_bytes.saturating_mul(net.processes() as u64);
     Ok(Load {
         pairs,
         heavy_thousandths: 0,

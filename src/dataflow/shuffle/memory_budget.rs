@@ -6,7 +6,7 @@ use crate::dataflow::shuffle::memory_estimate::too_little;
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::heap::give_back_what_is_free;
-use crate::overlap::planner::Method;
+use crate::overlap::planner::{Method, least_disk_bytes, pass_bits};
 use crate::storage::spill::{BLOCK_BYTES, Disk, no_room_on_disk};
 
 /// Bytes of a bucket that is sorted at once: within a core's share of the cache, with its scratch.
@@ -56,6 +56,8 @@ pub(crate) struct WorkerBudget {
     pub(crate) buckets: u64,
     /// For a tape.
     pub(crate) tape: u64,
+    /// Passes in which rows are made, as a power of two.
+    pub(crate) pass_bits: u32,
     /// Bytes of the process that are no worker's to fill.
     pub(crate) fixed: u64,
     pub(crate) workers: u64,
@@ -119,16 +121,17 @@ impl MemoryBudget {
         MemoryBudget { memory_bytes, foreseen_bytes, disk_bytes: part(self.disk_bytes), ..self.clone() }
     }
 
-    /// What each worker may fill, or the refusal that names the need.
+    /// What each worker may fill, or the refusal that names the need; `disk_bytes` is what every process may use of its disk.
     pub(crate) fn allowance(
         &self,
         workers: usize,
         pages: usize,
-        row_bytes: u64,
+        (row_bytes, disk_bytes): (u64, u64),
         with_chunks: bool,
     ) -> Result<WorkerBudget> {
         if self.memory_bytes == 0 {
-            return Ok(WorkerBudget { buckets: u64::MAX, tape: u64::MAX, fixed: 0, workers: 1, of_process: 0 });
+            let all = u64::MAX;
+            return Ok(WorkerBudget { buckets: all, tape: all, pass_bits: 0, fixed: 0, workers: 1, of_process: 0 });
         }
         let fixed = fixed_bytes(pages, workers, row_bytes, with_chunks);
         let least = least_bytes(pages, workers, row_bytes, with_chunks);
@@ -140,18 +143,19 @@ impl MemoryBudget {
             return Err(too_little("all-pairs overlap, beside what has been read".into(), held + least, of_process));
         }
         let each = (memory_bytes - fixed) / workers as u64;
-        let allowance = WorkerBudget {
-            buckets: each / 10 * 7,
-            tape: each / 10 * 3,
-            fixed: held + fixed,
-            workers: workers as u64,
-            of_process,
+        let buckets = each / 10 * 7;
+        let spilled = workers as u64 * row_bytes.saturating_sub(buckets);
+        let Some(pass_bits) = pass_bits(spilled, disk_bytes) else {
+            let what = "rows of FPrint-DocID that do not fit in memory";
+            return Err(self.too_much_to_spill(what, least_disk_bytes(spilled)));
         };
-        let spilled = workers as u64 * row_bytes.saturating_sub(allowance.buckets);
-        if self.disk_bytes > 0 && spilled > self.disk_bytes {
-            return Err(self.too_much_to_spill("rows of FPrint-DocID that do not fit in memory", spilled));
-        }
-        Ok(allowance)
+        let (fixed, workers) = (held + fixed, workers as u64);
+        Ok(WorkerBudget { buckets, tape: each / 10 * 3, pass_bits, fixed, workers, of_process })
+    }
+
+    /// The disk that a process may use; more than there can be where there is no bound.
+    pub(crate) fn most_disk_bytes(&self) -> u64 {
+        if self.disk_bytes == 0 { u64::MAX } else { self.disk_bytes }
     }
 
     /// The refusal to write so many bytes of a process to its disk.
@@ -184,17 +188,17 @@ mod tests {
         };
         let least = least_bytes(1_000_000, 2, 1 << 20, true);
         assert!(least > room.memory_bytes);
-        let Err(refused) = room.allowance(2, 1_000_000, 1 << 20, true) else { panic!() };
+        let Err(refused) = room.allowance(2, 1_000_000, (1 << 20, u64::MAX), true) else { panic!() };
         let Error::MemoryLimit { needed_bytes, allowed_bytes, setting, .. } = refused else { panic!("{refused}") };
         assert_eq!((needed_bytes, allowed_bytes), (48_000_000 + least, 60_000_000));
         assert_eq!(setting, "effort.memory_bytes");
         // With that number the room has what it takes; and of the disk the whole bound is named, not a part of it.
         let enough = MemoryBudget { memory_bytes: least, disk_bytes: 0, ..room.clone() };
-        assert!(enough.allowance(2, 1_000_000, 1 << 20, true).is_ok());
+        assert!(enough.allowance(2, 1_000_000, (1 << 20, u64::MAX), true).is_ok());
         // So it has where that was foreseen, though it holds more.
         assert!(
             MemoryBudget { foreseen_bytes: least, disk_bytes: 0, ..room.clone() }
-                .allowance(2, 1_000_000, 1 << 20, true)
+                .allowance(2, 1_000_000, (1 << 20, u64::MAX), true)
                 .is_ok()
         );
         let refused = room.too_much_to_spill("rows", 4096);

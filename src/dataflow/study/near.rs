@@ -42,26 +42,29 @@ pub(super) fn near(
             sets.iter_mut().for_each(|sets| _ = sets.union(first.0, page));
         }
     }
-    let (mut slots, mut marks_of) = (shelf.kept(), shelf.fprints.reader());
-    let source = |send: &mut dyn FnMut(FPrint, Page)| {
-        let mut sent = 0;
-        for (slot, page) in slots.by_ref().filter(|&(_, page)| !copies.contains(page)) {
-            let marks = marks_of.get(slot)?;
-            marks.iter().for_each(|&mark| send(mark, page));
-            sent += marks.len() + 1;
-            if sent >= 1 << 15 {
-                return Ok(true);
+    let copies = &*copies;
+    let sources = || {
+        let (mut slots, mut marks_of) = (shelf.kept(), shelf.fprints.reader());
+        move |send: &mut dyn FnMut(FPrint, Page)| {
+            let mut sent = 0;
+            for (slot, page) in slots.by_ref().filter(|&(_, page)| !copies.contains(page)) {
+                let marks = marks_of.get(slot)?;
+                marks.iter().for_each(|&mark| send(mark, page));
+                sent += marks.len() + 1;
+                if sent >= 1 << 15 {
+                    return Ok(true);
+                }
             }
+            Ok(false)
         }
-        Ok(false)
     };
     let settings = overlap_settings();
     let found = |SimilarPair { a, b, value }| {
         let level = nearness(value, lengths[a].max(lengths[b])).unwrap_or(NEAR.len());
         sets[level..].iter_mut().for_each(|sets| _ = sets.union(a.0, b.0));
     };
-    let given = Pages { count: pages, hosts: &[], copies: &copies };
-    similar_pairs::<Row64>(net, shelf.fprints.items(), source, &given, &settings, room, found)?;
+    let given = Pages { count: pages, hosts: &[], copies };
+    similar_pairs::<Row64, _>(net, shelf.fprints.items(), sources, &given, &settings, room, found)?;
     let [at_90, at_70, at_50] = sets;
     let mut column = |sets: &UnionFind, percent| -> Result<Arc<(Near, PageSet)>> {
         let labels: Arc<Vec<Page>> = components(net, "near-duplicates", pages, sets.forest())?;
