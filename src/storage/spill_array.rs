@@ -69,6 +69,11 @@ impl<T: Pod> SpillArray<T> {
         self.held_alike()
     }
 
+    /// The same for one of so many parts of what this may hold.
+    pub fn like_part(&self, parts: u64) -> SpillArray<T> {
+        SpillArray::new(self.allowed_bytes / parts, self.file.disk())
+    }
+
     /// The same of other items.
     pub fn held_alike<U: Pod>(&self) -> SpillArray<U> {
         SpillArray::new(self.allowed_bytes, self.file.disk())

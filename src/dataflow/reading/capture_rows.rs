@@ -105,7 +105,7 @@ impl std::ops::Deref for CaptureRow<'_> {
 
 impl<'a> CaptureRow<'a> {
     /// The capture that these words begin with.
-    fn of(words: &'a [u64]) -> CaptureRow<'a> {
+    pub(super) fn of(words: &'a [u64]) -> CaptureRow<'a> {
         let (numbers, texts) = words.split_at(NUMBERS);
         let numbers: &Numbers = bytemuck::from_bytes(bytemuck::cast_slice(numbers));
         CaptureRow { numbers, texts: bytemuck::cast_slice(&texts[..numbers.words as usize - NUMBERS]) }
@@ -256,7 +256,12 @@ impl CaptureRows {
 
     /// None, held as these are.
     pub fn like(&self) -> CaptureRows {
-        CaptureRows { rows: self.rows.like(), room: Vec::new() }
+        self.like_part(1)
+    }
+
+    /// The same for one of so many parts of what these may hold.
+    pub(super) fn like_part(&self, parts: u64) -> CaptureRows {
+        CaptureRows { rows: self.rows.like_part(parts), room: Vec::new() }
     }
 
     /// Appends a capture.
@@ -296,6 +301,14 @@ impl CaptureRows {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The capture with a number, in place if it is in memory, else in `room`.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Storage`] if the disk fails, or has other bytes than were written.
+    pub(super) fn get<'a>(&'a self, number: usize, room: &'a mut Vec<u64>) -> Result<CaptureRow<'a>> {
+        Ok(CaptureRow::of(self.rows.get(number, room)?))
     }
 
     /// Reads captures.

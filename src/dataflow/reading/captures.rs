@@ -5,12 +5,13 @@
 //!
 //! # Memory
 //! 28 bytes a capture, 12 a page in each process, and what its worker may hold of captures twice: as they have come, and in the order of
-//! their pages.
+//! their pages. On disk they take their bytes once, and those of a stretch again.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::by_hash::ByHash;
+use crate::dataflow::reading::arrived_captures::ArrivedCaptures;
 use crate::dataflow::reading::capture_rows::{CaptureReader, CaptureRow, CaptureRows, captures_in};
 use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::reading::worker_pages::{NOT_KEPT, Rejection, WorkerPages};
@@ -106,15 +107,12 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partit
     shelf.rejections.retain(|rejection| rejection.offset >= floors[rejection.item as usize]);
     let mut overlapping = (before - shelf.rejections.len()) as u64;
 
-    let arrived = to_owners(net, &mut shelf.captures, partitions)?;
+    let mut pages = shelf.captures.like();
+    let mut arrived = to_owners(net, &mut shelf.captures, partitions)?;
     let mut order: Vec<Ordered> = Vec::with_capacity(arrived.len());
-    let mut number = 0..;
-    arrived.each(|capture| {
-        let number = number.next().expect("without an end");
-        match capture.offset < floors[capture.item as usize] {
-            true => overlapping += 1,
-            false => order.push(Ordered::new(capture.doc_id, number)),
-        }
+    arrived.each(|number, capture| match capture.offset < floors[capture.item as usize] {
+        true => overlapping += 1,
+        false => order.push(Ordered::new(capture.doc_id, number)),
     })?;
     order.sort_unstable();
     reject_others(&mut order, &arrived, &mut shelf.rejections)?;
@@ -126,13 +124,14 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partit
     for partition in 1..next.len() {
         next[partition] = next[partition - 1] + all.iter().map(|counts| counts[partition - 1]).sum::<u32>();
     }
-    let (mut pages, mut reader) = (arrived.like(), arrived.reader());
+    let mut room = Vec::new();
     let mut hosts = HostNumbers { of_keys: ByHash::default(), of_pages: Vec::with_capacity(order.len()) };
     let replies = order.iter_mut().map(|kept| {
         let next = &mut next[partitions.of(kept.doc_id())];
         let page = Page(*next);
         *next += 1;
-        let row = reader.get(std::mem::replace(&mut kept.number, page.0) as usize)?;
+        arrived.forget_before(kept.doc_id());
+        let row = arrived.get(kept.doc_id(), std::mem::replace(&mut kept.number, page.0), &mut room)?;
         hosts.push(host_key(row.url()));
         pages.push_page(row, page)?;
         Ok([row.worker, row.slot, page.0])
@@ -157,8 +156,8 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partit
 }
 
 /// Brings captures to the owners of their doc ids, in rounds, after each of which those that were sent give their memory back.
-fn to_owners(net: &mut Net<'_>, captures: &mut CaptureRows, partitions: Partitions) -> Result<CaptureRows> {
-    let (mut next, mut arrived, peers) = (0, captures.like(), net.peers());
+fn to_owners(net: &mut Net<'_>, captures: &mut CaptureRows, partitions: Partitions) -> Result<ArrivedCaptures> {
+    let (mut next, mut arrived, peers) = (0, ArrivedCaptures::like(captures), net.peers());
     let round = || {
         let (mut open, mut parcels) = (vec![Vec::new(); peers], Vec::new());
         next = captures.pass(next, ROUND_WORDS, |capture, words| {
@@ -173,19 +172,19 @@ fn to_owners(net: &mut Net<'_>, captures: &mut CaptureRows, partitions: Partitio
         Ok((parcels, next < captures.len()))
     };
     net.exchange_rounds("captures", round, |parcel: Vec<u64>| {
-        captures_in(&parcel).try_for_each(|words| arrived.push_words(words))
+        captures_in(&parcel).try_for_each(|words| arrived.push(words))
     })?;
     *captures = captures.like();
     Ok(arrived)
 }
 
 /// Leaves of captures with one doc id, which are neighbours, that of the smallest URL which is the newest; rejects the others.
-fn reject_others(order: &mut Vec<Ordered>, arrived: &CaptureRows, rejections: &mut Vec<Rejection>) -> Result<()> {
-    let mut reader = arrived.reader();
+fn reject_others(order: &mut Vec<Ordered>, arrived: &ArrivedCaptures, rejections: &mut Vec<Rejection>) -> Result<()> {
+    let mut room = Vec::new();
     for same in order.chunk_by_mut(|x, y| x.doc_id() == y.doc_id()).filter(|same| same.len() > 1) {
         let mut captures = Vec::with_capacity(same.len());
-        for &mut Ordered { number, .. } in &mut *same {
-            let row = reader.get(number as usize)?;
+        for one in &*same {
+            let (row, number) = (arrived.get(one.doc_id(), one.number, &mut room)?, one.number);
             captures.push((row.url().to_string(), Reverse(row.fetch_time), row.source, row.offset, row.item, number));
         }
         captures.sort_unstable();

@@ -113,7 +113,21 @@ impl Lists {
 
     /// No lists, held as these are.
     pub fn like(&self) -> Lists {
-        Lists { ends: Ends::default(), items: self.items.like() }
+        self.like_part(1)
+    }
+
+    /// The same for one of so many parts of what these may hold.
+    pub(super) fn like_part(&self, parts: u64) -> Lists {
+        Lists { ends: Ends::default(), items: self.items.like_part(parts) }
+    }
+
+    /// The list of a slot, in place if it is in memory, else in `room`.
+    ///
+    /// # Errors
+    /// As [`ListReader::get`].
+    pub(super) fn get<'a>(&'a self, slot: usize, room: &'a mut Vec<u64>) -> Result<&'a [u64]> {
+        let Range { start, end } = self.range(slot);
+        self.items.get(start, (end - start) as usize, room)
     }
 
     /// An array that may hold as many bytes in memory, beside the same disk.
