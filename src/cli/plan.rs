@@ -293,7 +293,13 @@ fn print_costs(out: &mut dyn Write, costs: &Costs, machines: &Machines) -> std::
     }
     writeln!(out, "rounds            {}", costs.rounds)?;
     let (result, spilled) = (bytes(costs.disk_bytes), bytes(costs.spilled_bytes));
-    writeln!(out, "disk              about {result} of result; {spilled} spilled on the way")?;
+    let each = if alone { "" } else { " a machine" };
+    let at_once = match [costs.spilled_at_once_bytes, costs.spilled_at_once_bytes_least].map(bytes) {
+        _ if costs.spilled_at_once_bytes == 0 => String::new(),
+        [most, least] if most == least => format!(", {most} at once{each}"),
+        [most, least] => format!(", {most} at once{each}, or {least} where there is no more"),
+    };
+    writeln!(out, "disk              about {result} of result; {spilled} spilled on the way{at_once}")?;
     writeln!(out, "processor time    {}", stages(&costs.cpu_seconds))?;
     let (machine, worker) = (machines.count, machines.workers);
     writeln!(out, "time              {}, on {machine} machines of {worker} workers", stages(&costs.seconds))

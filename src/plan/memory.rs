@@ -121,6 +121,16 @@ pub fn least_bytes(job: &Job, counts: &Counts, machines: &Machines) -> (u64, u64
     }
 }
 
+/// Bytes of spill files that the largest process has at once: at most, and where the disk has no room for more.
+pub fn spilled_at_once(job: &Job, counts: &Counts, machines: &Machines) -> [u64; 2] {
+    let allowed = job.effort.memory_bytes;
+    if allowed == 0 || job.kind == JobKind::Fingerprints {
+        return [0; 2];
+    }
+    let links = counts.links_within.div_ceil(machines.count as u64);
+    own(counts, machines).on_disk_at_once(job, counts.held.pages, links, (machines.workers, allowed))
+}
+
 /// Bytes that all processes write to spill files.
 pub fn spilled_bytes(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
     let allowed = job.effort.memory_bytes;

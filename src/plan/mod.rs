@@ -60,6 +60,10 @@ pub struct Costs {
     pub most_sent_bytes: u64,
     /// Bytes written to spill files, of all processes.
     pub spilled_bytes: u64,
+    /// Bytes of spill files that the largest process has at once, at most.
+    pub spilled_at_once_bytes: u64,
+    /// The same where the disk has no room for more: rows and pairs are made in passes then.
+    pub spilled_at_once_bytes_least: u64,
     /// Times that all workers wait for messages of all others.
     pub rounds: u64,
     /// Bytes of memory of the largest process, within the bound if there is one and tables can be made within it.
@@ -88,6 +92,7 @@ pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Costs {
     let volume = volume::of_crawl(job, counts, machines);
     let (memory_bytes, memory_bytes_least) = memory::of_process(job, counts, &volume, machines);
     let spilled_bytes = memory::spilled_bytes(job, counts, machines);
+    let [spilled_at_once_bytes, spilled_at_once_bytes_least] = memory::spilled_at_once(job, counts, machines);
     let cpu_seconds = time::cpu_seconds(job, counts, &volume, machines);
     let seconds = time::seconds(counts.read_bytes, &volume, spilled_bytes, &cpu_seconds, machines);
     Costs {
@@ -96,6 +101,8 @@ pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Costs {
         sent_bytes: volume.sent_bytes,
         most_sent_bytes: volume.most_sent_bytes,
         spilled_bytes,
+        spilled_at_once_bytes,
+        spilled_at_once_bytes_least,
         rounds: volume.rounds,
         memory_bytes,
         memory_bytes_least,

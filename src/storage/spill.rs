@@ -33,6 +33,14 @@ pub const TAPE_BLOCK_BYTES: usize = 1 << 20;
 /// Bytes that this process has ever written to spill files.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
+/// Bytes of spill files of this process that are on disk.
+static TAKEN: AtomicU64 = AtomicU64::new(0);
+
+/// Bytes that this process has on disk in spill files now.
+pub fn taken_bytes() -> u64 {
+    TAKEN.load(Ordering::Relaxed)
+}
+
 /// Bytes that this process has written to spill files, whether or not they are still there.
 pub fn spilled_bytes() -> u64 {
     WRITTEN.load(Ordering::Relaxed)
@@ -180,6 +188,7 @@ impl SpillFile {
         })?;
         self.end += bytes.len() as u64;
         WRITTEN.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        TAKEN.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(self.end - bytes.len() as u64)
     }
 
@@ -198,6 +207,7 @@ impl SpillFile {
         let bytes = (end - end % FILE_BLOCK_BYTES).saturating_sub(start);
         if bytes > 0 && self.file.as_ref().is_some_and(|file| punch_hole(file, start, bytes)) {
             self.disk.taken.fetch_sub(bytes, Ordering::Relaxed);
+            TAKEN.fetch_sub(bytes, Ordering::Relaxed);
             self.given_back += bytes;
         }
     }
@@ -252,7 +262,9 @@ impl SpillFile {
 
 impl Drop for SpillFile {
     fn drop(&mut self) {
-        self.disk.taken.fetch_sub(self.end - self.given_back, Ordering::Relaxed);
+        let left = self.end - self.given_back;
+        self.disk.taken.fetch_sub(left, Ordering::Relaxed);
+        TAKEN.fetch_sub(left, Ordering::Relaxed);
     }
 }
 

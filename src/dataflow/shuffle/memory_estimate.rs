@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::heap::give_back_what_is_free;
 use crate::job::{Job, JobKind, Measure};
 use crate::overlap::rows::{Row32, Row64};
-use crate::storage::spill::{SPILL, TAPE_BLOCK_BYTES, free_bytes};
+use crate::storage::spill::{SPILL, TAPE_BLOCK_BYTES, free_bytes, taken_bytes};
 
 /// Bytes of a page beside its capture, within a bound: where its lists end, its number and its host. Measured.
 const A_PAGE: u64 = 28;
@@ -47,6 +47,9 @@ const A_LINK: u64 = 4;
 /// The same where no bound is set, of a page and of a link: nothing makes way for the ways through the crawl.
 const A_PAGE_HELD: u64 = 127;
 const A_LINK_HELD: u64 = 10;
+
+/// Bytes of a page on disk within a bound, beside its capture, chunks and links, while clusters grow and copies are kept. Measured.
+const A_PAGE_ON_DISK: u64 = 175;
 
 /// Bytes of a page while tables are made, as long as they are small.
 const A_PAGE_MADE: u64 = 1300;
@@ -173,6 +176,20 @@ impl MemoryEstimate {
         sets + self.list_bytes().saturating_sub(of_lists) + rows + beyond(A_PAIR * self.pairs, 7)
     }
 
+    /// Bytes on disk at once, within a bound of so many, in a process with so many links between its pages and others: at most; and at
+    /// least, where the disk has no room and rows and pairs are made in passes.
+    pub fn on_disk_at_once(&self, job: &Job, all_pages: u64, links: u64, (workers, allowed): (usize, u64)) -> [u64; 2] {
+        let room = allowed.saturating_sub(self.least_bytes(all_pages, workers));
+        let beyond = |bytes: u64, tenths: u64| bytes.saturating_sub(room / 10 * tenths);
+        let of_lists = self.room_for_lists(all_pages, workers, allowed);
+        let read = (self.list_bytes() + A_SHINGLE * self.shingles).saturating_sub(of_lists);
+        let settled = MemoryEstimate { links: 0, resolved: links, ..*self };
+        let settled = (settled.list_bytes() + A_SHINGLE * self.shingles).saturating_sub(of_lists);
+        let rows = beyond(row_bytes(job) * self.tuples, 7) + beyond(3 * self.tuples, 3);
+        let least = read.max(settled + A_PAGE_ON_DISK * self.pages);
+        [least.max(settled + rows.max(beyond(A_PAIR * self.pairs, 7))), least]
+    }
+
     /// What several workers hold together.
     fn sum(workers: &[MemoryEstimate]) -> MemoryEstimate {
         workers.iter().fold(MemoryEstimate::default(), |sum, of| MemoryEstimate {
@@ -294,7 +311,7 @@ fn of_largest_process<const N: usize>(net: &mut Net<'_>, mine: [u64; N]) -> Resu
 }
 
 /// What a step may use: the memory that is left beside what its process holds, by the system's word or where each worker holds `mine`,
-/// and beside `needs` bytes of each worker that the step cannot spill; and the disk. One round where memory has a bound.
+/// and beside `needs` bytes of each worker that the step cannot spill; and the disk that is left beside what is there. One round where memory has a bound.
 ///
 /// # Errors
 /// Only when the run has ended.
@@ -304,15 +321,16 @@ pub fn room(net: &mut Net<'_>, mine: MemoryEstimate, needs: u64, job: &Job) -> R
     }
     give_back_what_is_free();
     let workers = net.workers_per_process();
-    let all = net.all_gather("memory", ([mine.shelf_bytes(), needs, mine.on_disk], build::memory_bytes()))?;
+    let all = net.all_gather("memory", ([mine.shelf_bytes(), needs], [build::memory_bytes(), taken_bytes()]))?;
     let (mut held, mut foreseen, mut on_disk) = (0, 0, 0);
     for process in all.chunks(workers) {
         let sum = |kind: usize| process.iter().map(|worker| worker.0[kind]).sum::<u64>();
         let (by_estimate, needs) = (sum(0) + at_rest(workers), sum(1));
-        let told = process.iter().map(|worker| worker.1).max().unwrap_or(0);
+        let [told, on_disk_now] =
+            [0, 1].map(|kind: usize| process.iter().map(|worker| worker.1[kind]).max().unwrap_or(0));
         foreseen = foreseen.max(by_estimate + needs);
         held = held.max(by_estimate.max(told) + needs);
-        on_disk = on_disk.max(sum(2));
+        on_disk = on_disk.max(on_disk_now);
     }
     let foreseen_bytes = job.effort.memory_bytes.saturating_sub(foreseen);
     let mut room = MemoryBudget { foreseen_bytes, ..room_beside(held, job) };
