@@ -62,8 +62,8 @@ def least(given, settings, workers, folder):
 
 def main():
     given = options()
-    print("| job | workers | least, MB | peak, MB | beyond | rounds, `plan` | us a page | same bytes |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| job | workers | least, MB | peak, MB | beyond | rounds, `plan` | disk at once, `plan`, MB | us a page | same bytes |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for settings in [[]] + [[one] for one in given.set]:
         for workers in map(int, given.workers.split(",")):
             with tempfile.TemporaryDirectory() as folder:
@@ -75,9 +75,10 @@ def main():
             bound = ["--workers", str(workers), "--json", "--set", f"effort.memory_bytes={allowed}"]
             told = json.loads(webtwin(given, "plan", settings, *bound).stdout or "{}")
             peak, pages = manifest["peak_memory_bytes"], manifest["counts"].get("pages", 1)
+            disk, of_plan = manifest["processes"][0]["spilled_at_once_bytes"] / 1e6, told.get("spilled_at_once_bytes", 0) / 1e6
             spent = sum(manifest["processes"][0]["cpu_seconds"].values()) / pages * 1e6
             print(f"| {' '.join(settings) or 'default'} | {workers} | {allowed / 1e6:.0f} | {peak / 1e6:.0f} "
-                  f"| {peak / allowed - 1:+.0%} | {manifest['rounds']}, {told.get('rounds')} | {spent:.0f} | {same} |", flush=True)
+                  f"| {peak / allowed - 1:+.0%} | {manifest['rounds']}, {told.get('rounds')} | {disk:.0f}, {of_plan:.0f} | {spent:.0f} | {same} |", flush=True)
 
 
 if __name__ == "__main__":

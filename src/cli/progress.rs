@@ -15,7 +15,7 @@ use crate::console::{is_json, say, tell, tell_object};
 use crate::error::{Error, Result};
 use crate::leftovers::Temporary;
 use crate::progress::Progress;
-use crate::storage::spill::spilled_bytes;
+use crate::storage::spill::{spilled_bytes, taken_bytes};
 use crate::threads;
 
 /// Time between two looks at a stage.
@@ -141,6 +141,7 @@ fn metrics(progress: &Progress, stage: &str, stages: &[&str], seconds: f64) -> S
         ("peak_memory_bytes", "gauge", "Most memory that this process has had.", peak_memory_bytes() as f64),
         ("cpu_seconds_total", "counter", "Processor seconds of this process and its helpers.", cpu_seconds()),
         ("spilled_bytes_total", "counter", "Bytes written to spill files.", spilled_bytes() as f64),
+        ("spill_files_bytes", "gauge", "Bytes of spill files on disk.", taken_bytes() as f64),
         (
             "rounds_total",
             "counter",

@@ -33,13 +33,18 @@ pub struct Load {
 }
 
 impl Load {
-    /// Bytes of the pairs, or of about as many candidates as the pilot sample tells, that do not fit in memory.
-    pub fn bytes_on_disk(&self, method: Method) -> u64 {
+    /// Bytes of the pairs, or of about as many candidates as the pilot sample tells.
+    pub fn bytes(&self, method: Method) -> u64 {
         let pairs = match method {
             Method::SortBased => self.pairs,
             Method::CoarseCount(_) => self.candidates(),
         };
-        self.beyond_memory(pairs).saturating_mul(PAIR)
+        pairs.saturating_mul(PAIR)
+    }
+
+    /// Bytes of memory for them, all workers together.
+    pub fn memory_bytes(&self) -> u64 {
+        self.worker_bytes.saturating_mul(self.workers)
     }
 
     /// Pairs that pass coarse counting.
@@ -49,22 +54,22 @@ impl Load {
 
     /// Those of so many pairs that do not fit in memory.
     fn beyond_memory(&self, pairs: u64) -> u64 {
-        pairs.saturating_sub(self.worker_bytes.saturating_mul(self.workers) / PAIR)
+        pairs.saturating_sub(self.memory_bytes() / PAIR)
     }
 }
 
 /// Most passes in which rows, or pairs, are made that have no room on the disk at once, as a power of two.
 pub const MOST_PASS_BITS: u32 = 6;
 
-/// Passes in which what takes so many bytes on disk is made, as a power of two, so that one takes half of what there is; none if too
-/// many were needed.
-pub fn pass_bits(spilled: u64, disk_bytes: u64) -> Option<u32> {
-    (0..=MOST_PASS_BITS).find(|bits| spilled >> bits <= disk_bytes / 2)
+/// Passes in which so many bytes are made of which some have room in memory, as a power of two: so that what goes to disk takes a quarter
+/// of what there is, for passes are not alike, and what they leave grows beside them. None if too many were needed.
+pub fn pass_bits(bytes: u64, in_memory: u64, disk_bytes: u64) -> Option<u32> {
+    (0..=MOST_PASS_BITS).find(|bits| (bytes >> bits).saturating_sub(in_memory) <= disk_bytes / 4)
 }
 
 /// Bytes of the disk without which there are not passes enough.
-pub fn least_disk_bytes(spilled: u64) -> u64 {
-    (spilled >> MOST_PASS_BITS) * 2 + 2
+pub fn least_disk_bytes(bytes: u64, in_memory: u64) -> u64 {
+    (bytes >> MOST_PASS_BITS).saturating_sub(in_memory) * 4
 }
 
 /// Bytes per pair.
@@ -139,7 +144,7 @@ pub fn choose(load: &Load) -> (Method, String) {
     let coarse = pairs.saturating_mul(scans) + candidates * cost::SORT + spilled_candidates * cost::SPILL;
     let seconds = |nanoseconds: u64| nanoseconds / workers.max(1) / 1_000_000_000;
     // If the pairs do not fit on the disk in any passes, coarse counting is the only way, whatever it costs.
-    let fits = pass_bits(spilled.saturating_mul(PAIR), disk_bytes).is_some();
+    let fits = pass_bits(load.bytes(Method::SortBased), load.memory_bytes(), disk_bytes).is_some();
     let heavy = format!("{}.{} % of them of pairs that occur T times", heavy_thousandths / 10, heavy_thousandths % 10);
     if fits && sort <= coarse {
         let why = format!(
@@ -230,14 +235,16 @@ mod tests {
     }
 
     #[test]
-    fn passes_are_as_few_as_take_half_of_the_disk_and_refused_beyond_the_most() {
-        assert_eq!(pass_bits(GIB, u64::MAX), Some(0));
-        assert_eq!(pass_bits(GIB / 2, GIB), Some(0));
-        assert_eq!(pass_bits(GIB, GIB), Some(1));
-        assert_eq!(pass_bits(64 * GIB, 2 * GIB), Some(MOST_PASS_BITS));
-        for spilled in [64 * GIB + 64, 65 * GIB, 1000 * GIB, 1 << 60] {
-            assert_eq!(pass_bits(spilled, 2 * GIB), None);
-            assert!(pass_bits(spilled, least_disk_bytes(spilled)).is_some());
+    fn passes_are_as_few_as_take_a_quarter_of_the_disk_and_refused_beyond_the_most() {
+        assert_eq!(pass_bits(GIB, 0, u64::MAX), Some(0));
+        assert_eq!(pass_bits(GIB, 0, 4 * GIB), Some(0));
+        assert_eq!(pass_bits(GIB, 0, 2 * GIB), Some(1));
+        assert_eq!(pass_bits(64 * GIB, 0, 4 * GIB), Some(MOST_PASS_BITS));
+        // There is as much memory in each pass.
+        assert_eq!(pass_bits(4 * GIB, GIB, 0), Some(2));
+        for bytes in [128 * GIB + 64, 200 * GIB, 1000 * GIB, 1 << 60] {
+            assert_eq!(pass_bits(bytes, GIB, 4 * GIB), None);
+            assert!(pass_bits(bytes, GIB, least_disk_bytes(bytes, GIB)).is_some());
         }
     }
 

@@ -61,6 +61,9 @@ pub struct ProcessCosts {
     pub sent_bytes: u64,
     /// Bytes written to spill files.
     pub spilled_bytes: u64,
+    /// The most of them that were on disk at once; 0 from builds that did not tell.
+    #[serde(default)]
+    pub spilled_at_once_bytes: u64,
 }
 
 /// What a run did, and every file it wrote.

@@ -8,7 +8,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,9 +17,6 @@ use bytemuck::Pod;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, Result, size};
-
-/// Bytes of a block of a file, of which only whole ones are given back.
-const FILE_BLOCK_BYTES: u64 = 4 << 10;
 
 /// Bytes of a block of a bucket.
 pub const BLOCK_BYTES: usize = 64 << 10;
@@ -33,12 +30,18 @@ pub const TAPE_BLOCK_BYTES: usize = 1 << 20;
 /// Bytes that this process has ever written to spill files.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes of spill files of this process that are on disk.
+/// Bytes of spill files of this process that are on disk, and the most there ever were.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
+static TAKEN_AT_ONCE: AtomicU64 = AtomicU64::new(0);
 
 /// Bytes that this process has on disk in spill files now.
 pub fn taken_bytes() -> u64 {
     TAKEN.load(Ordering::Relaxed)
+}
+
+/// The most bytes that this process has ever had on disk in spill files.
+pub fn taken_at_once_bytes() -> u64 {
+    TAKEN_AT_ONCE.load(Ordering::Relaxed)
 }
 
 /// Bytes that this process has written to spill files, whether or not they are still there.
@@ -60,6 +63,8 @@ pub struct Disk {
     folder: PathBuf,
     allowed_bytes: u64,
     taken: Arc<AtomicU64>,
+    /// Whether what all files of the process take is allowed together.
+    is_of_process: bool,
     /// What names the folder, for messages.
     setting: &'static str,
     /// What all disks of the process may take, and whether a setting says so.
@@ -75,8 +80,13 @@ impl Disk {
     /// As [`Disk::new`], for a share of the `process_bytes` that a process may take: by `effort.disk_bytes` if `is_set`,
     /// or because no more is free.
     pub fn share(folder: &Path, allowed_bytes: u64, process_bytes: u64, is_set: bool) -> Disk {
-        let of_process = (process_bytes, is_set);
-        Disk { folder: folder.to_path_buf(), allowed_bytes, taken: Arc::default(), setting: SPILL, of_process }
+        let (of_process, taken) = ((process_bytes, is_set), Arc::default());
+        Disk { folder: folder.to_path_buf(), allowed_bytes, taken, is_of_process: false, setting: SPILL, of_process }
+    }
+
+    /// Files in `folder` may take what all spill files of the process leave of `process_bytes`.
+    pub fn of_process(folder: &Path, process_bytes: u64) -> Disk {
+        Disk { is_of_process: true, ..Disk::new(folder, process_bytes) }
     }
 
     /// The same, whose folder is named by another setting or option than `effort.spill`.
@@ -112,15 +122,24 @@ impl Disk {
 
     /// Reserves more bytes.
     fn take(&self, bytes: u64) -> Result<()> {
-        let taken = self.taken.fetch_add(bytes, Ordering::Relaxed);
-        if self.allowed_bytes > 0 && taken + bytes > self.allowed_bytes {
+        let of_process = TAKEN.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let of_disk = self.taken.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let taken = if self.is_of_process { of_process } else { of_disk };
+        if self.allowed_bytes > 0 && taken > self.allowed_bytes {
+            self.give_back(bytes);
             let (process_bytes, is_set) = self.of_process;
             // As if every other share were as full.
-            let needed = u128::from(taken + bytes) * u128::from(process_bytes);
+            let needed = u128::from(taken) * u128::from(process_bytes);
             let needed_bytes = needed.div_ceil(u128::from(self.allowed_bytes)) as u64;
             return Err(no_room_on_disk(SPILLED, &self.folder, needed_bytes, process_bytes, is_set));
         }
+        TAKEN_AT_ONCE.fetch_max(of_process, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn give_back(&self, bytes: u64) {
+        TAKEN.fetch_sub(bytes, Ordering::Relaxed);
+        self.taken.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -163,12 +182,14 @@ pub(super) struct SpillFile {
     disk: Disk,
     file: Option<File>,
     end: u64,
+    /// Bytes of a block of the file, of which only whole ones are given back.
+    block_bytes: u64,
     given_back: u64,
 }
 
 impl SpillFile {
     pub(super) fn new(disk: &Disk) -> SpillFile {
-        SpillFile { disk: disk.clone(), file: None, end: 0, given_back: 0 }
+        SpillFile { disk: disk.clone(), file: None, end: 0, block_bytes: 1, given_back: 0 }
     }
 
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<Extent> {
@@ -178,17 +199,19 @@ impl SpillFile {
     /// Appends bytes of which the caller keeps checksums; returns where they are.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<u64> {
         if self.file.is_none() {
-            self.file = Some(self.open().map_err(|cause| self.disk.failed(cause))?);
+            let file = self.open().map_err(|cause| self.disk.failed(cause))?;
+            self.block_bytes = file.metadata().map_err(|cause| self.disk.failed(cause))?.blksize().max(1);
+            self.file = Some(file);
         }
         self.disk.take(bytes.len() as u64)?;
         let file = self.file.as_ref().expect("opened above");
         file.write_all_at(bytes, self.end).map_err(|cause| {
             let taken = self.disk.taken.load(Ordering::Relaxed);
+            self.disk.give_back(bytes.len() as u64);
             Error::write(self.disk.name(), &cause, taken, &remedy(self.disk.setting))
         })?;
         self.end += bytes.len() as u64;
         WRITTEN.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        TAKEN.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(self.end - bytes.len() as u64)
     }
 
@@ -203,11 +226,10 @@ impl SpillFile {
 
     /// Gives back the disk that these bytes took, which are not read again, as far as the system can.
     pub(super) fn give_back(&mut self, offset: u64, bytes: usize) {
-        let (start, end) = (offset.next_multiple_of(FILE_BLOCK_BYTES), offset + bytes as u64);
-        let bytes = (end - end % FILE_BLOCK_BYTES).saturating_sub(start);
+        let (start, end) = (offset.next_multiple_of(self.block_bytes), offset + bytes as u64);
+        let bytes = (end - end % self.block_bytes).saturating_sub(start);
         if bytes > 0 && self.file.as_ref().is_some_and(|file| punch_hole(file, start, bytes)) {
-            self.disk.taken.fetch_sub(bytes, Ordering::Relaxed);
-            TAKEN.fetch_sub(bytes, Ordering::Relaxed);
+            self.disk.give_back(bytes);
             self.given_back += bytes;
         }
     }
@@ -225,7 +247,6 @@ impl SpillFile {
     /// Bytes that the system says it takes.
     #[cfg(test)]
     pub(super) fn taken_bytes(&self) -> u64 {
-        use std::os::unix::fs::MetadataExt;
         self.file.as_ref().map_or(0, |file| file.metadata().unwrap().blocks() * 512)
     }
 
@@ -262,9 +283,7 @@ impl SpillFile {
 
 impl Drop for SpillFile {
     fn drop(&mut self) {
-        let left = self.end - self.given_back;
-        self.disk.taken.fetch_sub(left, Ordering::Relaxed);
-        TAKEN.fetch_sub(left, Ordering::Relaxed);
+        self.disk.give_back(self.end - self.given_back);
     }
 }
 
@@ -538,11 +557,8 @@ impl<T: Pod> RunLog<T> {
 
     /// Frees the memory or the disk of a block that will not be read again.
     pub fn forget(&mut self, number: usize) {
-        match &mut self.pieces[number] {
-            Piece::Held(rows) => {
-                self.held_bytes -= (rows.capacity() * size_of::<T>()) as u64;
-                *rows = Vec::new();
-            }
+        match std::mem::replace(&mut self.pieces[number], Piece::Held(Vec::new())) {
+            Piece::Held(rows) => self.held_bytes -= (rows.capacity() * size_of::<T>()) as u64,
             Piece::Spilled(extent) => self.file.give_back(extent.offset, extent.bytes),
         }
     }
@@ -679,6 +695,21 @@ mod tests {
             panic!("{refused}")
         };
         assert!((200_000..330_000).contains(&needed_bytes) && setting == "effort.disk_bytes", "{refused}");
+    }
+
+    #[test]
+    fn disks_of_the_process_count_what_all_of_them_take() {
+        let fill = |disk: Disk| {
+            let mut buckets = Buckets::<u64>::new(1, 0, &disk);
+            (0..20_000).try_for_each(|row| buckets.push(0, row)).map(|()| buckets)
+        };
+        let held = fill(Disk::new(&std::env::temp_dir(), 200_000)).unwrap();
+        let refused = fill(Disk::of_process(&std::env::temp_dir(), 200_000)).unwrap_err();
+        assert!(
+            matches!(refused, Error::DiskLimit { needed_bytes: 200_001.., allowed_bytes: 200_000, .. }),
+            "{refused}"
+        );
+        drop(held);
     }
 
     #[test]

@@ -182,7 +182,8 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
     // the others are still there.
     let spare = allowance.tape.saturating_sub(tape.held_bytes()) / 2;
     let allowance = WorkerBudget { buckets: allowance.buckets.saturating_add(spare), ..allowance };
-    let disk_bytes = disk_bytes.saturating_sub(tape.spilled_bytes() * net.workers_per_process() as u64);
+    let of_tape = tape.spilled_bytes() * net.workers_per_process() as u64;
+    let disk_bytes = disk_bytes.saturating_sub(of_tape);
     let mut load = load(net, work.core_pairs, settings, &allowance, disk_bytes)?;
     if room.method.is_none() && planner::pilot_decides(&load) {
         load.heavy_thousandths = sample_heavy_share(net, &tape, planner::pilot_rate(load.pairs), settings.min_shared)?;
@@ -192,15 +193,16 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
         None => planner::choose(&load),
     };
     work.why = why;
-    let on_disk = load.bytes_on_disk(method);
-    let pass_bits = match pass_bits(on_disk, load.disk_bytes) {
+    let (bytes, in_memory) = (load.bytes(method), load.memory_bytes());
+    let pass_bits = match pass_bits(bytes, in_memory, load.disk_bytes) {
         Some(bits) => bits,
         None if room.method.is_none() && method == Method::SortBased => {
             let (pairs, longest) = (load.pairs, work.longest);
             let what = format!(
                 "{pairs} pairs of pages, of a chunk on {longest} pages among others (overlap.max_documents leaves such chunks out)"
             );
-            return Err(room.too_much_to_spill(&what, least_disk_bytes(on_disk).div_ceil(net.processes() as u64)));
+            let of_pairs = least_disk_bytes(bytes, in_memory).div_ceil(net.processes() as u64);
+            return Err(room.too_much_to_spill(&what, of_tape + of_pairs));
         }
         None => MOST_PASS_BITS,
     };

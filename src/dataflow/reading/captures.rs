@@ -157,7 +157,7 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partit
 
 /// Brings captures to the owners of their doc ids, in rounds, after each of which those that were sent give their memory back.
 fn to_owners(net: &mut Net<'_>, captures: &mut CaptureRows, partitions: Partitions) -> Result<ArrivedCaptures> {
-    let (mut next, mut arrived, peers) = (0, ArrivedCaptures::like(captures), net.peers());
+    let (mut next, mut arrived, peers) = (0, ArrivedCaptures::like(captures, partitions), net.peers());
     let round = || {
         let (mut open, mut parcels) = (vec![Vec::new(); peers], Vec::new());
         next = captures.pass(next, ROUND_WORDS, |capture, words| {

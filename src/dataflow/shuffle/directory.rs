@@ -34,6 +34,13 @@ impl Partitions {
     pub fn of(&self, key: u64) -> usize {
         if self.bits == 0 { 0 } else { (key >> (64 - self.bits)) as usize }
     }
+
+    /// Which of so many equal stretches of the keys of its owner a key is in; ascends with the key.
+    pub fn stretch(&self, key: u64, stretches: usize) -> usize {
+        let of_owner = self.dealt.most(self.count()) as u128;
+        let place = (self.dealt.index(self.of(key)) as u128) << 64 | u128::from(key << self.bits);
+        ((place >> 32) * stretches as u128 / (of_owner << 32)) as usize
+    }
 }
 
 /// A well mixed key belongs to the owner of its partition.

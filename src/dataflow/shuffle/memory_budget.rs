@@ -89,9 +89,12 @@ pub fn least_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bo
 }
 
 impl MemoryBudget {
-    /// A worker's share of the disk.
+    /// The disk of the process, or a worker's share of it where nobody has set a bound.
     pub fn disk(&self, net: &Net<'_>) -> Disk {
         let Bounds { disk_bytes, disk_is_set, .. } = self.bounds;
+        if disk_is_set {
+            return Disk::of_process(&self.spill, disk_bytes);
+        }
         // A share of nothing would be no bound.
         let share = (self.disk_bytes / net.workers_per_process() as u64).max(self.disk_bytes.min(1));
         Disk::share(&self.spill, share, disk_bytes.max(self.disk_bytes), disk_is_set)
@@ -144,12 +147,12 @@ impl MemoryBudget {
         }
         let each = (memory_bytes - fixed) / workers as u64;
         let buckets = each / 10 * 7;
-        let spilled = workers as u64 * row_bytes.saturating_sub(buckets);
-        let Some(pass_bits) = pass_bits(spilled, disk_bytes) else {
-            let what = "rows of FPrint-DocID that do not fit in memory";
-            return Err(self.too_much_to_spill(what, least_disk_bytes(spilled)));
-        };
         let (fixed, workers) = (held + fixed, workers as u64);
+        let (rows, in_memory) = (workers * row_bytes, workers * buckets);
+        let Some(pass_bits) = pass_bits(rows, in_memory, disk_bytes) else {
+            let what = "rows of FPrint-DocID that do not fit in memory";
+            return Err(self.too_much_to_spill(what, least_disk_bytes(rows, in_memory)));
+        };
         Ok(WorkerBudget { buckets, tape: each / 10 * 3, pass_bits, fixed, workers, of_process })
     }
 
@@ -158,9 +161,10 @@ impl MemoryBudget {
         if self.disk_bytes == 0 { u64::MAX } else { self.disk_bytes }
     }
 
-    /// The refusal to write so many bytes of a process to its disk.
-    pub(crate) fn too_much_to_spill(&self, what: &str, needed_bytes: u64) -> Error {
+    /// The refusal to write so many bytes of a process to its disk, beside what is there.
+    pub(crate) fn too_much_to_spill(&self, what: &str, bytes: u64) -> Error {
         let Bounds { disk_bytes, disk_is_set, .. } = self.bounds;
+        let needed_bytes = bytes + disk_bytes.saturating_sub(self.disk_bytes);
         no_room_on_disk(what, &self.spill, needed_bytes, disk_bytes.max(self.disk_bytes), disk_is_set)
     }
 }
@@ -202,6 +206,6 @@ mod tests {
                 .is_ok()
         );
         let refused = room.too_much_to_spill("rows", 4096);
-        assert!(matches!(refused, Error::DiskLimit { needed_bytes: 4096, allowed_bytes: 1000, .. }), "{refused}");
+        assert!(matches!(refused, Error::DiskLimit { needed_bytes: 4596, allowed_bytes: 1000, .. }), "{refused}");
     }
 }

@@ -185,9 +185,15 @@ impl MemoryEstimate {
         let read = (self.list_bytes() + A_SHINGLE * self.shingles).saturating_sub(of_lists);
         let settled = MemoryEstimate { links: 0, resolved: links, ..*self };
         let settled = (settled.list_bytes() + A_SHINGLE * self.shingles).saturating_sub(of_lists);
-        let rows = beyond(row_bytes(job) * self.tuples, 7) + beyond(3 * self.tuples, 3);
-        let least = read.max(settled + A_PAGE_ON_DISK * self.pages);
-        [least.max(settled + rows.max(beyond(A_PAIR * self.pairs, 7))), least]
+        let made = match job.similar.by {
+            Measure::Overlap | Measure::Both => {
+                let rows = beyond(row_bytes(job) * self.tuples, 7) + beyond(3 * self.tuples, 3);
+                rows.max(beyond(A_PAIR * self.pairs, 7))
+            }
+            _ => 0,
+        };
+        let least = read.max(settled + (A_PAGE_ON_DISK * self.pages).max(A_FEATURE * self.features));
+        [least.max(settled + made), least]
     }
 
     /// What several workers hold together.
@@ -311,7 +317,7 @@ fn of_largest_process<const N: usize>(net: &mut Net<'_>, mine: [u64; N]) -> Resu
 }
 
 /// What a step may use: the memory that is left beside what its process holds, by the system's word or where each worker holds `mine`,
-/// and beside `needs` bytes of each worker that the step cannot spill; and the disk that is left beside what is there. One round where memory has a bound.
+/// and beside `needs` bytes of each worker that the step cannot spill; and the disk that is left beside what is there. One round where memory has a bound, and one where the disk has.
 ///
 /// # Errors
 /// Only when the run has ended.
@@ -321,20 +327,20 @@ pub fn room(net: &mut Net<'_>, mine: MemoryEstimate, needs: u64, job: &Job) -> R
     }
     give_back_what_is_free();
     let workers = net.workers_per_process();
-    let all = net.all_gather("memory", ([mine.shelf_bytes(), needs], [build::memory_bytes(), taken_bytes()]))?;
-    let (mut held, mut foreseen, mut on_disk) = (0, 0, 0);
+    let all = net.all_gather("memory", ([mine.shelf_bytes(), needs], build::memory_bytes()))?;
+    let (mut held, mut foreseen) = (0, 0);
     for process in all.chunks(workers) {
         let sum = |kind: usize| process.iter().map(|worker| worker.0[kind]).sum::<u64>();
         let (by_estimate, needs) = (sum(0) + at_rest(workers), sum(1));
-        let [told, on_disk_now] =
-            [0, 1].map(|kind: usize| process.iter().map(|worker| worker.1[kind]).max().unwrap_or(0));
+        let told = process.iter().map(|worker| worker.1).max().unwrap_or(0);
         foreseen = foreseen.max(by_estimate + needs);
         held = held.max(by_estimate.max(told) + needs);
-        on_disk = on_disk.max(on_disk_now);
     }
     let foreseen_bytes = job.effort.memory_bytes.saturating_sub(foreseen);
     let mut room = MemoryBudget { foreseen_bytes, ..room_beside(held, job) };
     if room.bounds.disk_is_set {
+        // All workers have left the step before, and what it had on disk is gone.
+        let on_disk = net.reduce("disk", taken_bytes(), u64::max)?;
         room.disk_bytes = room.disk_bytes.saturating_sub(on_disk).max(1);
     }
     Ok(room)

@@ -20,7 +20,7 @@ use crate::results::views::views;
 use crate::storage::location::Location;
 use crate::storage::manifest::{FileEntry, Manifest, ProcessCosts};
 use crate::storage::output::{Attempt, random_id};
-use crate::storage::spill::spilled_bytes;
+use crate::storage::spill::{spilled_bytes, taken_at_once_bytes};
 use crate::storage::table::{Table, encode};
 
 /// The files of a run before it is committed.
@@ -186,6 +186,7 @@ fn costs(net: &Net<'_>, laps: Laps) -> ProcessCosts {
         exchanged_bytes: traffic.exchanged_bytes.load(Ordering::Relaxed),
         sent_bytes: traffic.sent_bytes.load(Ordering::Relaxed),
         spilled_bytes: spilled_bytes(),
+        spilled_at_once_bytes: taken_at_once_bytes(),
     }
 }
 
