@@ -189,7 +189,7 @@ fn a_disk_without_room_for_all_rows_or_pairs_gives_the_same_pairs_in_passes() {
     assert!(pairs == all, "{} pairs, {} expected, on two disks", pairs.len(), all.len());
     let refused = of(20_000).unwrap_err();
     assert_eq!(refused.exit_code(), 9, "{refused}");
-    assert!(refused.to_string().contains("rows of FPrint-DocID"), "{refused}");
+    assert!(refused.to_string().contains("rows that do not fit in memory"), "{refused}");
 }
 
 #[test]
