@@ -78,8 +78,8 @@ const LAID_DOWN: u64 = 8;
 /// Bytes of a page in the lists for crawlers, and as far as it may be skipped in the avoid list, on its way: rows, with URLs of some 60 bytes.
 const A_PAGE_IN_LISTS: u64 = 170;
 
-/// Bytes of rows of tables as they are weighed, by the widths of their columns, for a byte on disk.
-const A_BYTE_WEIGHED: f64 = 1.5;
+/// Bytes of rows of tables as they are weighed, by the widths of their columns, for a byte on disk. Measured.
+const A_BYTE_WEIGHED: f64 = 1.95;
 
 /// What is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,7 +206,8 @@ fn rounds(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
         processes if components::are_shared(pages as usize, processes) => 4 * main,
         processes => 4 * main + u64::from(processes.next_power_of_two().ilog2()) * MERGES * main,
     };
-    steps + told + added + merged + in_pieces(job, counts, machines)
+    let directory = pages / machines.peers() / captures::ROUND_ENTRIES as u64;
+    steps + told + added + merged + directory + in_pieces(job, counts, machines)
 }
 
 /// Rounds more within a bound of memory, in which workers send piece by piece what would come at once without one: captures, URLs of the

@@ -25,7 +25,7 @@ use crate::pages::record::Reason;
 pub const ROUND_WORDS: u64 = 4 << 20;
 
 /// Entries of the directory that a worker tells in a round.
-const ROUND_ENTRIES: usize = 1 << 20;
+pub const ROUND_ENTRIES: usize = 1 << 20;
 
 /// Words of captures that travel together.
 const PARCEL_WORDS: usize = 1 << 13;
