@@ -97,7 +97,7 @@ impl MemoryBudget {
         }
         // A share of nothing would be no bound.
         let share = (self.disk_bytes / net.workers_per_process() as u64).max(self.disk_bytes.min(1));
-        Disk::share(&self.spill, share, disk_bytes.max(self.disk_bytes), disk_is_set)
+        Disk::share(&self.spill, share, disk_bytes.max(self.disk_bytes), false)
     }
 
     /// The same where memory has a bound.

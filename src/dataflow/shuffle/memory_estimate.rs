@@ -168,28 +168,31 @@ impl MemoryEstimate {
 
     /// Bytes on disk within a bound of so many: rows, tape and pairs that have no room, one after the other.
     pub fn spilled_bytes(&self, job: &Job, all_pages: u64, workers: usize, allowed: u64) -> u64 {
-        let room = allowed.saturating_sub(self.least_bytes(all_pages, workers));
-        let beyond = |bytes: u64, tenths: u64| if allowed == 0 { 0 } else { bytes.saturating_sub(room / 10 * tenths) };
-        let sets = if allowed == 0 { 0 } else { A_SHINGLE * self.shingles };
+        if allowed == 0 {
+            return 0;
+        }
+        let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.least_bytes(all_pages, workers)));
+        let of_lists = self.room_for_lists(all_pages, workers, allowed);
+        A_SHINGLE * self.shingles + self.list_bytes().saturating_sub(of_lists) + rows + pairs
+    }
+
+    /// Bytes of rows with their tape, and of pairs, that go to disk where there is so much room for them.
+    fn made_on_disk(&self, job: &Job, room: u64) -> [u64; 2] {
+        let beyond = |bytes: u64, tenths: u64| bytes.saturating_sub(room / 10 * tenths);
         let rows = beyond(row_bytes(job) * self.tuples, 7) + beyond(3 * self.tuples, 3);
-        let of_lists = if allowed == 0 { u64::MAX } else { self.room_for_lists(all_pages, workers, allowed) };
-        sets + self.list_bytes().saturating_sub(of_lists) + rows + beyond(A_PAIR * self.pairs, 7)
+        [rows, beyond(A_PAIR * self.pairs, 7)]
     }
 
     /// Bytes on disk at once, within a bound of so many, in a process with so many links between its pages and others: at most; and at
     /// least, where the disk has no room and rows and pairs are made in passes.
     pub fn on_disk_at_once(&self, job: &Job, all_pages: u64, links: u64, (workers, allowed): (usize, u64)) -> [u64; 2] {
-        let room = allowed.saturating_sub(self.least_bytes(all_pages, workers));
-        let beyond = |bytes: u64, tenths: u64| bytes.saturating_sub(room / 10 * tenths);
+        let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.least_bytes(all_pages, workers)));
         let of_lists = self.room_for_lists(all_pages, workers, allowed);
         let read = (self.list_bytes() + A_SHINGLE * self.shingles).saturating_sub(of_lists);
         let settled = MemoryEstimate { links: 0, resolved: links, ..*self };
         let settled = (settled.list_bytes() + A_SHINGLE * self.shingles).saturating_sub(of_lists);
         let made = match job.similar.by {
-            Measure::Overlap | Measure::Both => {
-                let rows = beyond(row_bytes(job) * self.tuples, 7) + beyond(3 * self.tuples, 3);
-                rows.max(beyond(A_PAIR * self.pairs, 7))
-            }
+            Measure::Overlap | Measure::Both => rows.max(pairs),
             _ => 0,
         };
         let least = read.max(settled + (A_PAGE_ON_DISK * self.pages).max(A_FEATURE * self.features));
