@@ -48,7 +48,7 @@ use crate::progress::Laps;
 use crate::results::Run;
 use crate::storage::location::Location;
 use crate::storage::output;
-use crate::storage::spill::Disk;
+use crate::storage::spill_file::Disk;
 
 pub use report::{FileSummary, NearSummary, Records, Restored, Summary};
 

@@ -44,7 +44,7 @@ use crate::heap;
 use crate::job::Job;
 use crate::pages::helper;
 use crate::results::decisions;
-use crate::storage::spill::Disk;
+use crate::storage::spill_file::Disk;
 
 /// Finds what the web says twice: near-replica pages, mirrored collections and the hosts that carry them.
 #[derive(Debug, Parser)]

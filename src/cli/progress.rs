@@ -15,7 +15,7 @@ use crate::console::{is_json, say, tell, tell_object};
 use crate::error::{Error, Result};
 use crate::leftovers::Temporary;
 use crate::progress::Progress;
-use crate::storage::spill::{spilled_bytes, taken_bytes};
+use crate::storage::spill_file::{spilled_bytes, taken_bytes};
 use crate::threads;
 
 /// Time between two looks at a stage.

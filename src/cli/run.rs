@@ -28,7 +28,7 @@ use crate::storage::location::{Location, seen_from_anywhere, working_folder};
 use crate::storage::manifest::{self, Manifest};
 use crate::storage::output;
 use crate::storage::records::{RecordStore, Records};
-use crate::storage::spill::Disk;
+use crate::storage::spill_file::Disk;
 use crate::storage::state::State;
 
 /// Stages of a job that reads a crawl and writes tables.

@@ -10,7 +10,8 @@ use bytemuck::Pod;
 
 use super::corpus::{BandRow, ExactRow};
 use crate::error::{Error, Result};
-use crate::storage::spill::{Buckets, Disk};
+use crate::storage::spill::Buckets;
+use crate::storage::spill_file::Disk;
 use crate::threads;
 
 /// What a row is found by.

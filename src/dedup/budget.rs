@@ -8,7 +8,8 @@ use super::inputs::Inputs;
 use super::sample::{Expected, expected};
 use super::settings::Settings;
 use crate::error::{Error, Result, size};
-use crate::storage::spill::{BLOCK_BYTES, Disk, free_bytes};
+use crate::storage::spill::BLOCK_BYTES;
+use crate::storage::spill_file::{Disk, free_bytes};
 
 /// Bytes of a program that has nothing to do yet, and of the batches that its threads work on.
 const AT_REST: u64 = 24 << 20;

@@ -5,8 +5,9 @@ use bytemuck::{Pod, Zeroable};
 use super::inputs::InputFile;
 use crate::error::Result;
 use crate::pages::record::Reason;
-use crate::storage::spill::{Buckets, Disk};
+use crate::storage::spill::Buckets;
 use crate::storage::spill_array::SpillArray;
+use crate::storage::spill_file::Disk;
 
 /// Bytes of memory of a record, from beginning to end.
 pub const RECORD_BYTES: u64 = size_of::<Record>() as u64 + 4 + 8 + 8;

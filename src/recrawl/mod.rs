@@ -54,7 +54,7 @@ use crate::results::ranges::{RangedTable, Ranges};
 use crate::storage::location::Location;
 use crate::storage::manifest::Manifest;
 use crate::storage::output;
-use crate::storage::spill::Disk;
+use crate::storage::spill_file::Disk;
 use crate::storage::table::Table;
 use avoid::COLUMNS;
 use gather::PageColumns;

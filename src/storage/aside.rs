@@ -8,7 +8,8 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::spill::{BLOCK_BYTES, Disk, SpillFile};
+use super::spill::BLOCK_BYTES;
+use super::spill_file::{Disk, SpillFile};
 use crate::error::Result;
 
 /// A list that was put aside, to be read in stretches or taken up again as a whole.

@@ -11,7 +11,7 @@
 
 use bytemuck::Pod;
 
-use super::spill::{Disk, Extent, SpillFile};
+use super::spill_file::{Disk, Extent, SpillFile};
 use crate::error::Result;
 use crate::huge::HugeArray;
 

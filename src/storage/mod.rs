@@ -33,6 +33,7 @@ pub mod aside;
 pub mod bucket_arena;
 pub mod spill;
 pub mod spill_array;
+pub mod spill_file;
 
 // Finished work: of an interrupted run, and of the run before a scheduled one.
 pub mod records;

@@ -8,7 +8,8 @@ use std::path::Path;
 use bytemuck::Pod;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::spill::{BLOCK_BYTES, Disk, SpillFile, TAPE_BLOCK_BYTES};
+use super::spill::{BLOCK_BYTES, TAPE_BLOCK_BYTES};
+use super::spill_file::{Disk, SpillFile};
 use crate::error::Result;
 
 /// Bytes that are read and checked at once.

@@ -9,7 +9,7 @@ use webtwin::ids::{doc_id, splitmix64};
 use webtwin::job::Job;
 use webtwin::overlap::SimilarPair;
 use webtwin::storage::aside::Aside;
-use webtwin::storage::spill::Disk;
+use webtwin::storage::spill_file::Disk;
 use webtwin::text::Feature;
 
 /// A page of a made-up crawl, known by the numbers of its chunks.

@@ -18,8 +18,8 @@ use crate::engine::{Net, Owners};
 use crate::error::{Error, Result};
 use crate::ids::{HostId, Number, Page};
 use crate::storage::aside::Aside;
-use crate::storage::spill::Disk;
 use crate::storage::spill_array::{Reader, SpillArray};
+use crate::storage::spill_file::Disk;
 
 /// The links from a worker's pages, ascending, each once.
 ///

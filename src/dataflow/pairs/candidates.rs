@@ -14,7 +14,8 @@ use crate::overlap::coarse_count::{CoarseCounter, HeavyBuckets, Layout};
 use crate::overlap::count_pairs::{pair_key, smaller};
 use crate::overlap::planner::{self, Load};
 use crate::overlap::runs::Runs;
-use crate::storage::spill::{BLOCK_BYTES, Buckets, Disk, RunLog};
+use crate::storage::spill::{BLOCK_BYTES, Buckets, RunLog};
+use crate::storage::spill_file::Disk;
 
 /// Rows or pairs that are sent before what has arrived is looked at.
 const BATCH: usize = 1 << 15;

@@ -14,7 +14,8 @@ use crate::overlap::filter::{Verdict, judge, judge_too_many};
 use crate::overlap::prune::{PageSet, SharedChunks};
 use crate::overlap::rows::{Row, Shares, sort_bucket};
 use crate::overlap::runs::{Runs, pairs_of, record};
-use crate::storage::spill::{Buckets, Disk, RunLog};
+use crate::storage::spill::{Buckets, RunLog};
+use crate::storage::spill_file::Disk;
 
 /// Step 1, one pass: rows of its keys with the owners of their fingerprints, in `2^bits` buckets.
 pub(crate) fn laid_down<R: Row>(

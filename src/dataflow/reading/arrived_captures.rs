@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use crate::dataflow::reading::worker_pages::Capture;
     use crate::engine::Owners;
-    use crate::storage::spill::Disk;
+    use crate::storage::spill_file::Disk;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]

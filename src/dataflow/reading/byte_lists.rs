@@ -2,7 +2,7 @@
 
 use super::lists::{ListReader, Lists};
 use crate::error::Result;
-use crate::storage::spill::Disk;
+use crate::storage::spill_file::Disk;
 
 /// Bytes by number, in the order they came. By default they stay in memory.
 ///

@@ -13,7 +13,7 @@ use crate::dataflow::reading::worker_pages::{Capture, HTML, Place, mime};
 use crate::error::Result;
 use crate::ids::{DocId, FPrint, Page, SimHash};
 use crate::pages::record::Reason;
-use crate::storage::spill::Disk;
+use crate::storage::spill_file::Disk;
 
 /// The numbers of a [`Capture`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]

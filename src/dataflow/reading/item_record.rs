@@ -236,7 +236,7 @@ mod tests {
 
     use super::*;
     use crate::pages::record::Reason;
-    use crate::storage::spill::Disk;
+    use crate::storage::spill_file::Disk;
     use crate::text::Feature;
 
     /// A shelf with an item of these pages: numbers of fingerprints, features and links, and a text.

@@ -10,8 +10,8 @@ use std::ops::Range;
 use bytemuck::Pod;
 
 use crate::error::{Error, Result};
-use crate::storage::spill::Disk;
 use crate::storage::spill_array::{Reader, SpillArray};
+use crate::storage::spill_file::Disk;
 use crate::text::Feature;
 
 /// Numbers after which memory is given back while lists are taken out: two blocks of them.

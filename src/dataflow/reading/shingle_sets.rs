@@ -2,8 +2,8 @@
 //! are compared need theirs again.
 
 use crate::error::Result;
-use crate::storage::spill::Disk;
 use crate::storage::spill_array::SpillArray;
+use crate::storage::spill_file::Disk;
 
 /// A set for each slot of a shelf.
 ///

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::ids::{DocId, FPrint, Page, SimHash};
 use crate::pages::record::{Names, Reason};
 use crate::pages::warc::RangeEnd;
-use crate::storage::spill::Disk;
+use crate::storage::spill_file::Disk;
 
 /// Media type of nearly all pages.
 pub const HTML: &str = "text/html";

@@ -10,7 +10,7 @@ use crate::engine::{Owners, RoundRobin};
 use crate::error::Result;
 use crate::ids::{DocId, HostId, Number, Page};
 use crate::storage::aside::Aside;
-use crate::storage::spill::Disk;
+use crate::storage::spill_file::Disk;
 
 /// Cuts the 64-bit key space in `2^bits` equal ranges.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,8 @@ use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::heap::give_back_what_is_free;
 use crate::overlap::planner::{Method, least_disk_bytes, pass_bits};
-use crate::storage::spill::{BLOCK_BYTES, Disk, no_room_on_disk};
+use crate::storage::spill::BLOCK_BYTES;
+use crate::storage::spill_file::{Disk, no_room_on_disk};
 
 /// Bytes of a bucket that is sorted at once: within a core's share of the cache, with its scratch.
 pub const BUCKET_BYTES: u64 = 4 << 20;

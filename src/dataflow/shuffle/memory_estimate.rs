@@ -20,7 +20,8 @@ use crate::error::{Error, Result};
 use crate::heap::give_back_what_is_free;
 use crate::job::{Job, JobKind, Measure};
 use crate::overlap::rows::{Row32, Row64};
-use crate::storage::spill::{SPILL, TAPE_BLOCK_BYTES, free_bytes, taken_bytes};
+use crate::storage::spill::TAPE_BLOCK_BYTES;
+use crate::storage::spill_file::{SPILL, free_bytes, taken_bytes};
 
 /// Bytes of a page beside its capture, within a bound: where its lists end, its number and its host. Measured.
 const A_PAGE: u64 = 28;

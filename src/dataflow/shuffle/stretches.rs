@@ -8,7 +8,8 @@ use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::Net;
 use crate::error::Result;
 use crate::storage::aside::{Aside, AsideWriter};
-use crate::storage::spill::{Buckets, Disk};
+use crate::storage::spill::Buckets;
+use crate::storage::spill_file::Disk;
 
 /// Rows of a worker's pages.
 ///

@@ -12,7 +12,7 @@ use crate::dataflow::reading::item_record::codec;
 use crate::dataflow::reading::lists::until_failure;
 use crate::engine::Net;
 use crate::error::{Error, Result};
-use crate::storage::spill::Disk;
+use crate::storage::spill_file::Disk;
 use crate::storage::table::Table;
 
 /// Bytes on disk, about, of rows that a worker sends in a round where memory has a bound.

@@ -29,7 +29,8 @@ use crate::ids::{ClusterId, HostId, Page};
 use crate::job::Keep;
 use crate::pages::url::CanonicalUrl;
 use crate::storage::aside::{Aside, AsideWriter};
-use crate::storage::spill::{Buckets, Disk};
+use crate::storage::spill::Buckets;
+use crate::storage::spill_file::Disk;
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, bytemuck::Zeroable, Serialize, Deserialize)]

@@ -25,7 +25,7 @@ use crate::error::Result;
 use crate::ids::Page;
 use crate::pages::surt::surt_prefix_of;
 use crate::storage::aside::Aside;
-use crate::storage::spill::Disk;
+use crate::storage::spill_file::Disk;
 
 /// A row of the `avoid` table, with its page's owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable, Serialize, Deserialize)]

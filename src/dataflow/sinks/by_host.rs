@@ -8,7 +8,8 @@ use crate::dataflow::reading::lists::until_failure;
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::{Error, Result};
 use crate::ids::{HostId, Number, Page, splitmix64};
-use crate::storage::spill::{Disk, TAPE_BLOCK_BYTES};
+use crate::storage::spill::TAPE_BLOCK_BYTES;
+use crate::storage::spill_file::Disk;
 
 /// Calls `each` with the pages of one host after the other, ascending by URL, with the owner of the host; `to_skip` are those of this worker's
 /// pages that may be skipped, ascending. One exchange, or with a `disk` as many as it takes to send some megabytes at a time.

@@ -26,7 +26,7 @@ use crate::heap::give_back_what_is_free;
 use crate::job::Job;
 use crate::storage::manifest::FileEntry;
 use crate::storage::output::Attempt;
-use crate::storage::spill::Disk;
+use crate::storage::spill_file::Disk;
 use crate::storage::table::{Table, encode_pieces};
 
 /// Bytes of a file on disk, about, before the next partition of its table gets another.

@@ -20,7 +20,7 @@ use crate::results::views::views;
 use crate::storage::location::Location;
 use crate::storage::manifest::{FileEntry, Manifest, ProcessCosts};
 use crate::storage::output::{Attempt, random_id};
-use crate::storage::spill::{spilled_bytes, taken_at_once_bytes};
+use crate::storage::spill_file::{spilled_bytes, taken_at_once_bytes};
 use crate::storage::table::{Table, encode};
 
 /// The files of a run before it is committed.

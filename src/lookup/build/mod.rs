@@ -42,7 +42,7 @@ use crate::results::ranges::{RangedTable, Ranges};
 use crate::storage::location::{Location, seen_from_anywhere, working_folder};
 use crate::storage::manifest::Manifest;
 use crate::storage::output;
-use crate::storage::spill::Disk;
+use crate::storage::spill_file::Disk;
 
 /// Rows of a range of doc ids, about.
 pub const RANGE_ROWS: u64 = 1 << 17;

@@ -1,0 +1,309 @@
+//! Files on a local disk for what does not fit in memory, and how much of the disk they may take.
+//!
+//! A spill file has no name: it is unlinked as soon as it is open, so its space is freed however the process ends. What is
+//! read back is held against a checksum that stayed in memory: a disk that returns other bytes ends the run.
+
+use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytemuck::Pod;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::{Error, Result, size};
+
+/// Bytes that this process has ever written to spill files.
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
+
+/// Bytes of spill files of this process that are on disk, and the most there ever were.
+static TAKEN: AtomicU64 = AtomicU64::new(0);
+static TAKEN_AT_ONCE: AtomicU64 = AtomicU64::new(0);
+
+/// Bytes that this process has on disk in spill files now.
+pub fn taken_bytes() -> u64 {
+    TAKEN.load(Ordering::Relaxed)
+}
+
+/// The most bytes that this process has ever had on disk in spill files.
+pub fn taken_at_once_bytes() -> u64 {
+    TAKEN_AT_ONCE.load(Ordering::Relaxed)
+}
+
+/// Bytes that this process has written to spill files, whether or not they are still there.
+pub fn spilled_bytes() -> u64 {
+    WRITTEN.load(Ordering::Relaxed)
+}
+
+/// Place of bytes in a spill file, and their checksum.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extent {
+    pub(super) offset: u64,
+    pub(super) bytes: usize,
+    check: u64,
+}
+
+/// A folder for spill files, and the bytes they may take together.
+#[derive(Debug, Clone)]
+pub struct Disk {
+    folder: PathBuf,
+    allowed_bytes: u64,
+    taken: Arc<AtomicU64>,
+    /// Whether what all files of the process take is allowed together.
+    is_of_process: bool,
+    /// What names the folder, for messages.
+    setting: &'static str,
+    /// What all disks of the process may take, and whether a setting says so.
+    of_process: (u64, bool),
+}
+
+impl Disk {
+    /// Files in `folder` may take `allowed_bytes` together; 0 sets no limit but the device's.
+    pub fn new(folder: &Path, allowed_bytes: u64) -> Disk {
+        Disk::share(folder, allowed_bytes, allowed_bytes, true)
+    }
+
+    /// As [`Disk::new`], for a share of the `process_bytes` that a process may take: by `effort.disk_bytes` if `is_set`,
+    /// or because no more is free.
+    pub fn share(folder: &Path, allowed_bytes: u64, process_bytes: u64, is_set: bool) -> Disk {
+        let (of_process, taken) = ((process_bytes, is_set), Arc::default());
+        Disk { folder: folder.to_path_buf(), allowed_bytes, taken, is_of_process: false, setting: SPILL, of_process }
+    }
+
+    /// Files in `folder` may take what all spill files of the process leave of `process_bytes`.
+    pub fn of_process(folder: &Path, process_bytes: u64) -> Disk {
+        Disk { is_of_process: true, ..Disk::new(folder, process_bytes) }
+    }
+
+    /// The same, whose folder is named by another setting or option than `effort.spill`.
+    pub fn set_by(self, setting: &'static str) -> Disk {
+        Disk { setting, ..self }
+    }
+
+    /// Looks whether files can be made in the folder, before there is something to write. Nothing is left behind.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is no such folder, or it may not be written.
+    pub fn look(&self) -> Result<()> {
+        let Err(cause) = SpillFile::new(self).open() else { return Ok(()) };
+        match cause.kind() {
+            ErrorKind::NotFound
+            | ErrorKind::NotADirectory
+            | ErrorKind::PermissionDenied
+            | ErrorKind::ReadOnlyFilesystem => Err(Error::Usage(format!(
+                "{}: {cause}; it names a folder on a local disk that can be written",
+                self.name()
+            ))),
+            _ => Err(self.failed(cause)),
+        }
+    }
+
+    fn failed(&self, cause: impl std::fmt::Display) -> Error {
+        Error::storage(self.name(), cause)
+    }
+
+    fn name(&self) -> String {
+        format!("{} ({})", self.folder.display(), self.setting)
+    }
+
+    /// Reserves more bytes.
+    fn take(&self, bytes: u64) -> Result<()> {
+        let of_process = TAKEN.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let of_disk = self.taken.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let taken = if self.is_of_process { of_process } else { of_disk };
+        if self.allowed_bytes > 0 && taken > self.allowed_bytes {
+            self.give_back(bytes);
+            let (process_bytes, is_set) = self.of_process;
+            // As if every other share were as full.
+            let needed = u128::from(taken) * u128::from(process_bytes);
+            let needed_bytes = needed.div_ceil(u128::from(self.allowed_bytes)) as u64;
+            return Err(no_room_on_disk(SPILLED, &self.folder, needed_bytes, process_bytes, is_set));
+        }
+        TAKEN_AT_ONCE.fetch_max(of_process, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn give_back(&self, bytes: u64) {
+        TAKEN.fetch_sub(bytes, Ordering::Relaxed);
+        self.taken.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+const SPILLED: &str = "rows that do not fit in memory";
+
+/// The setting of a job that names the folder.
+pub const SPILL: &str = "effort.spill";
+
+/// What to do when the device of spill files is full, whose folder a setting names.
+fn remedy(setting: &str) -> String {
+    format!("make room there, or set {setting} to a folder on a larger disk")
+}
+
+/// The refusal to write `needed_bytes` of a process in `folder`, where `allowed_bytes` are allowed by `effort.disk_bytes` if
+/// `is_set`, or free.
+pub fn no_room_on_disk(what: &str, folder: &Path, needed_bytes: u64, allowed_bytes: u64, is_set: bool) -> Error {
+    let path = folder.display().to_string();
+    let what = what.to_string();
+    if is_set {
+        let setting = "effort.disk_bytes".into();
+        return Error::DiskLimit { what, folder: path, needed_bytes, allowed_bytes, setting };
+    }
+    let cause = format!("no space left on device for {what}: {} free", size(allowed_bytes));
+    Error::DiskFull { path, needed_bytes, cause, remedy: remedy(SPILL) }
+}
+
+/// Bytes that are free for this user on the device of a folder, which `setting` names.
+///
+/// # Errors
+/// [`Error::Storage`] if the system does not tell, for example because there is no such folder.
+pub fn free_bytes(folder: &Path, setting: &str) -> Result<u64> {
+    let told = nix::sys::statvfs::statvfs(folder);
+    let told = told.map_err(|cause| Error::storage(format!("{} ({setting})", folder.display()), cause))?;
+    Ok(told.blocks_available() * told.fragment_size())
+}
+
+/// A file without a name that is written at its end, and may give back what lies before.
+#[derive(Debug)]
+pub(super) struct SpillFile {
+    disk: Disk,
+    file: Option<File>,
+    end: u64,
+    /// Bytes of a block of the file, of which only whole ones are given back.
+    block_bytes: u64,
+    given_back: u64,
+}
+
+impl SpillFile {
+    pub(super) fn new(disk: &Disk) -> SpillFile {
+        SpillFile { disk: disk.clone(), file: None, end: 0, block_bytes: 1, given_back: 0 }
+    }
+
+    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<Extent> {
+        Ok(Extent { offset: self.write(bytes)?, bytes: bytes.len(), check: xxh3_64(bytes) })
+    }
+
+    /// Appends bytes of which the caller keeps checksums; returns where they are.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<u64> {
+        if self.file.is_none() {
+            let file = self.open().map_err(|cause| self.disk.failed(cause))?;
+            self.block_bytes = file.metadata().map_err(|cause| self.disk.failed(cause))?.blksize().max(1);
+            self.file = Some(file);
+        }
+        self.disk.take(bytes.len() as u64)?;
+        let file = self.file.as_ref().expect("opened above");
+        file.write_all_at(bytes, self.end).map_err(|cause| {
+            let taken = self.disk.taken.load(Ordering::Relaxed);
+            self.disk.give_back(bytes.len() as u64);
+            Error::write(self.disk.name(), &cause, taken, &remedy(self.disk.setting))
+        })?;
+        self.end += bytes.len() as u64;
+        WRITTEN.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Ok(self.end - bytes.len() as u64)
+    }
+
+    fn open(&self) -> std::io::Result<File> {
+        let mut number = [0; 8];
+        getrandom::fill(&mut number).map_err(std::io::Error::other)?;
+        let path = self.disk.folder.join(format!(".webtwin-spill-{:016x}", u64::from_le_bytes(number)));
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+        std::fs::remove_file(&path)?;
+        Ok(file)
+    }
+
+    /// Gives back the disk that these bytes took, which are not read again, as far as the system can.
+    pub(super) fn give_back(&mut self, offset: u64, bytes: usize) {
+        let (start, end) = (offset.next_multiple_of(self.block_bytes), offset + bytes as u64);
+        let bytes = (end - end % self.block_bytes).saturating_sub(start);
+        if bytes > 0 && self.file.as_ref().is_some_and(|file| punch_hole(file, start, bytes)) {
+            self.disk.give_back(bytes);
+            self.given_back += bytes;
+        }
+    }
+
+    /// Where it is.
+    pub(super) fn disk(&self) -> &Disk {
+        &self.disk
+    }
+
+    /// Bytes written so far.
+    pub(super) fn written_bytes(&self) -> u64 {
+        self.end
+    }
+
+    /// Bytes that the system says it takes.
+    #[cfg(test)]
+    pub(super) fn taken_bytes(&self) -> u64 {
+        self.file.as_ref().map_or(0, |file| file.metadata().unwrap().blocks() * 512)
+    }
+
+    /// Appends the rows of `extent` to `into`.
+    pub(super) fn read<T: Pod>(&self, extent: Extent, into: &mut Vec<T>) -> Result<()> {
+        let start = into.len();
+        self.read_unchecked(extent.offset, extent.bytes / size_of::<T>(), into)?;
+        if xxh3_64(bytemuck::cast_slice(&into[start..])) == extent.check { Ok(()) } else { Err(self.damaged()) }
+    }
+
+    /// Appends the `count` rows at `offset` to `into`; the caller holds them against checksums.
+    pub(super) fn read_unchecked<T: Pod>(&self, offset: u64, count: usize, into: &mut Vec<T>) -> Result<()> {
+        let start = into.len();
+        into.resize(start + count, T::zeroed());
+        let file = self.file.as_ref().expect("it was written");
+        let bytes = bytemuck::cast_slice_mut(&mut into[start..]);
+        file.read_exact_at(bytes, offset).map_err(|cause| self.disk.failed(cause))
+    }
+
+    /// What is wrong when rows are not those that were written.
+    pub(super) fn damaged(&self) -> Error {
+        self.disk
+            .failed("the disk returned other bytes than were written to a spill file; check it, or name another folder")
+    }
+
+    /// Overwrites a byte, as a failing disk might.
+    #[cfg(test)]
+    pub(super) fn damage(&self, offset: u64) {
+        let (file, mut byte) = (self.file.as_ref().expect("it was written"), [0]);
+        file.read_exact_at(&mut byte, offset).unwrap();
+        file.write_all_at(&[!byte[0]], offset).unwrap();
+    }
+}
+
+impl Drop for SpillFile {
+    fn drop(&mut self) {
+        self.disk.give_back(self.end - self.given_back);
+    }
+}
+
+/// Frees these bytes of a file, whose size stays; says whether the system has.
+#[cfg(target_os = "linux")]
+fn punch_hole(file: &File, offset: u64, bytes: u64) -> bool {
+    use nix::fcntl::{FallocateFlags, fallocate};
+    let how = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+    fallocate(file, how, offset as i64, bytes as i64).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn punch_hole(_: &File, _: u64, _: u64) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_device_is_an_error_of_space() {
+        let full = Path::new("/dev/full");
+        let disk = Disk::new(full, 0);
+        let mut file = SpillFile::new(&disk.set_by("--spill"));
+        if let Ok(device) = OpenOptions::new().write(true).open(full) {
+            file.file = Some(device);
+            let refused = file.append(&[0; 100]).unwrap_err();
+            assert!(matches!(refused, Error::DiskFull { needed_bytes: 100, .. }), "{refused}");
+            let line = refused.to_string();
+            assert!(line.contains("no space left on device") && line.contains("set --spill to"), "{line}");
+            assert!(!line.contains("effort"), "{line}");
+        }
+    }
+}
