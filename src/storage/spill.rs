@@ -67,7 +67,7 @@ impl<T: Pod> Buckets<T> {
     /// Writes full blocks to disk until at most `bytes` are held in them.
     ///
     /// # Errors
-    /// [`Error::DiskLimit`], [`Error::DiskFull`] or [`Error::Storage`] when the disk does not take them.
+    /// [`Error::DiskLimit`](crate::error::Error::DiskLimit), [`Error::DiskFull`](crate::error::Error::DiskFull) or [`Error::Storage`](crate::error::Error::Storage) when the disk does not take them.
     pub fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
         self.spill_down_to(bytes).map(drop)
     }
@@ -80,7 +80,7 @@ impl<T: Pod> Buckets<T> {
     /// Adds a row.
     ///
     /// # Errors
-    /// [`Error::Storage`] if the disk is full or fails.
+    /// [`Error::Storage`](crate::error::Error::Storage) if the disk is full or fails.
     #[inline]
     pub fn push(&mut self, bucket: usize, row: T) -> Result<()> {
         if self.open[bucket].len() == self.open[bucket].capacity() {
@@ -140,7 +140,7 @@ impl<T: Pod> Buckets<T> {
     /// Replaces the content of `into` with the rows of a bucket, in no particular order, and forgets them.
     ///
     /// # Errors
-    /// [`Error::Storage`] if the disk fails.
+    /// [`Error::Storage`](crate::error::Error::Storage) if the disk fails.
     pub fn take(&mut self, bucket: usize, into: &mut Vec<T>) -> Result<()> {
         into.clear();
         into.reserve(self.rows_of(bucket) as usize);
@@ -155,7 +155,7 @@ impl<T: Pod> Buckets<T> {
     /// Calls `with` for the rows of a bucket, some at a time, in no particular order; they stay. `room` is scratch.
     ///
     /// # Errors
-    /// [`Error::Storage`] if the disk fails.
+    /// [`Error::Storage`](crate::error::Error::Storage) if the disk fails.
     pub fn each_piece(&self, bucket: usize, room: &mut Vec<T>, mut with: impl FnMut(&[T])) -> Result<()> {
         for &extent in &self.spilled[bucket] {
             room.clear();
@@ -206,7 +206,7 @@ impl<T: Pod> RunLog<T> {
     /// Appends a record; its rows stay within one block.
     ///
     /// # Errors
-    /// [`Error::Storage`] if the disk is full or fails.
+    /// [`Error::Storage`](crate::error::Error::Storage) if the disk is full or fails.
     pub fn push(&mut self, record: impl ExactSizeIterator<Item = T>) -> Result<()> {
         if self.open.len() + record.len() > self.open.capacity() {
             let size = Self::ROWS.max(record.len());
@@ -238,7 +238,7 @@ impl<T: Pod> RunLog<T> {
     /// Ends writing; required before reading.
     ///
     /// # Errors
-    /// [`Error::Storage`] if the disk is full or fails.
+    /// [`Error::Storage`](crate::error::Error::Storage) if the disk is full or fails.
     pub fn finish(&mut self) -> Result<()> {
         let open = std::mem::take(&mut self.open);
         self.put_away(open).map(drop)
@@ -262,7 +262,7 @@ impl<T: Pod> RunLog<T> {
     /// Replaces the content of `into` with the records of a block.
     ///
     /// # Errors
-    /// [`Error::Storage`] if the disk fails.
+    /// [`Error::Storage`](crate::error::Error::Storage) if the disk fails.
     pub fn read(&self, number: usize, into: &mut Vec<T>) -> Result<()> {
         into.clear();
         match &self.pieces[number] {
