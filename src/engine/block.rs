@@ -5,9 +5,12 @@
 //!
 //! A [`Block`] does not know the type of its rows, so timely's channels, sockets and operators are compiled for one
 //! container, however many kinds of rows a program exchanges. It travels between processes as it lies in memory (little
-//! endian), padded to 8 bytes like everything timely sends; between the workers of one process it is moved.
+//! endian), padded to 8 bytes like everything timely sends, and its rows are read where the socket has put them; between the
+//! workers of one process it is moved.
 
+use std::cell::RefCell;
 use std::io::Write;
+use std::rc::Rc;
 
 use bytemuck::Pod;
 use timely::Accountable;
@@ -24,11 +27,19 @@ compile_error!("rows travel as they lie in memory, which is defined for little-e
 pub(super) const BLOCK_BYTES: usize = 256 << 10;
 
 /// Rows of one fixed size as they lie in memory, aligned to 8 bytes.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Block {
     words: Vec<u64>,
+    /// Instead of words, what another process has sent: in memory that timely reads into again once it is dropped.
+    arrived: Option<Bytes>,
     used: usize,
     row_bytes: u32,
+}
+
+impl std::fmt::Debug for Block {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Block({} bytes in rows of {})", self.used, self.row_bytes)
+    }
 }
 
 impl Block {
@@ -39,15 +50,18 @@ impl Block {
         let words = size_of::<T>().max(BLOCK_BYTES).div_ceil(8);
         let memory = spare.map(|block| block.words).filter(|memory| memory.len() >= words);
         // Asked for as zeros, memory is mapped only where rows are written.
-        Block { words: memory.unwrap_or_else(|| vec![0; words]), used: 0, row_bytes: size_of::<T>() as u32 }
+        let words = memory.unwrap_or_else(|| vec![0; words]);
+        Block { words, arrived: None, used: 0, row_bytes: size_of::<T>() as u32 }
     }
 
-    /// Returns a block of `rows`, however many.
-    pub fn of<T: Pod>(rows: &[T]) -> Block {
+    /// Returns a block of `rows`, however many, in the memory of one of `spare` if they are worth it.
+    pub fn of<T: Pod>(rows: &[T], spare: &mut Vec<Block>) -> Block {
         let bytes: &[u8] = bytemuck::cast_slice(rows);
-        let mut words = vec![0; bytes.len().div_ceil(8)];
+        let is_worth_it = (BLOCK_BYTES / 4..=BLOCK_BYTES).contains(&bytes.len());
+        let spare = if is_worth_it { spare.pop() } else { None };
+        let mut words = spare.map_or_else(|| vec![0; bytes.len().div_ceil(8)], |block| block.words);
         bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
-        Block { words, used: bytes.len(), row_bytes: size_of::<T>() as u32 }
+        Block { words, arrived: None, used: bytes.len(), row_bytes: size_of::<T>() as u32 }
     }
 
     /// Rows of type `T` in a full block, at least 1.
@@ -82,8 +96,12 @@ impl Block {
     /// When the rows have another size than `T`.
     pub fn rows<T: Pod>(&self) -> &[T] {
         assert!(self.row_bytes as usize == size_of::<T>() || self.used == 0, "rows are read as what they were sent as");
-        let bytes: &[u8] = bytemuck::cast_slice(&self.words);
-        bytemuck::cast_slice(&bytes[..self.used])
+        bytemuck::cast_slice(&self.padded()[..self.used])
+    }
+
+    /// The bytes of the rows, and more of no meaning.
+    fn padded(&self) -> &[u8] {
+        self.arrived.as_deref().unwrap_or_else(|| bytemuck::cast_slice(&self.words))
     }
 
     /// Whether there are no rows.
@@ -118,7 +136,7 @@ pub(super) struct Address {
     pub name: u64,
     /// Number of that call.
     pub call: u64,
-    /// Full parcels of the receiver that the sender has taken since it last said so.
+    /// Parcels of the receiver that count and that the sender has taken since it last said so.
     pub taken: u32,
     /// 1 on the last parcel of a call from this sender to this receiver, otherwise 0.
     pub last: u16,
@@ -126,6 +144,13 @@ pub(super) struct Address {
     pub kind: u16,
     /// On the last parcel, what the sender tells with this call.
     pub told: u64,
+}
+
+impl Address {
+    /// Whether a parcel with these rows is one of those on their way of which there are only so many, and which are acknowledged.
+    pub fn is_counted(&self, rows: &Block) -> bool {
+        self.last == 0 && !rows.is_empty()
+    }
 }
 
 impl Accountable for Parcel {
@@ -138,8 +163,13 @@ impl ContainerBytes for Parcel {
     fn from_bytes(mut bytes: Bytes) -> Self {
         let about = bytemuck::pod_read_unaligned(&bytes.extract_to(size_of::<Address>()));
         let [used, row_bytes] = bytemuck::pod_read_unaligned(&bytes.extract_to(8));
-        let words = bytemuck::pod_collect_to_vec(&bytes[..(used as usize).next_multiple_of(8)]);
-        Parcel { about, rows: Block { words, used: used as usize, row_bytes } }
+        let mut rows = Block { words: Vec::new(), arrived: None, used: used as usize, row_bytes };
+        if used > 0 && bytes.as_ptr().cast::<u64>().is_aligned() {
+            rows.arrived = Some(bytes);
+        } else {
+            rows.words = bytemuck::pod_collect_to_vec(&bytes[..rows.used.next_multiple_of(8)]);
+        }
+        Parcel { about, rows }
     }
 
     fn length_in_bytes(&self) -> usize {
@@ -149,20 +179,26 @@ impl ContainerBytes for Parcel {
     fn into_bytes<W: Write>(&self, writer: &mut W) {
         let block = &self.rows;
         let used = u32::try_from(block.used).expect("a row of variable length is far shorter than 4 GiB");
-        let rows: &[u8] = bytemuck::cast_slice(&block.words[..block.used.div_ceil(8)]);
+        let rows = &block.padded()[..block.used.next_multiple_of(8)];
         for part in [bytemuck::bytes_of(&self.about), bytemuck::bytes_of(&[used, block.row_bytes]), rows] {
             writer.write_all(part).expect("timely writes into memory it has measured before");
         }
     }
 }
 
-/// Delivers each parcel, whole, to the worker it is addressed to.
-pub(super) struct ByAddress;
+/// Delivers each parcel, whole, to the worker it is addressed to. Blocks that are emptied by it, for they go to other processes, are put
+/// into the list.
+pub(super) struct ByAddress(pub Rc<RefCell<Vec<Block>>>);
 
 impl Distributor<Parcel> for ByAddress {
     fn partition<T: Clone, P: Push<Message<T, Parcel>>>(&mut self, parcel: &mut Parcel, time: &T, workers: &mut [P]) {
         let to = parcel.about.to as usize;
         Message::push_at(parcel, time.clone(), &mut workers[to]);
+        // What is written to a socket is left here.
+        let left = std::mem::take(&mut parcel.rows);
+        if left.is_worth_keeping() {
+            self.0.borrow_mut().push(left);
+        }
     }
 
     /// Nothing is held back, so there is nothing to flush.
@@ -188,9 +224,9 @@ mod tests {
         #[test]
         fn a_parcel_arrives_as_it_was_sent(rows: Vec<[u32; 3]>, bytes: Vec<u8>, to: u32, from: u32, name: u64, call: u64) {
             let about = Address { to, from, name, call, taken: 7, last: 1, kind: 1, told: 9 };
-            let arrived = there_and_back(&Parcel { about, rows: Block::of(&rows) });
+            let arrived = there_and_back(&Parcel { about, rows: Block::of(&rows, &mut Vec::new()) });
             prop_assert_eq!((arrived.about, arrived.rows.rows::<[u32; 3]>()), (about, &rows[..]));
-            let arrived = there_and_back(&Parcel { about, rows: Block::of(&bytes) });
+            let arrived = there_and_back(&Parcel { about, rows: Block::of(&bytes, &mut Vec::new()) });
             prop_assert_eq!(arrived.rows.rows::<u8>(), &bytes[..]);
         }
 
@@ -217,6 +253,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "read as what they were sent as")]
     fn rows_are_not_read_as_rows_of_another_size() {
-        Block::of(&[1u32, 2]).rows::<u64>();
+        Block::of(&[1u32, 2], &mut Vec::new()).rows::<u64>();
     }
 }

@@ -10,12 +10,15 @@
 //!
 //! timely's queues are unbounded, so senders hold back: a worker has at most [`WINDOW`] parcels on their way, and the
 //! receiver acknowledges what it has taken. A slow receiver slows down those who send to it and nobody else; in particular
-//! nobody waits for a slow *sender*, as it would be with one epoch a block.
+//! nobody waits for a slow *sender*, as it would be with one epoch a block. The last parcel of a call to each worker does not count, and is
+//! not acknowledged: there is no other before the next call, which begins when all have come. So a call with few rows is a message from
+//! each worker to each, and nothing else.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use bytemuck::Pod;
 use timely::dataflow::channels::ContainerBytes;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -23,7 +26,7 @@ use super::block::{Address, Block, Parcel};
 use super::net::Net;
 use crate::error::{Error, Result};
 
-/// Most parcels of one worker that were sent and not yet taken: 16 MiB when they are full blocks.
+/// Most parcels of one worker that were sent and not yet taken, beside the last one to each: 16 MiB when they are full blocks.
 pub(super) const WINDOW: usize = 64;
 
 /// Longest time a waiting worker is deaf to the end of the run.
@@ -58,6 +61,19 @@ impl Outbox<'_> {
                 (about.last, about.told) = (1, told);
             }
         }
+    }
+
+    /// Keeps the memory of an emptied block for another, if it is worth it.
+    fn keep(&mut self, emptied: Block) {
+        if emptied.is_worth_keeping() && self.spare.len() < WINDOW {
+            self.spare.push(emptied);
+        }
+    }
+
+    /// Puts in a block of these rows, however many.
+    pub(super) fn push_all<T: Pod>(&mut self, to: usize, rows: &[T]) {
+        let rows = Block::of(rows, self.spare);
+        self.push(to, rows);
     }
 
     pub(super) fn push_rows(&mut self, to: usize, rows: Block) {
@@ -134,7 +150,7 @@ impl Net<'_> {
             while self.on_their_way < WINDOW
                 && let Some(parcel) = outbox.ready.pop_front()
             {
-                self.on_their_way += usize::from(!parcel.rows.is_empty());
+                self.on_their_way += usize::from(parcel.about.is_counted(&parcel.rows));
                 let (to, bytes) = (parcel.about.to as usize, parcel.length_in_bytes() as u64);
                 if to != me {
                     shared.traffic.exchanged_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -148,6 +164,7 @@ impl Net<'_> {
             let is_idle = !has_sent && (!more || self.on_their_way >= WINDOW);
             worker.step_or_park(Some(if is_idle { TICK } else { Duration::ZERO }));
             has_sent = false;
+            mail.emptied().into_iter().for_each(|block| outbox.keep(block));
 
             while let Some(Parcel { about, rows }) = mail.next(call) {
                 if about.taken > 0 {
@@ -161,16 +178,14 @@ impl Net<'_> {
                         about.from
                     )));
                 }
+                taken[about.from as usize] += u32::from(about.is_counted(&rows));
                 if !rows.is_empty() {
-                    taken[about.from as usize] += 1;
                     take(&about, &rows)?;
                 }
                 if about.last == 1 {
                     yet_to_end -= usize::from(ended[about.from as usize].replace(about.told).is_none());
                 }
-                if rows.is_worth_keeping() && outbox.spare.len() < WINDOW {
-                    outbox.spare.push(rows);
-                }
+                outbox.keep(rows);
             }
             for (to, taken) in taken.iter_mut().enumerate().filter(|(_, taken)| **taken > 0) {
                 let taken = std::mem::take(taken);

@@ -1,8 +1,9 @@
 //! Rows to their workers: plain ones in blocks of up to 256 KiB, others serialised.
 
+use bincode::Options;
 use bytemuck::Pod;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::block::{BLOCK_BYTES, Block};
 use super::carry::Outbox;
@@ -14,6 +15,9 @@ const BATCH: usize = 1 << 15;
 
 /// Rows of variable length that are sent before what has arrived is looked at.
 const SMALL_BATCH: usize = 1024;
+
+/// Bytes of rows of variable length that are sent, so that they have room in a block with a last one of up to an eighth.
+const FULL_BYTES: usize = BLOCK_BYTES / 8 * 7;
 
 /// Blocks that are being filled, one for each worker.
 struct OpenBlocks(Vec<Block>);
@@ -56,6 +60,18 @@ fn push_some<T: Pod>(
     sent == BATCH
 }
 
+/// How rows of variable length are serialised: each as one that there is, and at the end of a block that there is none.
+fn codec() -> impl Options {
+    bincode::DefaultOptions::new()
+}
+
+/// Sends serialised rows as a block.
+fn send(to: usize, rows: &mut Vec<u8>, outbox: &mut Outbox<'_>) {
+    codec().serialize_into(&mut *rows, &None::<()>).expect("memory takes it");
+    outbox.push_all(to, rows);
+    rows.clear();
+}
+
 impl Net<'_> {
     /// Sends every row to worker `to(&row)`, and hands what arrives here to `take`.
     ///
@@ -69,7 +85,7 @@ impl Net<'_> {
     /// When `to` names no worker.
     ///
     /// # Cost
-    /// One copy of each row into its block, one more on either side of a socket. Memory: one open block for each
+    /// One copy of each row into its block, one more where it goes to a socket; it is read where it has come. Memory: one open block for each
     /// receiver, and at most 16 MiB on the way from each worker.
     pub fn exchange<T: Pod>(
         &mut self,
@@ -280,16 +296,17 @@ impl Net<'_> {
                     stay[to - beside.start].push(row);
                     continue;
                 }
-                bincode::serialize_into(&mut open[to], &row)
+                codec()
+                    .serialize_into(&mut open[to], &Some(&row))
                     .map_err(|cause| Error::Invariant(format!("a row of \"{name}\" cannot be serialised: {cause}")))?;
-                if open[to].len() >= BLOCK_BYTES {
-                    outbox.push(to, Block::of(&open[to]));
-                    open[to].clear();
+                if open[to].len() >= FULL_BYTES {
+                    send(to, &mut open[to], outbox);
                 }
             }
             let more = seen == SMALL_BATCH;
             if !more {
-                open.iter().enumerate().for_each(|(to, bytes)| outbox.push_rows(to, Block::of(bytes)));
+                let last = open.iter_mut().enumerate().filter(|(_, bytes)| !bytes.is_empty());
+                last.for_each(|(to, bytes)| send(to, bytes, outbox));
                 // Before the last parcel is sent, so they are there when it arrives.
                 for (to, rows) in beside.clone().zip(&mut stay) {
                     shared.board.hand_over((call, me, to), std::mem::take(rows));
@@ -299,12 +316,12 @@ impl Net<'_> {
         };
         let mut arrived: Vec<Vec<T>> = (0..peers).map(|_| Vec::new()).collect();
         self.carry(name, 0, &mut produce, &mut |about, block| {
-            let mut bytes: &[u8] = block.rows();
-            while !bytes.is_empty() {
-                arrived[about.from as usize].push(bincode::deserialize_from(&mut bytes).map_err(|cause| {
-                    let from = about.from;
-                    Error::Invariant(format!("a row of \"{name}\" from worker {from} cannot be read: {cause}"))
-                })?);
+            let mut rows = bincode::Deserializer::from_slice(block.rows(), codec());
+            let unread = |cause| {
+                Error::Invariant(format!("a row of \"{name}\" from worker {} cannot be read: {cause}", about.from))
+            };
+            while let Some(row) = <Option<T> as Deserialize>::deserialize(&mut rows).map_err(unread)? {
+                arrived[about.from as usize].push(row);
             }
             Ok(())
         })?;

@@ -10,7 +10,7 @@
 //! one or two more for a sign of life or the end, so that none of the three passes for another. Without a key (loopback)
 //! the payload is as it is and the tag XXH3: damage is found, malice is not.
 
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::sync::Arc;
 
 use hmac::{Hmac, KeyInit, Mac};
@@ -109,13 +109,14 @@ impl Direction {
 /// The end of a connection that sends.
 pub struct FrameWriter {
     direction: Direction,
-    packet: Vec<u8>,
+    /// Room for an encrypted message.
+    message: Vec<u8>,
 }
 
 impl FrameWriter {
     /// Frames to process number `receiver`.
     pub fn new(session: &Session, receiver: usize) -> FrameWriter {
-        FrameWriter { direction: Direction::new(session, receiver), packet: Vec::new() }
+        FrameWriter { direction: Direction::new(session, receiver), message: Vec::new() }
     }
 
     /// Sends a frame. A payload has 1 to [`LONGEST`] bytes; other frames have none.
@@ -130,26 +131,44 @@ impl FrameWriter {
             Frame::End => END,
         };
         let direction = &mut self.direction;
-        self.packet.resize(HEADER + payload.len() + TAG, 0);
-        let (header, message) = self.packet.split_at_mut(HEADER);
-        header.copy_from_slice(&direction.header(length));
-        match &direction.session.ciphers {
+        let (header, tag);
+        let mut parts = match &direction.session.ciphers {
             Some(ciphers) => {
-                ciphers.write_message(what.nonce(direction.next), payload, message).map_err(io::Error::other)?;
+                self.message.resize(payload.len() + TAG, 0);
+                let nonce = what.nonce(direction.next);
+                ciphers.write_message(nonce, payload, &mut self.message).map_err(io::Error::other)?;
+                header = direction.header(length);
+                [&header[..], &self.message, &[]]
             }
             None => {
-                message[..payload.len()].copy_from_slice(payload);
-                message[payload.len()..].copy_from_slice(&direction.clear_tag(payload));
+                (header, tag) = (direction.header(length), direction.clear_tag(payload));
+                [&header[..], payload, &tag]
             }
         }
+        .map(IoSlice::new);
         direction.next += 1;
-        to.write_all(&self.packet)
+        write_all(to, &mut parts)
     }
+}
+
+/// Writes all parts, in as few calls as the socket takes them.
+fn write_all(to: &mut impl Write, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+    IoSlice::advance_slices(&mut parts, 0);
+    while !parts.is_empty() {
+        match to.write_vectored(parts) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut parts, written),
+            Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
+            Err(cause) => return Err(cause),
+        }
+    }
+    Ok(())
 }
 
 /// The end of a connection that receives.
 pub struct FrameReader {
     direction: Direction,
+    /// Room for an encrypted message.
     message: Vec<u8>,
 }
 
@@ -165,11 +184,12 @@ impl FrameReader {
         FrameReader { direction: Direction { session: session.clone(), seed: *seed, next: 0 }, message: Vec::new() }
     }
 
-    /// Reads the next frame; `payload` becomes its payload.
+    /// Reads the next frame. Its payload goes to the beginning of `into` if there is room for it and a tag, and otherwise becomes
+    /// `aside`; returns how many bytes went into `into`, of which nothing holds if there is an error.
     ///
     /// # Errors
     /// Those of the socket; [`io::ErrorKind::InvalidData`] if it is not the frame that was sent.
-    pub fn next(&mut self, from: &mut impl Read, payload: &mut Vec<u8>) -> io::Result<Frame> {
+    pub fn next(&mut self, from: &mut impl Read, into: &mut [u8], aside: &mut Vec<u8>) -> io::Result<(Frame, usize)> {
         let damaged = || io::Error::new(io::ErrorKind::InvalidData, "bytes were damaged on the way");
         let direction = &mut self.direction;
         let mut header = [0; HEADER];
@@ -180,26 +200,31 @@ impl FrameReader {
         if header != direction.header(length) || bytes > LONGEST {
             return Err(damaged());
         }
-        self.message.resize(bytes + TAG, 0);
-        from.read_exact(&mut self.message)?;
+        aside.clear();
+        let goes_aside = into.len() < bytes + TAG;
+        let payload = if goes_aside {
+            aside.resize(bytes + TAG, 0);
+            &mut aside[..]
+        } else {
+            &mut into[..bytes + TAG]
+        };
         match &direction.session.ciphers {
             Some(ciphers) => {
-                // Room for the tag too, so that it is opened where it lies.
-                payload.resize(bytes + TAG, 0);
-                let nonce = what.nonce(direction.next);
-                ciphers.read_message(nonce, &self.message, payload).map_err(|_| damaged())?;
-                payload.truncate(bytes);
+                self.message.resize(bytes + TAG, 0);
+                from.read_exact(&mut self.message)?;
+                // With room for the tag, it is opened where it goes.
+                ciphers.read_message(what.nonce(direction.next), &self.message, payload).map_err(|_| damaged())?;
             }
             None => {
-                let (clear, tag) = self.message.split_at(bytes);
+                from.read_exact(payload)?;
+                let (clear, tag) = payload.split_at(bytes);
                 if tag != direction.clear_tag(clear) {
                     return Err(damaged());
                 }
-                payload.clear();
-                payload.extend_from_slice(clear);
             }
         }
+        aside.truncate(if goes_aside { bytes } else { 0 });
         direction.next += 1;
-        Ok(what)
+        Ok((what, if goes_aside { 0 } else { bytes }))
     }
 }

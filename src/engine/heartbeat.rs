@@ -213,7 +213,7 @@ pub(super) fn lost(peer: &str, cause: &io::Error) -> Error {
 fn hear_out(socket: &mut TcpStream, frames: &mut FrameReader) -> io::Result<Option<Error>> {
     let mut reason = Vec::new();
     loop {
-        match frames.next(socket, &mut reason)? {
+        match frames.next(socket, &mut [], &mut reason)?.0 {
             Frame::Alive => {}
             Frame::End => return Ok(None),
             Frame::Payload => {

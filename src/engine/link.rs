@@ -24,6 +24,9 @@ use super::stop::{Phase, Stop};
 use crate::error::{Error, Result};
 use crate::threads;
 
+/// Bytes that are read with the header of a frame: small frames as a whole. What is left of a long one goes to where it is needed.
+const READ_AHEAD: usize = 8 << 10;
+
 /// The half that sends; timely's thread and the one that gives signs of life take turns.
 struct Outgoing {
     socket: TcpStream,
@@ -54,6 +57,7 @@ pub(super) struct Link {
     stop: Arc<Stop>,
     outgoing: Arc<Mutex<Outgoing>>,
     incoming: FrameReader,
+    /// The payload that is held, and how much of it is taken.
     frame: Vec<u8>,
     taken: usize,
     ended: bool,
@@ -73,7 +77,7 @@ impl Link {
     ) -> io::Result<Link> {
         let outgoing = Outgoing { socket: socket.try_clone()?, frames: FrameWriter::new(session, there), ended: false };
         Ok(Link {
-            socket: BufReader::with_capacity(1 << 18, socket),
+            socket: BufReader::with_capacity(READ_AHEAD, socket),
             peer: peer.into(),
             stop,
             outgoing: Arc::new(Mutex::new(outgoing)),
@@ -100,10 +104,12 @@ impl Link {
         threads::start(give_signs).map(drop)
     }
 
-    fn next_frame(&mut self) -> io::Result<()> {
+    /// Takes in the next frame: into `buffer` if it has room, of which the length is returned; otherwise it is held.
+    fn next_frame(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.taken = 0;
-        self.ended = self.incoming.next(&mut self.socket, &mut self.frame)? == Frame::End;
-        Ok(())
+        let (what, bytes) = self.incoming.next(&mut self.socket, buffer, &mut self.frame)?;
+        self.ended = what == Frame::End;
+        Ok(bytes)
     }
 
     fn outgoing(&self) -> MutexGuard<'_, Outgoing> {
@@ -151,8 +157,10 @@ fn give_signs_of_life(outgoing: &Weak<Mutex<Outgoing>>, stop: &Stop, beat: Durat
 impl Read for Link {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.taken == self.frame.len() && !self.ended {
-            if let Err(cause) = self.next_frame() {
-                self.give_up(&cause);
+            match self.next_frame(buffer) {
+                Ok(0) => {}
+                Ok(bytes) => return Ok(bytes),
+                Err(cause) => self.give_up(&cause),
             }
         }
         let length = buffer.len().min(self.frame.len() - self.taken);
@@ -288,8 +296,15 @@ mod tests {
             let (one, other) = sockets();
             let (mut from, mut to) = (link(one, &here, (0, 1)).0, link(other, &there, (1, 0)).0);
             let arrived = std::thread::spawn(move || {
-                let mut bytes = Vec::new();
-                to.read_to_end(&mut bytes).map(|_| bytes).unwrap()
+                // With room for a whole frame, and without.
+                let (mut bytes, mut room) = (Vec::new(), [0; 100_000]);
+                for length in [room.len(), 1000].into_iter().cycle() {
+                    match to.read(&mut room[..length]).unwrap() {
+                        0 => return bytes,
+                        read => bytes.extend_from_slice(&room[..read]),
+                    }
+                }
+                unreachable!("the end comes")
             });
             from.write_all(&sent).unwrap();
             from.shutdown(Shutdown::Write).unwrap();

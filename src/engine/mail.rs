@@ -18,7 +18,7 @@ use timely::dataflow::operators::core::{Concat, input};
 use timely::dataflow::operators::generic::Operator;
 use timely::worker::Worker;
 
-use super::block::{ByAddress, Parcel};
+use super::block::{Block, ByAddress, Parcel};
 
 type Input = input::Handle<u64, NoopBuilder<Parcel>>;
 
@@ -29,6 +29,7 @@ pub(super) struct Mail {
     _held_open: Input,
     arrived: Rc<RefCell<VecDeque<Parcel>>>,
     early: VecDeque<Parcel>,
+    emptied: Rc<RefCell<Vec<Block>>>,
 }
 
 impl Mail {
@@ -37,14 +38,16 @@ impl Mail {
         let (mut input, mut held_open) = (Input::new_with_builder(), Input::new_with_builder());
         let arrived = Rc::new(RefCell::new(VecDeque::new()));
         let out = Rc::clone(&arrived);
+        let emptied = Rc::default();
+        let by_address = ByAddress(Rc::clone(&emptied));
         worker.dataflow_named::<u64, _, _>("collectives", |scope| {
             let parcels = input.to_stream(scope).concat(held_open.to_stream(scope));
-            parcels.sink(DistributorPact(|_| ByAddress), "mail", move |(input, _)| {
+            parcels.sink(DistributorPact(move |_| by_address), "mail", move |(input, _)| {
                 input.for_each(|_, parcel| out.borrow_mut().push_back(std::mem::take(parcel)));
             });
         });
         input.advance_to(1);
-        Mail { input, _held_open: held_open, arrived, early: VecDeque::new() }
+        Mail { input, _held_open: held_open, arrived, early: VecDeque::new(), emptied }
     }
 
     /// Begins a call: parcels of it that came early are there now.
@@ -56,6 +59,11 @@ impl Mail {
     /// Sends a parcel; it leaves this process with the next step of the worker that does not wait.
     pub fn send(&mut self, mut parcel: Parcel) {
         self.input.send_batch(&mut parcel);
+    }
+
+    /// Takes out the blocks that have been sent to other processes.
+    pub fn emptied(&self) -> Vec<Block> {
+        self.emptied.take()
     }
 
     /// Takes out the next parcel that is of no later call than `call`.

@@ -61,66 +61,54 @@ impl Net<'_> {
     /// Each row is sent once to each process. One round, and a second for the rows of workers that have more than their part of
     /// [`AT_ONCE_BYTES`]. Memory: all rows once in each process; for a moment twice, as far as they come at once.
     pub fn share<T: Pod + Send + Sync>(&mut self, name: &str, mine: Vec<T>) -> Result<Arc<Vec<T>>> {
-        let (workers, processes) = (self.workers_per_process(), self.processes());
-        let keeper = self.process() * workers == self.index();
+        let keeper = self.index().is_multiple_of(self.workers_per_process());
         let at_once = (AT_ONCE_BYTES / self.peers()).max(BLOCK_BYTES);
         let is_few = |rows: usize| rows * size_of::<T>() <= at_once;
+        let (few, many) = mine.split_at(if is_few(mine.len()) { mine.len() } else { 0 });
 
-        // The number of rows to all workers; with it the rows, if they are few, to the keepers: one worker of each process.
-        let number = (mine.len() as u64).to_le_bytes();
-        let with_rows = match is_few(mine.len()) {
-            true => [&number[..], bytemuck::cast_slice(&mine)].concat(),
-            false => number.to_vec(),
-        };
-        let mut blocks = (0..self.peers()).flat_map(|to| {
-            let letter = if to.is_multiple_of(workers) { &with_rows } else { &number[..] };
-            letter.chunks(BLOCK_BYTES).map(move |bytes| (to, bytes))
-        });
-        let mut produce = |outbox: &mut Outbox<'_>| {
-            let block = blocks.next();
-            Ok(block.map(|(to, bytes)| outbox.push(to, Block::of(bytes))).is_some())
-        };
-        let mut letters: Vec<Vec<u8>> = vec![Vec::new(); self.peers()];
-        self.carry(name, 0, &mut produce, &mut |about, block| {
-            letters[about.from as usize].extend_from_slice(block.rows());
-            Ok(())
-        })?;
-        let number =
-            |letter: &Vec<u8>| u64::from_le_bytes(letter[..8].try_into().expect("a range of 8 bytes")) as usize;
-        let numbers: Vec<usize> = letters.iter().map(number).collect();
-        drop(with_rows);
-
-        // Where the next rows of each worker go; the keeper of a process receives for all its workers.
-        let mut next: Vec<usize> = Vec::with_capacity(numbers.len());
-        let mut total = 0;
-        for rows in &numbers {
+        let mut come: Vec<Vec<T>> = vec![Vec::new(); self.peers()];
+        let numbers =
+            self.tell_keepers(name, few, mine.len() as u64, |from, rows| come[from].extend_from_slice(rows))?;
+        // Where the next rows of each worker go.
+        let (mut next, mut total) = (Vec::with_capacity(numbers.len()), 0);
+        for &rows in &numbers {
             next.push(total);
-            total += rows;
+            total += rows as usize;
         }
-        let mut all: Vec<T> = if keeper { bytemuck::zeroed_vec(total) } else { Vec::new() };
-        if keeper {
-            for (letter, &at) in letters.iter().zip(&next) {
-                let rows = &letter[8..];
-                bytemuck::cast_slice_mut(&mut all[at..][..rows.len() / size_of::<T>()]).copy_from_slice(rows);
-            }
+        let mut all: Vec<T> = bytemuck::zeroed_vec(if keeper { total } else { 0 });
+        for (rows, &at) in come.iter().zip(&next).filter(|(rows, _)| !rows.is_empty()) {
+            all[at..][..rows.len()].copy_from_slice(rows);
         }
-        drop(letters);
-        if !numbers.iter().all(|&rows| is_few(rows)) {
-            let mine = if is_few(mine.len()) { &[][..] } else { &mine[..] };
-            let mut blocks = (0..processes)
-                .flat_map(|process| mine.chunks(Block::room::<T>()).map(move |rows| (process * workers, rows)));
-            let mut produce = |outbox: &mut Outbox<'_>| {
-                let block = blocks.next();
-                Ok(block.map(|(to, rows)| outbox.push(to, Block::of(rows))).is_some())
-            };
-            self.carry(name, 0, &mut produce, &mut |about, block| {
-                let (rows, next) = (block.rows(), &mut next[about.from as usize]);
+        drop(come);
+        if !numbers.iter().all(|&rows| is_few(rows as usize)) {
+            self.tell_keepers(name, many, 0, |from, rows| {
+                let next = &mut next[from];
                 all[*next..][..rows.len()].copy_from_slice(rows);
                 *next += rows.len();
-                Ok(())
             })?;
         }
         self.once(|| all)
+    }
+
+    /// Sends rows to the keepers, one worker of each process; tells all workers a number, and returns theirs.
+    fn tell_keepers<T: Pod>(
+        &mut self,
+        name: &str,
+        mine: &[T],
+        told: u64,
+        mut take: impl FnMut(usize, &[T]),
+    ) -> Result<Vec<u64>> {
+        let (workers, processes) = (self.workers_per_process(), self.processes());
+        let mut blocks = (0..processes)
+            .flat_map(|process| mine.chunks(Block::room::<T>()).map(move |rows| (process * workers, rows)));
+        let mut produce = |outbox: &mut Outbox<'_>| {
+            let block = blocks.next();
+            Ok(block.map(|(to, rows)| outbox.push_all(to, rows)).is_some())
+        };
+        self.carry(name, told, &mut produce, &mut |about, block| {
+            take(about.from as usize, block.rows());
+            Ok(())
+        })
     }
 
     /// Lets one worker of each process make a value, which all its workers then hold together.

@@ -5,7 +5,7 @@
 
 use std::ops::Index;
 
-use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 /// Bytes from which on room is made for no more than is added.
@@ -182,10 +182,32 @@ impl<'de> Deserialize<'de> for Texts {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Texts, A::Error> {
                 let mut texts = Texts::new();
-                while let Some(text) = list.next_element::<String>()? {
-                    texts.push(&text);
-                }
+                while list.next_element_seed(Next(&mut texts))?.is_some() {}
                 Ok(texts)
+            }
+        }
+
+        /// A string, where it lies, to those before it.
+        struct Next<'t>(&'t mut Texts);
+
+        impl<'de> DeserializeSeed<'de> for Next<'_> {
+            type Value = ();
+
+            fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+                from.deserialize_str(self)
+            }
+        }
+
+        impl Visitor<'_> for Next<'_> {
+            type Value = ();
+
+            fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.write_str("a string")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<(), E> {
+                self.0.push(text);
+                Ok(())
             }
         }
 

@@ -10,6 +10,8 @@
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::by_hash::ByHash;
 use crate::dataflow::reading::arrived_captures::ArrivedCaptures;
 use crate::dataflow::reading::capture_rows::{CaptureReader, CaptureRow, CaptureRows, captures_in};
@@ -155,6 +157,22 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partit
     Ok(Crawl { directory, pages, overlapping })
 }
 
+/// Captures on their way, back to back.
+struct Parcel(Vec<u64>);
+
+/// As bytes.
+impl Serialize for Parcel {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        to.serialize_bytes(bytemuck::cast_slice(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Parcel {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Parcel, D::Error> {
+        <&[u8]>::deserialize(from).map(|bytes| Parcel(bytemuck::pod_collect_to_vec(bytes)))
+    }
+}
+
 /// Brings captures to the owners of their doc ids, in rounds, after each of which those that were sent give their memory back.
 fn to_owners(net: &mut Net<'_>, captures: &mut CaptureRows, partitions: Partitions) -> Result<ArrivedCaptures> {
     let (mut next, mut arrived, peers) = (0, ArrivedCaptures::like(captures, partitions), net.peers());
@@ -164,15 +182,16 @@ fn to_owners(net: &mut Net<'_>, captures: &mut CaptureRows, partitions: Partitio
             let to = partitions.owner(capture.doc_id);
             open[to].extend_from_slice(words);
             if open[to].len() >= PARCEL_WORDS {
-                parcels.push((to, std::mem::take(&mut open[to])));
+                parcels.push((to, Parcel(std::mem::take(&mut open[to]))));
             }
             Ok(())
         })?;
-        parcels.extend(open.into_iter().enumerate().filter(|parcel| !parcel.1.is_empty()));
+        let last = open.into_iter().enumerate().filter(|(_, words)| !words.is_empty());
+        parcels.extend(last.map(|(to, words)| (to, Parcel(words))));
         Ok((parcels, next < captures.len()))
     };
-    net.exchange_rounds("captures", round, |parcel: Vec<u64>| {
-        captures_in(&parcel).try_for_each(|words| arrived.push(words))
+    net.exchange_rounds("captures", round, |Parcel(words)| {
+        captures_in(&words).try_for_each(|words| arrived.push(words))
     })?;
     *captures = captures.like();
     Ok(arrived)
