@@ -43,13 +43,21 @@ impl Resemblance {
     }
 }
 
-/// A chunk of a page that is compared.
+/// Chunks of a page that is compared, ascending; where the page has no more, the last one again.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Row {
     keep: Page,
     page: Page,
-    fprint: FPrint,
+    fprints: [FPrint; AT_ONCE],
+}
+
+const AT_ONCE: usize = 3;
+
+impl Row {
+    fn of([keep, page]: [Page; 2], fprints: &[FPrint]) -> Row {
+        Row { keep, page, fprints: std::array::from_fn(|at| fprints[at.min(fprints.len() - 1)]) }
+    }
 }
 
 /// A result on its way.
@@ -140,7 +148,7 @@ impl Asked {
 /// memory for; or when the run has ended.
 ///
 /// # Memory
-/// 3 bits a page in each process, and 20 bytes for each that is compared or stays for one; 16 for each chunk of the pages that are compared across processes, or what `room` allows.
+/// 3 bits a page in each process, and 20 bytes for each that is compared or stays for one; 11 for each chunk of the pages that are compared across processes, or what `room` allows.
 pub fn with_kept(
     net: &mut Net<'_>,
     shelf: &mut WorkerPages,
@@ -170,9 +178,9 @@ pub fn with_kept(
     }
     if net.processes() > 1 {
         let leaving = || mine().filter(|&(_, page, _)| asked.leave.contains(page));
-        let count = leaving().map(|(slot, ..)| fprints.size(slot) as u64).sum();
+        let count = leaving().map(|(slot, ..)| fprints.size(slot).div_ceil(AT_ONCE) as u64).sum();
         let rows = leaving().map(|(slot, page, keep)| -> Result<Vec<Row>> {
-            Ok(of_page.get(slot)?.iter().map(|&fprint| Row { keep, page, fprint }).collect())
+            Ok(of_page.get(slot)?.chunks(AT_ONCE).map(|some| Row::of([keep, page], some)).collect())
         });
         until_failure(rows, |rows| across_processes(net, (rows.flatten(), count), room, &mut counted))?;
     }
@@ -204,9 +212,10 @@ fn across_processes(
             kept.clear();
             for rows in compared.chunk_by(|x, y| x.page == y.page) {
                 chunks.clear();
-                chunks.extend(rows.iter().map(|row| row.fprint));
+                chunks.extend(rows.iter().flat_map(|row| row.fprints));
                 // They are in order unless another process's blocks came between.
                 chunks.sort_unstable();
+                chunks.dedup();
                 if rows[0].page == rows[0].keep {
                     std::mem::swap(&mut kept, &mut chunks);
                 } else {
