@@ -93,7 +93,7 @@ pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Costs {
     let (memory_bytes, memory_bytes_least) = memory::of_process(job, counts, &volume, machines);
     let spilled_bytes = memory::spilled_bytes(job, counts, machines);
     let [spilled_at_once_bytes, spilled_at_once_bytes_least] = memory::spilled_at_once(job, counts, machines);
-    let cpu_seconds = time::cpu_seconds(job, counts, &volume, machines);
+    let cpu_seconds = time::cpu_seconds(job, counts, (&volume, spilled_bytes), machines);
     let seconds = time::seconds(counts.read_bytes, &volume, spilled_bytes, &cpu_seconds, machines);
     Costs {
         read_bytes: counts.read_bytes,

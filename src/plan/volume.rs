@@ -24,7 +24,7 @@ const A_NUMBER: u64 = 16;
 
 /// Bytes of a page in all texts that are found and written of it: lists by host, the avoid list, rows of tables that share a file.
 /// Measured.
-const A_PAGE_WRITTEN: u64 = 850;
+const A_PAGE_WRITTEN: u64 = 720;
 
 /// Bytes of a page in all else that is found of it. Measured.
 const A_PAGE_FOUND: u64 = 85;
@@ -46,7 +46,7 @@ const A_LINK_FOUND: u64 = 37;
 const A_LINK_FOUND_AGAIN: u64 = 31;
 
 /// Bytes a chunk where chunks of similar pages are compared: five in eight chunks are of such pages. Measured.
-const A_CHUNK_COMPARED: u64 = 5;
+const A_CHUNK_COMPARED: u64 = 4;
 
 /// Bytes of a pair of pages, once for each chunk they share.
 const A_PAIR: u64 = 8;
@@ -134,11 +134,7 @@ pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Volume {
             ([numbers, texts], STUDY_TOLD * held.pages + links, 8 * held.pages)
         }
         _ => {
-            let again = match second_look::is_asked_for(job) {
-                true => A_PAGE_FOUND_AGAIN * held.pages + A_LINK_FOUND_AGAIN * counts.links_within,
-                false => 0,
-            };
-            let found = A_PAGE_FOUND * held.pages + (A_LINK + A_LINK_FOUND) * counts.links_within + again;
+            let found = found(job, counts);
             let measure = of_measure(job, counts, overlap, machines);
             let texts = captures + A_PAGE_WRITTEN * held.pages;
             // To where features of the crawl are counted, and back to those of a page.
@@ -147,6 +143,21 @@ pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Volume {
         }
     };
     Volume::new((to_owners, told, by_first), rounds(job, counts, machines), machines)
+}
+
+/// Bytes of pages and links on their way to where they are joined, whether or not another worker is there, after pairs are found.
+fn found(job: &Job, counts: &Counts) -> u64 {
+    let (pages, links) = (counts.held.pages, counts.links_within);
+    let again = match second_look::is_asked_for(job) {
+        true => A_PAGE_FOUND_AGAIN * pages + A_LINK_FOUND_AGAIN * links,
+        false => 0,
+    };
+    A_PAGE_FOUND * pages + (A_LINK + A_LINK_FOUND) * links + again
+}
+
+/// The same of the main job, with captures and with texts that are written.
+pub(super) fn on_the_way(job: &Job, counts: &Counts) -> u64 {
+    found(job, counts) + (A_CAPTURE + A_PAGE_WRITTEN) * counts.held.pages
 }
 
 /// Bytes of a document that go to each other process of a study.
