@@ -11,7 +11,7 @@
 //! timely's queues are unbounded, so senders hold back: a worker has at most [`WINDOW`] parcels on their way, and the
 //! receiver acknowledges what it has taken. A slow receiver slows down those who send to it and nobody else; in particular
 //! nobody waits for a slow *sender*, as it would be with one epoch a block. The last parcel of a call to each worker does not count, and is
-//! not acknowledged: there is no other before the next call, which begins when all have come. So a call with few rows is a message from
+//! not acknowledged: there is one more at most, of the next call, before it is taken. So a call with few rows is a message from
 //! each worker to each, and nothing else.
 
 use std::collections::VecDeque;
@@ -26,7 +26,7 @@ use super::block::{Address, Block, Parcel};
 use super::net::Net;
 use crate::error::{Error, Result};
 
-/// Most parcels of one worker that were sent and not yet taken, beside the last one to each: 16 MiB when they are full blocks.
+/// Most parcels of one worker that were sent and not yet taken, beside two last ones to each: 16 MiB when they are full blocks.
 pub(super) const WINDOW: usize = 64;
 
 /// Longest time a waiting worker is deaf to the end of the run.

@@ -86,7 +86,7 @@ impl Net<'_> {
     ///
     /// # Cost
     /// One copy of each row into its block, one more where it goes to a socket; it is read where it has come. Memory: one open block for each
-    /// receiver, and at most 16 MiB on the way from each worker.
+    /// receiver, and at most 16 MiB, and two blocks for each receiver, on the way from each worker.
     pub fn exchange<T: Pod>(
         &mut self,
         name: &str,

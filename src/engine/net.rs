@@ -33,7 +33,7 @@ pub struct Net<'a> {
     pub(super) worker: &'a mut Worker,
     pub(super) shared: &'a Shared,
     pub(super) mail: Mail,
-    /// Parcels of this worker with rows that were sent and not yet taken.
+    /// Parcels of this worker that count and that were sent and not yet taken.
     pub(super) on_their_way: usize,
     /// Messages that this worker has waited for one after the other.
     pub(super) rounds: u64,

@@ -148,7 +148,7 @@ impl Asked {
 /// memory for; or when the run has ended.
 ///
 /// # Memory
-/// 3 bits a page in each process, and 20 bytes for each that is compared or stays for one; 11 for each chunk of the pages that are compared across processes, or what `room` allows.
+/// 3 bits a page in each process, and 20 bytes for each that is compared or stays for one; 11 (32 for a single one) for each chunk of the pages that are compared across processes, or what `room` allows.
 pub fn with_kept(
     net: &mut Net<'_>,
     shelf: &mut WorkerPages,
