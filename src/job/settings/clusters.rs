@@ -1,0 +1,116 @@
+//! How similar pages grow to collections, which copy stays, and what is studied.
+
+use serde::{Deserialize, Serialize};
+
+/// Which of several copies stays, and what else a crawler visits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Keep {
+    /// Globs over URLs: copies that match the first stay before those that match the second, and these before all others.
+    pub prefer: Vec<String>,
+    /// What decides among copies that are preferred alike.
+    pub by: KeepBy,
+    /// Folder of an earlier result: copies that it kept stay before all others that are preferred alike. Empty for none.
+    #[serde(default)]
+    pub sticky: String,
+    /// File of copies that stay before all others. Empty for none.
+    #[serde(default)]
+    pub pins: String,
+    /// SHA-256 of what `pins` holds, in hexadecimal; filled in when the job is made.
+    #[serde(default)]
+    pub pins_sha256: String,
+    /// URLs that a crawler starts with: it visits them whatever copies they have.
+    pub seeds: Vec<String>,
+    /// Least resemblance of a page to the one that stays in its place, from 0 to 1; a page with less stays, too.
+    pub min_resemblance: f64,
+}
+
+/// What decides which of several copies stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeepBy {
+    /// Links from other hosts: to the page, then to its host.
+    Links,
+    /// The latest fetch time.
+    Newest,
+    /// The earliest fetch time that is known.
+    Oldest,
+    /// The longest text.
+    Longest,
+    /// The shortest URL.
+    ShortestUrl,
+    /// The smallest doc id.
+    SmallestId,
+}
+
+impl KeepBy {
+    /// Name in settings and in the column `avoid.lost_by`.
+    pub fn name(self) -> &'static str {
+        ["links", "newest", "oldest", "longest", "shortest-url", "smallest-id"][self as usize]
+    }
+}
+
+/// When two servers overlap (\[SGM98\] section 1).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Servers {
+    /// T: fewest pages that two overlapping servers share.
+    pub min_shared: u32,
+    /// Share of the smaller server's pages that counts as nearly all of them, 0 to 1.
+    pub nearly_all: f64,
+    /// A page on more hosts than this does not pair servers.
+    pub max_hosts: u32,
+}
+
+/// When two trivial clusters may be joined (\[CSG00\] sections 3.1 and 4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MergeCondition {
+    /// |Ri| = s = d = |Rj|.
+    Exact,
+    /// |Ri| = s >= d = |Rj|: mirrors that link to pages they do not carry.
+    Extended,
+    /// 3s >= |Ri|, 3d >= |Rj|, and neither is 1: versions that lack pages, double some, or fall into parts.
+    Tolerant,
+}
+
+/// What is attached to tolerant collections beyond the pages that have copies (`clusters::nearby`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Attach {
+    /// Nothing is attached.
+    None,
+    /// Pages between pages of the collection.
+    BreakPoints,
+    /// Pages that are linked mostly with pages of the collection, in either direction, and those with a copy in the same place
+    /// of another collection.
+    Nearby,
+}
+
+/// How similar pages grow to collections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clusters {
+    /// Which trivial clusters may be joined.
+    pub merge: MergeCondition,
+    /// Whether a collection must stand on one host.
+    pub single_site: bool,
+    /// Pages of the smallest collection reported.
+    pub min_size: u32,
+    /// Fewest hosts of a tolerant similar cluster; with 1, copies within one host count as mirrors, too.
+    pub min_hosts: u32,
+    /// What is attached to tolerant collections beyond pages that have copies.
+    pub attach: Attach,
+}
+
+/// How duplicates are studied (\[PBZ06\]).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Study {
+    /// A document has more characters of text than this.
+    pub min_characters: u32,
+    /// Whether one or two last sentences form a shingle paragraph, too.
+    pub rest: bool,
+    /// m: number of subcollections, and of steps of the algorithm.
+    pub steps: u32,
+    /// URL of the page from which a crawl is simulated; empty for a page of the largest strongly connected component.
+    pub seed: String,
+    /// Folder of an earlier study whose growth estimates the duplicates of this one; empty for no such estimate.
+    pub reference: String,
+}

@@ -1,0 +1,282 @@
+//! What pages are compared by: chunks, simhashes, signatures, shingles; and which similar pairs may join clusters.
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::shingling::Shingling;
+
+/// How F, a file of fingerprints, is made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fingerprints {
+    /// Ready-made fingerprints to use instead of those of a crawl's pages; empty for a crawl.
+    pub from: Vec<String>,
+    /// How the fingerprints are encoded.
+    pub coder: Coder,
+}
+
+/// How the fingerprints of a file or table are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Coder {
+    /// Low bits in place, high bits in unary (`hamming::coding::elias_fano`).
+    EliasFano,
+    /// Position of the first differing bit in a Huffman code, then the bits below it (`hamming::coding::huffman`).
+    Huffman,
+    /// Eight bytes each.
+    Raw,
+}
+
+impl Coder {
+    /// Every coder; the place of one in this list is its number in files.
+    pub const ALL: [Coder; 3] = [Coder::EliasFano, Coder::Huffman, Coder::Raw];
+
+    /// Number in files.
+    pub fn number(self) -> u32 {
+        self as u32
+    }
+
+    /// Name in settings and manifests.
+    pub fn name(self) -> &'static str {
+        ["elias-fano", "huffman", "raw"][self as usize]
+    }
+}
+
+/// The batch of queries that a fingerprint file is joined with (\[MJS07\] section 3.3).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    /// F: folder of a fingerprint file.
+    pub fingerprints: String,
+    /// Q: where the queries are; empty to join F with itself.
+    pub queries: Vec<String>,
+    /// Whether to write documents by group instead of pair by pair.
+    pub groups: bool,
+    /// Pairs above which a run is refused, once they are counted; none is made beyond them.
+    pub max_pairs: u64,
+}
+
+/// The unit that chunks consist of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// The whole text is one unit.
+    Document,
+    /// Lines, wrapped at `wrap` columns.
+    Lines,
+    /// Sentences, which end at a full stop or after 150 characters (\[PBZ06\] section 3).
+    Sentences,
+    /// Paragraphs: text between empty lines.
+    Paragraphs,
+    /// Words, separated by white space.
+    Words,
+    /// Three sentences without overlap (\[PBZ06\] Def. 1).
+    ShingleParagraphs,
+}
+
+/// How text is cut in chunks; together a recipe with a name ([`Chunks::recipe`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chunks {
+    /// The unit that chunks consist of.
+    pub unit: Unit,
+    /// Units per chunk; always 1 for documents and shingle paragraphs.
+    pub count: u32,
+    /// Whether a chunk starts at every unit, instead of every `count` units.
+    pub sliding: bool,
+    /// Columns at which lines are wrapped, at least 16; 0 does not wrap. Other units ignore it.
+    pub wrap: u32,
+    /// Width of a fingerprint in bits: 64, or the papers' 32.
+    pub bits: u32,
+    /// A page with less text than this, in bytes, has only pages with the same bytes as copies.
+    pub min_text: u32,
+}
+
+/// A guard against chains: decides which similar pairs may join clusters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Guard {
+    /// Every similar pair joins clusters, as in \[CSG00\].
+    None,
+    /// A pair joins clusters only if each page is the other's best match on the other's host.
+    MutualBest,
+    /// A page joins only through its best pair with the cluster's centre.
+    Centre,
+    /// Pairs join clusters in order of resemblance, but none that would put neighbours into one cluster: pages of one
+    /// host that have the same links there, or both none. Pages of a host that links to nothing are no neighbours.
+    #[serde(alias = "auto")]
+    Neighbours,
+}
+
+impl Guard {
+    /// Name in settings and messages.
+    pub fn name(self) -> &'static str {
+        ["none", "mutual-best", "centre", "neighbours"][self as usize]
+    }
+}
+
+/// Which pages must not come together, whatever the measure says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pairs {
+    /// File of pairs of pages that are never in one trivial cluster. Empty for none.
+    pub apart: String,
+    /// SHA-256 of what `apart` holds, in hexadecimal; filled in when the job is made.
+    pub apart_sha256: String,
+}
+
+/// Where similar pairs come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// Pairs that share enough chunks ([`Overlap`]).
+    Overlap,
+    /// Pairs whose simhashes differ in few bits ([`Hamming`]).
+    Hamming,
+    /// Pairs of shared chunks, and pairs of simhashes.
+    Both,
+    /// Pairs whose signatures collide ([`Signatures`]).
+    Signatures,
+    /// Pairs whose sets of shingles resemble each other ([`Minhash`]).
+    Minhash,
+}
+
+/// By which measure pages are similar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Similar {
+    /// The measure that yields similar pairs.
+    pub by: Measure,
+}
+
+/// When two simhashes are near (\[MJS07\] section 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hamming {
+    /// Bits in which the simhashes may differ, below 64.
+    pub k: u32,
+    /// Which similar pairs may join clusters.
+    pub guard: Guard,
+}
+
+/// How the weight of a feature grows with its count n on a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weights {
+    /// The weight is n.
+    Count,
+    /// The weight is 1 + log2 n.
+    Log,
+    /// The weight is 1.
+    Once,
+}
+
+/// What a page's simhash is made of; together a recipe with a name ([`Simhash::recipe`]).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Simhash {
+    /// f: width of a simhash in bits, 1 to 64; 0 makes no simhashes.
+    pub bits: u32,
+    /// Terms per feature: 1 for single terms, up to 16 for phrases.
+    pub phrase: u32,
+    /// Language (ISO 639-1) whose stop words are left out, or `none`.
+    pub stop_words: String,
+    /// Language (ISO 639-1) by which words are stemmed, or `none`.
+    pub stemming: String,
+    /// How the weight of a feature grows with its count.
+    pub weights: Weights,
+    /// Whether features weigh less the more pages of the crawl they are on.
+    pub idf: bool,
+    /// A page with fewer features has no simhash.
+    pub min_features: u32,
+}
+
+/// How the signatures of the pages that a page links to are combined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Children {
+    /// Their sum, as in \[DDGMP03\].
+    Sum,
+    /// Their mean, which is ours.
+    Mean,
+}
+
+/// What a page's RP and HM signatures are, and when those of two pages collide (\[DDGMP03\]).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Signatures {
+    /// K: components of each signature, 1 to 64.
+    pub dims: u32,
+    /// Seed of the random projection.
+    pub seed: u32,
+    /// Language (ISO 639-1) whose stop words are left out, or `none`.
+    pub stop_words: String,
+    /// Language (ISO 639-1) by which words are stemmed, or `none`.
+    pub stemming: String,
+    /// How the weight of a term grows with its count on a page.
+    pub weights: Weights,
+    /// Whether a page's bag of terms is scaled to unit length, so that long pages spread no wider than short ones.
+    pub unit_length: bool,
+    /// A page with fewer terms has no signatures.
+    pub min_terms: u32,
+    /// How the signatures of a page's children are combined.
+    pub children: Children,
+    /// γ: share of the combined signatures that is passed up to the page, 0 to 1.
+    pub damping: f64,
+    /// Depth of links that an HM signature covers, up to 8.
+    pub iterations: u32,
+    /// D: RP signatures collide if they differ by less than this in every component, 0 to 1.
+    pub rp_tolerance: f64,
+    /// C: the same for HM signatures; 1 leaves the decision to RP.
+    pub hm_tolerance: f64,
+    /// Which similar pairs may join clusters.
+    pub guard: Guard,
+    /// More pairs than this are refused, once counted and before any is made.
+    pub max_pairs: u64,
+}
+
+/// When the shingles of two pages resemble each other, and which pages are compared (`minhash`).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Minhash {
+    /// What the shingles of a text are.
+    pub shingle: Shingling,
+    /// Least resemblance of similar pages, 0.01 to 1: of the shingles of either page, the share that both have.
+    pub threshold: f64,
+    /// Minima in a signature where `bands` and `rows` are chosen, 1 to 4096.
+    pub permutations: u32,
+    /// Bands of a signature; 0 to choose bands and rows by threshold and permutations.
+    pub bands: u32,
+    /// Rows of a band; 0 to choose both.
+    pub rows: u32,
+    /// Of more pages with one key of a band, each is compared with the smallest only.
+    pub max_documents: u32,
+    /// Which similar pairs may join clusters.
+    pub guard: Guard,
+}
+
+/// When two pages share enough chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Overlap {
+    /// T: fewest fingerprints that similar pages share.
+    pub min_shared: u32,
+    /// Smallest share of the larger page's fingerprints that similar pages share, 0 to 1; 0 turns this off.
+    pub min_resemblance: f64,
+    /// The same for pages on two hosts with links that are not in collections of one similar cluster, under tolerant growth and the
+    /// guard by neighbours; 0 turns this off.
+    pub min_resemblance_alone: f64,
+    /// Chunks added to those of the larger page for that comparison, so that pages of few chunks must agree better than
+    /// long ones.
+    pub doubt: u32,
+    /// A chunk on more pages of one host than this is site furniture and counts nowhere; 0 turns the filter off.
+    pub template_pages: u32,
+    /// A chunk on more pages of the crawl than this does not count; 0 turns the limit off.
+    pub max_documents: u32,
+    /// Which similar pairs may join clusters.
+    pub guard: Guard,
+}
+
+impl Overlap {
+    /// What the papers count as similar: T shared chunks of any kind, however long the pages are.
+    pub const fn of_papers(min_shared: u32) -> Overlap {
+        Overlap {
+            min_shared,
+            min_resemblance: 0.0,
+            min_resemblance_alone: 0.0,
+            doubt: 0,
+            template_pages: 0,
+            max_documents: 0,
+            guard: Guard::None,
+        }
+    }
+}

@@ -1,0 +1,272 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn page(html: &str) -> (String, Vec<DocId>) {
+    let mut extractor = Extractor::new(&Limits::default());
+    let url = CanonicalUrl::parse("http://example.com/dir/page?q").unwrap();
+    let extracted = extractor.html(html.as_bytes(), Some("utf-8"), &url);
+    assert!(extracted.links.windows(2).all(|pair| pair[0] < pair[1]));
+    (extracted.text.to_owned(), extracted.links.to_vec())
+}
+
+fn targets(urls: &[&str]) -> Vec<DocId> {
+    let mut targets = urls.iter().map(|url| doc_id(url)).collect::<Vec<_>>();
+    targets.sort_unstable();
+    targets
+}
+
+#[test]
+fn the_title_is_told_beside_the_text_that_has_it() {
+    let url = CanonicalUrl::parse("http://a/").unwrap();
+    let mut extractor = Extractor::new(&Limits::default());
+    for (page, title) in [
+        ("<title> A\n &amp; b </title><p>x", "A & b"),
+        ("x<svg><title>no</title></svg><title>yes</title><title>no</title>", "yes"),
+        ("<title></title><title>late</title>x", ""),
+        ("x<a href=y><base href=/b/><title>t</title>", "t"),
+        ("<p>none", ""),
+    ] {
+        assert_eq!(extractor.html(page.as_bytes(), None, &url).title, title, "{page}");
+    }
+    assert_eq!(extractor.text(b"A text", None).title, "");
+}
+
+#[test]
+fn text_is_lines_and_paragraphs() {
+    for (html, expected) in [
+        (
+            "<!doctype html><html><head><meta charset=utf-8><title> A\n title </title><style>p{}</style>\n<script>x</script>\
+             </head> <body><h1>Head<b>line</b></h1>  <p>One\n two  <i> three</i>.<p>Four<br>five<br><br>six</body>",
+            "A title\n\nHeadline\n\nOne two three.\n\nFour\nfive\n\nsix",
+        ),
+        ("a<ul><li>b<li>c <ul><li>d</ul></ul>e", "a\n\nb\nc\n\nd\n\ne"),
+        ("<table><tr><th>a</th><td>b<td>c<tr><td>d</table>e", "a b c\nd\n\ne"),
+        ("<pre>\n a  b\n\tc\n\n\nd</pre>e\nf", "a b\nc\n\nd\n\ne f"),
+        ("<textarea>\na &amp; <b>\nb</textarea>c", "a & <b>\nb\n\nc"),
+        ("<xmp>a &amp;\n<p></xmp>b<plaintext>c\n</plaintext>", "a &amp;\n<p>\n\nb\n\nc\n</plaintext>"),
+        ("x&lt;y&nbsp;&amp;&#32; z&eacute", "x<y & zé"),
+        ("a<template>b<p>c<template>d</template>e</template>f</template>g", "afg"),
+        ("a<iframe src=x>b</iframe><noframes>c</noframes><noembed>d</noembed><noscript>e</noscript>f", "a\ne\nf"),
+        ("a<svg><title>b</title><style/><text>c</text></svg>d<title>e</title><title>f</title>g", "acd\n\ne\n\ng"),
+        ("a<!-- b --><!-->c<!--->d<!doctype 'e>'f><![CDATA[g>h]]>", "acd'f>h]]>"),
+        ("1 < 2 <3 </ 4><a", "1 < 2 <3"),
+        ("a<img alt=b>c<wbr>d<input value=e>", "acd"),
+        ("a</p>b</br>c<P\n/>d<hr>e", "a\n\nb\nc\n\nd\n\ne"),
+        (
+            "a<p title='>'>b<p title=\"a'>\">c<p title=>d<p title=a'>e<p =>f<p / a=/>g",
+            "a\n\nb\n\nc\n\nd\n\ne\n\nf\n\ng",
+        ),
+        ("<script><!--<script>a</script>b--></script>c<script><!--a</script>d<SCRIPT>e</SCRIPTx></script >f", "cdf"),
+        ("<script><!--><script></script>a<script><!--<script>--></script>b<script>x", "ab"),
+        ("<title>never closed <p>", "never closed <p>"),
+        ("a<!-- never closed <p>", "a"),
+        ("<p>a\0b\0</p>", "ab"),
+        ("", ""),
+    ] {
+        assert_eq!(page(html).0, expected, "{html}");
+    }
+}
+
+#[test]
+fn links_are_those_that_lead_to_pages() {
+    let html = "<a href=a>1</a><A HREF='/b#c'>2</A><area href=\"?x=1&amp;y=2&copy=3\"><frame src=frame><iframe src=//other.example>\
+        </iframe><a href=#top><a href=''><a name=x><a href=page?q><a src=no><img src=no><link href=no><a href=mailto:x>\
+        <template><a href=no></a></template><!-- <a href=no> --><script>'<a href=no>'</script><a href=first href=no><a href=no";
+    let expected = targets(&[
+        "http://example.com/dir/a",
+        "http://example.com/b",
+        "http://example.com/dir/page?x=1&y=2&copy=3",
+        "http://example.com/dir/frame",
+        "http://other.example/",
+        "http://example.com/dir/first",
+    ]);
+    assert_eq!(page(html).1, expected);
+}
+
+#[test]
+fn the_first_base_holds_for_the_whole_page() {
+    let expected = targets(&["http://example.com/else/a", "http://example.com/else/b"]);
+    assert_eq!(page("<base target=x><base href=/else/><a href=a><base href=/no/><a href=b>").1, expected);
+    assert_eq!(page("<a href=a><base href='../else/c'><a href=b>").1, expected);
+    assert_eq!(page("<base href=data:x><base href=/no/><a href=../else/a><a href=/else/b>").1, expected);
+    assert_eq!(page("<base href=http://other.example><a href=#x><a href=page>").1.len(), 2);
+}
+
+#[test]
+fn a_refresh_leads_on_within_ten_seconds_and_is_a_link() {
+    let mut extractor =
+        Extractor::following(&Limits::default(), &Follow { redirects: true, refresh: true, canonical: true });
+    let url = CanonicalUrl::parse("http://example.com/dir/page").unwrap();
+    let mut leads = |html: &str| {
+        let extracted = extractor.html(html.as_bytes(), Some("utf-8"), &url);
+        (extracted.leads_to, extracted.links.to_vec())
+    };
+    let next = doc_id("http://example.com/dir/next");
+    for content in [
+        "0;url=next",
+        "0; URL='next'",
+        " 10 , url = \"next\" x",
+        "3;next",
+        "0 next",
+        "0;url=next#x",
+        ".5;url=next",
+        "1.5; url=next",
+        "0;URL=&#110;ext",
+    ] {
+        let html = format!("<META HTTP-EQUIV=Refresh CONTENT='{}'>", content.replace('\'', "&apos;"));
+        assert_eq!(leads(&html), (Some(next), vec![next]), "{content}");
+    }
+    for content in ["11;url=next", "5", "", "url=next", "0;url=", "0;url=page", "0;url=javascript:x", "0url=next"] {
+        let html = format!("<meta http-equiv=refresh content='{content}'>");
+        assert_eq!(leads(&html), (None, vec![]), "{content}");
+    }
+    assert_eq!(leads("<meta name=refresh content='0;url=next'><meta content='0;url=next'>"), (None, vec![]));
+    assert_eq!(leads("<template><meta http-equiv=refresh content='0;url=next'></template>"), (None, vec![]));
+    let late = "<meta http-equiv=refresh content='0;url=next'><base href=/dir/x/../>";
+    assert_eq!(leads(late), (Some(next), vec![next]));
+
+    assert_eq!(leads("<link rel='x Canonical' href=next>"), (Some(next), vec![]));
+    assert_eq!(leads("<link rel=stylesheet href=next><link rel=canonical>"), (None, vec![]));
+    assert_eq!(leads("<link rel=canonical href=page>"), (None, vec![]));
+    let both = "<link rel=canonical href=other><meta http-equiv=refresh content='0;url=next'>";
+    assert_eq!(leads(both), (Some(next), vec![next]));
+}
+
+#[test]
+fn plain_text_keeps_its_lines_and_has_no_markup() {
+    let mut extractor = Extractor::new(&Limits::default());
+    let extracted = extractor.text(b"\xef\xbb\xbf a  <b>&amp;\r\nc\n\n \n\nhttp://example.com/ \n", Some("latin1"));
+    assert_eq!(extracted.text, "a <b>&amp;\nc\n\nhttp://example.com/");
+    assert_eq!((extracted.links, extracted.replaced), (&[][..], 0));
+    assert_eq!(extractor.text(b"<meta charset=koi8-r>\xff", Some("utf-8")).replaced, 1);
+}
+
+#[test]
+fn the_charset_of_the_page_decides_how_it_reads() {
+    let mut extractor = Extractor::new(&Limits::default());
+    let url = CanonicalUrl::parse("http://example.com/").unwrap();
+    let body = b"<meta charset=shift_jis><p>\x93\xfa\x96{<a href=\x93\xfa>\x8c\xea";
+    assert_eq!(extractor.html(body, None, &url).text, "日本語");
+    assert_eq!(extractor.html(body, None, &url).links, [doc_id("http://example.com/%E6%97%A5")]);
+    assert_eq!(extractor.html(b"<meta charset=shift_jis>\x93hi\x94", Some("windows-1252"), &url).text, "“hi”");
+    assert_eq!(extractor.html(b"\xff\xfe<\0p\0>\0e\x01", Some("ascii"), &url).text, "ť");
+}
+
+#[test]
+fn a_page_leaves_nothing_behind_for_the_next() {
+    let mut extractor = Extractor::new(&Limits { links: 1, ..Limits::default() });
+    let url = CanonicalUrl::parse("http://example.com/").unwrap();
+    for _ in 0..2 {
+        let hostile = extractor.html(b"<title>t</title><svg><pre><template><a href=x>", None, &url);
+        assert_eq!((hostile.text, hostile.links.len()), ("t", 0));
+        let usual = extractor.html(b"<base href=/b/><title>t</title><a href=x>a\nb<style/>c</style>", None, &url);
+        assert_eq!((usual.text, usual.links), ("t\n\na b", &targets(&["http://example.com/b/x"])[..]));
+        assert!(!usual.too_many_links);
+        assert!(extractor.html(b"<a href=x><a href=y>", None, &url).too_many_links);
+    }
+}
+
+fn seconds(html: &str) -> f64 {
+    let mut extractor = Extractor::new(&Limits::default());
+    let url = CanonicalUrl::parse("http://example.com/").unwrap();
+    let start = std::time::Instant::now();
+    std::hint::black_box(extractor.html(html.as_bytes(), None, &url));
+    start.elapsed().as_secs_f64()
+}
+
+/// Eight times the page should take 8 times as long, and 64 times were it quadratic; a busy machine gets more tries.
+fn assert_linear(what: &str, page: impl Fn(usize) -> String) {
+    let (short, long) = (page(1), page(8));
+    let ratios = std::iter::repeat_with(|| seconds(&long) / seconds(&short));
+    assert!(ratios.take(20).any(|ratio| ratio < 24.0), "{what:?}");
+}
+
+#[test]
+fn time_is_linear_in_the_page_for_hostile_pages() {
+    for unit in [
+        "<div>",
+        "</div>",
+        "<",
+        "</",
+        "<!",
+        "<!--",
+        "<!-- -",
+        "<!----!",
+        "-->",
+        "<a ",
+        "<a href='",
+        "<a b=\"",
+        "=",
+        "'",
+        "&",
+        "&#",
+        "&#1",
+        "&a",
+        "&ampa",
+        "&notit",
+        "<script>",
+        "<script><!--",
+        "<!--<script>",
+        "</script",
+        "<title>",
+        "</titl",
+        "<style><",
+        "<?",
+        "<pre>\n",
+        "<template>",
+        "<svg>",
+        "<a href=javascript:x>",
+        "<a href=..>",
+        "<a href=http://[>",
+        "<base href=x>",
+        "\u{a0}",
+        "\0",
+        "<textarea></",
+        "<plaintext>",
+        "<![CDATA[",
+        "<p a=b c='d' e>",
+        "<a/b",
+        "é",
+        "<br>",
+    ] {
+        assert_linear(unit, |times| unit.repeat(200_000 * times / unit.len()));
+    }
+    assert_linear("links", |times| {
+        (0..10_000 * times).map(|nth| format!("<a href=/{nth}/../{nth}?&#{nth};>")).collect()
+    });
+    assert_linear("a long attribute", |times| format!("<a href='{}'>", "../".repeat(100_000 * times)));
+    assert_linear("a base at the end", |times| format!("{}<base href=/x/>", "<a href=x>".repeat(20_000 * times)));
+}
+
+#[test]
+fn a_million_nested_elements_are_a_page_like_any_other() {
+    let html = format!("{}deep{}", "<div>".repeat(1_000_000), "</div>".repeat(1_000_000));
+    assert_eq!(page(&html).0, "deep");
+}
+
+proptest! {
+    #[test]
+    fn text_is_always_in_its_form(
+        parts in proptest::collection::vec(prop_oneof![
+            "[a-c \n\r\té&;#<>/!\u{a0}]{1,4}".boxed(),
+            "</?(p|pre|br|td|li|title|textarea|template|svg|script|xmp|b)( x='[>a]')?/?>".boxed(),
+            "&(#1[03]|#x20|#32|nbsp|lt|amp|NewLine|Tab|emsp);?".boxed(),
+        ], 0..20)
+    ) {
+        let html = parts.concat();
+        let (text, _) = page(&html);
+        prop_assert!(!text.starts_with(char::is_whitespace) && !text.ends_with(char::is_whitespace));
+        for odd in ["  ", " \n", "\n ", "\n\n\n", "\t", "\r", "\0", "\u{a0}", "\u{2003}"] {
+            prop_assert!(!text.contains(odd), "{:?} in {:?}", odd, text);
+        }
+    }
+
+    #[test]
+    fn no_bytes_are_too_odd(body in proptest::collection::vec(any::<u8>(), 0..300), charset in "utf-8|utf-16|big5|none") {
+        let mut extractor = Extractor::new(&Limits::default());
+        let url = CanonicalUrl::parse("http://example.com/").unwrap();
+        extractor.html(&body, Some(&charset), &url);
+        extractor.text(&body, Some(&charset));
+    }
+}

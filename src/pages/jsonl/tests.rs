@@ -1,0 +1,233 @@
+use std::io::Write;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::error::Error;
+use crate::read_at::Bytes;
+
+fn ranges(bytes: &[u8], cuts: &[u64], limits: &Limits) -> Vec<Found> {
+    let file = Bytes(bytes.to_vec());
+    let mut found = Vec::new();
+    for cut in cuts.windows(2) {
+        read_range(&file, cut[0]..cut[1], limits, &Fields::default(), &mut |one| {
+            found.push(one);
+            Ok(())
+        })
+        .unwrap();
+    }
+    found
+}
+
+fn all(bytes: &[u8]) -> Vec<Found> {
+    ranges(bytes, &[0, bytes.len() as u64], &Limits::default())
+}
+
+fn whole(bytes: &[u8], compression: Compression) -> Vec<Found> {
+    let mut found = Vec::new();
+    read_whole(&Bytes(bytes.to_vec()), compression, &Limits::default(), &Fields::default(), &mut |one| {
+        found.push(one);
+        Ok(())
+    })
+    .unwrap();
+    found
+}
+
+fn one(line: &str) -> Found {
+    let mut found = all(line.as_bytes());
+    assert_eq!(found.len(), 1, "{line}");
+    found.pop().unwrap()
+}
+
+fn pages(found: &[Found]) -> usize {
+    found.iter().filter(|one| matches!(one, Found::Page(_))).count()
+}
+
+fn reasons(found: &[Found]) -> Vec<(u64, Reason)> {
+    found
+        .iter()
+        .filter_map(|one| match one {
+            Found::Refused(refused) => Some((refused.offset, refused.reason)),
+            Found::Page(_) => None,
+        })
+        .collect()
+}
+
+fn good(number: usize) -> String {
+    format!("{{\"url\":\"http://h.example/{number}\",\"text\":\"page {number}\"}}")
+}
+
+/// Bad-input ids 120-129: one odd line between good ones costs at most itself.
+#[test]
+fn an_odd_line_costs_at_most_itself() {
+    let deep = format!("{{\"url\":\"http://x/\",\"text\":\"t\",\"z\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    let cases: [(&str, &[u8], Option<Reason>); 19] = [
+        ("120 bad UTF-8", b"{\"url\":\"http://x/\",\"text\":\"\xff\xfe\"}", Some(Reason::NotUtf8)),
+        ("121 half a line", b"{\"url\":\"http://h.example/5\",\"text", Some(Reason::BadJson)),
+        ("122 blank", b"", None),
+        ("122 blanks", b" \t\r", None),
+        ("123 array", b"[1,2]", Some(Reason::BadJson)),
+        ("123 string", b"\"secret\"", Some(Reason::BadJson)),
+        ("124 no text", b"{\"url\":\"http://x/\"}", Some(Reason::BadField)),
+        ("124 null text", b"{\"url\":\"http://x/\",\"text\":null}", Some(Reason::BadField)),
+        ("124 no url", b"{\"text\":\"t\"}", Some(Reason::BadField)),
+        ("125 text is a number", b"{\"url\":\"http://x/\",\"text\":7}", Some(Reason::BadField)),
+        ("125 url is a list", b"{\"url\":[\"http://x/\"],\"text\":\"t\"}", Some(Reason::BadField)),
+        ("127 a hundred thousand deep", deep.as_bytes(), Some(Reason::BadJson)),
+        ("128 lone surrogate", b"{\"url\":\"http://x/\",\"text\":\"\\ud800\"}", Some(Reason::BadJson)),
+        ("two objects", b"{\"url\":\"http://x/\",\"text\":\"t\"}{}", Some(Reason::BadJson)),
+        ("a bare word", b"NaN", Some(Reason::BadJson)),
+        ("a raw control character", b"{\"url\":\"http://x/\",\"text\":\"\x01\"}", Some(Reason::BadJson)),
+        ("a NUL", b"\0", Some(Reason::BadJson)),
+        ("a number out of range", b"{\"url\":\"http://x/\",\"text\":\"t\",\"n\":1e999}", Some(Reason::BadJson)),
+        ("a bare mark", b"\xef\xbb\xbf", None),
+    ];
+    for (what, odd, reason) in cases {
+        let before = format!("{}\n{}\n", good(0), good(1));
+        let file = [before.as_bytes(), odd, b"\n", good(2).as_bytes(), b"\n", good(3).as_bytes(), b"\n"].concat();
+        let found = all(&file);
+        assert_eq!(pages(&found), 4, "{what}");
+        let expected: Vec<_> = reason.map(|reason| (before.len() as u64, reason)).into_iter().collect();
+        assert_eq!(reasons(&found), expected, "{what}");
+        for one in &found {
+            if let Found::Refused(refused) = one {
+                assert!(!refused.detail.contains("secret"), "{what}: {}", refused.detail);
+            }
+        }
+    }
+}
+
+/// Bad-input ids 126, 129-131: legal, if odd.
+#[test]
+fn odd_but_legal_files_give_all_their_pages() {
+    let Found::Page(page) = one("{\"url\":\"a\",\"url\":\"http://h.example/x\",\"text\":\"t\"}") else { panic!() };
+    assert_eq!(page.url, "http://h.example/x");
+    let three: Vec<String> = (0..3).map(good).collect();
+    assert_eq!(pages(&all(format!("\u{feff}{}", three.join("\n")).as_bytes())), 3, "129, 131");
+    assert_eq!(pages(&all(format!("{}\r\n", three.join("\r\n")).as_bytes())), 3, "130");
+    assert_eq!(pages(&all(three.join("\n\n\n").as_bytes())), 3);
+    assert_eq!(all(b""), []);
+}
+
+/// Bad-input id 132; that all are bad is for the caller to judge.
+#[test]
+fn every_bad_line_is_counted() {
+    assert_eq!(reasons(&all(&b"no json here\n".repeat(50))).len(), 50);
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Bad-input id 134.
+#[test]
+fn a_truncated_file_gives_the_lines_before_the_cut() {
+    let text: String = (0..2000).map(|i| good(i) + "\n").collect();
+    for (packed, compression) in
+        [(gzip(text.as_bytes()), Compression::Gzip), (zstd::encode_all(text.as_bytes(), 3).unwrap(), Compression::Zstd)]
+    {
+        assert_eq!(whole(&packed, compression), all(text.as_bytes()));
+        let found = whole(&packed[..packed.len() - 20], compression);
+        assert_eq!(reasons(&found).iter().map(|one| one.1).collect::<Vec<_>>(), [Reason::Truncated]);
+        assert!(compression == Compression::Zstd || pages(&found) > 1900, "{}", pages(&found));
+        assert!(all(text.as_bytes()).starts_with(&found[..found.len() - 1]));
+    }
+    let members = [gzip(text.as_bytes()), gzip(text.as_bytes())].concat();
+    assert_eq!(pages(&whole(&members, Compression::Gzip)), 4000);
+    let mut flipped = gzip(text.as_bytes());
+    let middle = flipped.len() / 2;
+    flipped[middle] ^= 0x10;
+    let found = whole(&flipped, Compression::Gzip);
+    assert!(matches!(reasons(&found).last(), Some((_, Reason::BadCompression | Reason::BadJson))));
+}
+
+#[test]
+fn a_bomb_is_refused_in_bounded_memory() {
+    let zeros = vec![b' '; 64 << 20];
+    let bomb = zstd::encode_all(&zeros[..], 19).unwrap();
+    assert_eq!(reasons(&whole(&bomb, Compression::Zstd)), [(0, Reason::DecodedTooLarge)]);
+}
+
+#[test]
+fn a_line_over_the_limit_is_refused_and_the_next_one_read() {
+    let limits = Limits { record_bytes: 100, ..Limits::default() };
+    let long = format!("{{\"url\":\"http://x/\",\"text\":\"{}\"}}", "x".repeat(3 << 20));
+    let file = format!("{}\n{long}\n{}", good(0), good(1));
+    let expected = [(good(0).len() as u64 + 1, Reason::RecordTooLarge)];
+    for cuts in
+        [vec![0, file.len() as u64], (0..=file.len() as u64).step_by(1 << 19).chain([file.len() as u64]).collect()]
+    {
+        let found = ranges(file.as_bytes(), &cuts, &limits);
+        assert_eq!((pages(&found), reasons(&found)), (2, expected.to_vec()));
+    }
+}
+
+#[test]
+fn fields_are_taken_in_the_order_of_their_names() {
+    for (line, url, form, body, time, mended) in [
+        (r#"{"uri":"b","url":"a","text":"t","html":"<p>"}"#, "a", Form::Html, "<p>", 0, None),
+        (r#"{"url":"a","uri":"b","html":null,"content":"c"}"#, "a", Form::Text, "c", 0, None),
+        (r#"{"url":null,"uri":"b","text":"t\n\"ü\""}"#, "b", Form::Text, "t\n\"ü\"", 0, None),
+        (r#"{"url":"a","text":"","timestamp":"2019-04-20T10:00:00Z"}"#, "a", Form::Text, "", 1_555_754_400, None),
+        (r#"{"url":"a","text":"t","date":1555754400000}"#, "a", Form::Text, "t", 1_555_754_400, None),
+        (r#"{"url":"a","text":"t","date":1555754400.5}"#, "a", Form::Text, "t", 1_555_754_400, None),
+        (r#"{"url":"a","text":"t","date":"soon"}"#, "a", Form::Text, "t", 0, Some(Reason::BadDate)),
+        (r#"{"url":"a","text":"t","date":[]}"#, "a", Form::Text, "t", 0, Some(Reason::BadDate)),
+    ] {
+        let Found::Page(page) = one(line) else { panic!("{line}") };
+        let got =
+            (page.url.as_str(), page.form, std::str::from_utf8(&page.body).unwrap(), page.fetch_time, page.mended);
+        assert_eq!(got, (url, form, body, time, mended), "{line}");
+    }
+}
+
+#[test]
+fn a_failing_store_ends_the_run_and_is_no_bad_line() {
+    struct Broken;
+    impl ReadAt for Broken {
+        fn len(&self) -> u64 {
+            100
+        }
+        fn read_at(&self, _: u64, _: usize) -> Result<Vec<u8>> {
+            Err(Error::storage("s3://b/x", "503"))
+        }
+    }
+    let mut none = |one| panic!("{one:?}");
+    let (limits, fields) = (Limits::default(), Fields::default());
+    assert_eq!(read_range(&Broken, 0..100, &limits, &fields, &mut none).unwrap_err().exit_code(), 8);
+    for compression in [Compression::None, Compression::Gzip, Compression::Zstd] {
+        assert_eq!(read_whole(&Broken, compression, &limits, &fields, &mut none).unwrap_err().exit_code(), 8);
+    }
+}
+
+proptest! {
+    #[test]
+    fn ranges_give_what_the_whole_gives_wherever_they_are_cut(
+        lines in proptest::collection::vec((0usize..200, 0u8..6), 0..30),
+        cuts in proptest::collection::vec(0u64..6000, 0..8),
+        last_newline: bool,
+    ) {
+        let lines: Vec<String> = lines
+            .into_iter()
+            .map(|(length, odd)| match odd {
+                0 => String::new(),
+                1 => "x".repeat(length),
+                2 => good(length) + "\r",
+                _ => format!("{{\"url\":\"http://h/{length}\",\"text\":\"{}\"}}", "w ".repeat(length)),
+            })
+            .collect();
+        let mut file = lines.join("\n");
+        if last_newline {
+            file.push('\n');
+        }
+        let length = file.len() as u64;
+        let mut cuts: Vec<u64> = cuts.into_iter().map(|cut| cut.min(length)).chain([0, length]).collect();
+        cuts.sort_unstable();
+        let expected = lines.iter().filter(|line| !line.trim().is_empty()).count();
+        let found = all(file.as_bytes());
+        prop_assert_eq!(found.len(), expected);
+        prop_assert_eq!(ranges(file.as_bytes(), &cuts, &Limits::default()), found);
+    }
+}
