@@ -104,6 +104,15 @@ impl Block {
         self.arrived.as_deref().unwrap_or_else(|| bytemuck::cast_slice(&self.words))
     }
 
+    /// Copies a few rows out of the memory of a socket, which they would keep from being read into again.
+    pub(super) fn leave_socket(&mut self) {
+        if self.used < BLOCK_BYTES / 4
+            && let Some(bytes) = self.arrived.take()
+        {
+            self.words = bytemuck::pod_collect_to_vec(&bytes[..self.used.next_multiple_of(8)]);
+        }
+    }
+
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.used == 0

@@ -147,10 +147,11 @@ impl Net<'_> {
                     outbox.close(peers, told);
                 }
             }
-            while self.on_their_way < WINDOW
+            while let Some(counts) = outbox.ready.front().map(|next| next.about.is_counted(&next.rows))
+                && (self.on_their_way < WINDOW || !counts)
                 && let Some(parcel) = outbox.ready.pop_front()
             {
-                self.on_their_way += usize::from(parcel.about.is_counted(&parcel.rows));
+                self.on_their_way += usize::from(counts);
                 let (to, bytes) = (parcel.about.to as usize, parcel.length_in_bytes() as u64);
                 if to != me {
                     shared.traffic.exchanged_bytes.fetch_add(bytes, Ordering::Relaxed);

@@ -69,10 +69,11 @@ impl Mail {
     /// Takes out the next parcel that is of no later call than `call`.
     pub fn next(&mut self, call: u64) -> Option<Parcel> {
         loop {
-            let parcel = self.arrived.borrow_mut().pop_front()?;
+            let mut parcel = self.arrived.borrow_mut().pop_front()?;
             if parcel.about.call <= call {
                 return Some(parcel);
             }
+            parcel.rows.leave_socket();
             self.early.push_back(parcel);
         }
     }

@@ -98,12 +98,14 @@ impl Net<'_> {
         told: u64,
         mut take: impl FnMut(usize, &[T]),
     ) -> Result<Vec<u64>> {
-        let (workers, processes) = (self.workers_per_process(), self.processes());
-        let mut blocks = (0..processes)
-            .flat_map(|process| mine.chunks(Block::room::<T>()).map(move |rows| (process * workers, rows)));
+        let workers = self.workers_per_process();
+        let keepers = (0..self.processes()).map(|process| process * workers);
+        let mut blocks = mine.chunks(Block::room::<T>()).peekable();
         let mut produce = |outbox: &mut Outbox<'_>| {
-            let block = blocks.next();
-            Ok(block.map(|(to, rows)| outbox.push_all(to, rows)).is_some())
+            if let Some(rows) = blocks.next() {
+                keepers.clone().for_each(|to| outbox.push_all(to, rows));
+            }
+            Ok(blocks.peek().is_some())
         };
         self.carry(name, told, &mut produce, &mut |about, block| {
             take(about.from as usize, block.rows());
