@@ -126,7 +126,7 @@ pub fn in_common(paths: &[[u32; DEEPEST]]) -> usize {
     (0..DEEPEST).take_while(|&at| agree(at)).count()
 }
 
-/// What a page of a collection says of where that begins: 20 bytes. Rows order by collection.
+/// What pages of a collection say of where that begins: 24 bytes. Rows order by collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Vote {
@@ -138,6 +138,8 @@ pub struct Vote {
     pub depth: u32,
     /// Hash of the root, the high half first.
     pub root: [u32; 2],
+    /// Pages that say so.
+    pub pages: u32,
 }
 
 /// Where a collection begins: 20 bytes.
@@ -159,14 +161,25 @@ pub fn halves(hash: u64) -> [u32; 2] {
     [(hash >> 32) as u32, hash as u32]
 }
 
-/// Elects the root of each collection: that of the most votes, then the one with fewer folders, then the smaller hash.
-/// `votes` are all those of some collections; they are sorted.
-pub fn elect(votes: &mut [Vote]) -> Vec<Root> {
+/// Adds up votes for the same; they are sorted then.
+pub fn add_up(votes: &mut Vec<Vote>) {
+    let of = |vote: &Vote| Vote { pages: 0, ..*vote };
     votes.sort_unstable();
+    votes.dedup_by(|vote, same| {
+        let adds = of(vote) == of(same);
+        same.pages += if adds { vote.pages } else { 0 };
+        adds
+    });
+}
+
+/// Elects the root of each collection: that of the most votes, then the one with fewer folders, then the smaller hash.
+/// `votes` are all those of some collections; they are added up.
+pub fn elect(votes: &mut Vec<Vote>) -> Vec<Root> {
+    add_up(votes);
     let of_collection = |votes: &[Vote]| {
-        let best = votes.chunk_by(|x, y| x == y).min_by_key(|same| (Reverse(same.len()), same[0]));
-        let Vote { collection, similar_cluster, root, .. } = best.expect("a chunk is not empty")[0];
-        Root { root, similar_cluster, collection, votes: votes.len() as u32 }
+        let best = votes.iter().min_by_key(|vote| (Reverse(vote.pages), **vote));
+        let &Vote { collection, similar_cluster, root, .. } = best.expect("a chunk is not empty");
+        Root { root, similar_cluster, collection, votes: votes.iter().map(|vote| vote.pages).sum() }
     };
     votes.chunk_by(|x, y| x.collection == y.collection).map(of_collection).collect()
 }
@@ -332,13 +345,15 @@ mod tests {
 
     #[test]
     fn a_collection_begins_where_most_of_its_pages_say() {
-        let vote = |collection, depth, root| Vote {
+        let vote = |collection, depth, root, pages| Vote {
             collection: Page(collection),
             similar_cluster: Page(1),
             depth,
             root: [0, root],
+            pages,
         };
-        let mut votes = [vote(5, 2, 70), vote(5, 1, 9), vote(5, 2, 70), vote(3, 2, 4), vote(3, 1, 8)];
+        let mut votes =
+            vec![vote(5, 2, 70, 1), vote(5, 1, 9, 1), vote(5, 2, 70, 1), vote(3, 2, 4, 1), vote(3, 1, 8, 1)];
         let root = |collection, root, votes| Root {
             collection: Page(collection),
             similar_cluster: Page(1),
@@ -346,6 +361,9 @@ mod tests {
             votes,
         };
         assert_eq!(elect(&mut votes), [root(3, 8, 2), root(5, 70, 3)]);
+        assert_eq!(votes, [vote(3, 1, 8, 1), vote(3, 2, 4, 1), vote(5, 1, 9, 1), vote(5, 2, 70, 2)]);
+        votes.push(vote(5, 1, 9, 2));
+        assert_eq!(elect(&mut votes), [root(3, 8, 2), root(5, 9, 5)]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::clusters::collection::{PageCollection, SimilarCluster};
 use crate::clusters::places::{
-    DEEPEST, Folders, Placed, Root, Roots, Vote, belonging, by_place, elect, halves, in_common, says,
+    DEEPEST, Folders, Placed, Root, Roots, Vote, add_up, belonging, by_place, elect, halves, in_common, says,
 };
 use crate::dataflow::clusters::links::Links;
 use crate::dataflow::reading::captures::Crawl;
@@ -36,6 +36,9 @@ pub(crate) struct Places {
     /// The first page of each collection, and the smallest of its similar cluster.
     collections: Vec<(Page, Page)>,
 }
+
+/// Votes of single pages that a worker has before it adds them up, or as many as there were then.
+const VOTES_AT_ONCE: usize = 1 << 18;
 
 /// The number of a page's collection where it has none.
 const NO_COLLECTION: u32 = u32::MAX;
@@ -113,19 +116,35 @@ fn roots(
         }
     }
     let directory = Arc::clone(&crawl.directory);
-    let agreeing = net.exchange_all("segments in common", agreeing, |row| directory.owner(row[0]))?;
-    let mut pages = crawl.reader();
-    let votes = agreeing.iter().filter_map(|&[page, Page(segments)]| Some((page, segments, places.of(page)?)));
-    let votes = votes.map(|(page, segments, (collection, similar_cluster))| {
-        let folders = Folders::new(pages.page(page)?.url());
-        let depth = folders.segments() - segments as usize;
-        Ok(Vote { collection, similar_cluster, depth: depth as u32, root: halves(folders.root(depth)) })
-    });
+    let mut agreeing = net.exchange_all("segments in common", agreeing, |row| directory.owner(row[0]))?;
+    let votes = votes_of(net, &mut agreeing, crawl, places)?;
+    drop(agreeing);
     let owners = HashOwners::new(net);
-    let owner = |vote: &Vote| owners.owner(vote.collection);
-    let mut votes = until_failure(votes, |votes| net.exchange_all("votes for roots", votes, owner))?;
+    let mut votes = net.exchange_all("votes for roots", votes, |vote| owners.owner(vote.collection))?;
     let elected: Arc<Vec<Root>> = net.share("roots", elect(&mut votes))?;
     net.once(|| Roots::new(&elected))
+}
+
+/// What pages of this worker say of where their collections begin, added up. `agreeing` are pages, with the segments in which
+/// they agree; they are sorted, so that their URLs are read one after the other.
+fn votes_of(net: &Net<'_>, agreeing: &mut [[Page; 2]], crawl: &Crawl, places: &Places) -> Result<Vec<Vote>> {
+    agreeing.sort_unstable();
+    let mut pages = crawl.reader();
+    let (mut votes, mut most) = (Vec::new(), VOTES_AT_ONCE);
+    for &[page, Page(segments)] in &*agreeing {
+        let Some((collection, similar_cluster)) = places.of(page) else { continue };
+        let folders = Folders::new(pages.page(page)?.url());
+        let depth = folders.segments() - segments as usize;
+        let root = halves(folders.root(depth));
+        votes.push(Vote { collection, similar_cluster, depth: depth as u32, root, pages: 1 });
+        if votes.len() == most {
+            net.check()?;
+            add_up(&mut votes);
+            most = VOTES_AT_ONCE.max(2 * votes.len());
+        }
+    }
+    add_up(&mut votes);
+    Ok(votes)
 }
 
 /// Calls `each` with the pages in one place, place by place, with their owner. `links` are those from this worker's pages.

@@ -21,14 +21,19 @@ pub struct Told<'a> {
     pub exact_pairs: &'a Aside<SimilarPair>,
 }
 
-/// The part of this worker in the content of each collection that it has pages of. `mine` are these as [similar cluster,
-/// collection, page], ascending; contents are in the order of its collections.
+/// The part of this worker in the content of each collection that it has pages of, in the order of collections. `mine` are these
+/// pages as [similar cluster, collection, page], ascending; they are left in the order of pages, by which what is known of them is read.
 ///
 /// Two exchanges: exact pairs to the owners of copies, and links out of collections to the owners of their targets.
 ///
 /// # Memory
 /// 12 bytes an exact pair of this worker's pages, 4 for each of its pages.
-pub(super) fn contents(net: &mut Net<'_>, crawl: &Crawl, told: Told<'_>, mine: &[[Page; 3]]) -> Result<Vec<Content>> {
+pub(super) fn contents(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    told: Told<'_>,
+    mine: &mut [[Page; 3]],
+) -> Result<Vec<Content>> {
     let directory = crawl.directory.clone();
     let mut copies = until_failure(told.exact_pairs.rows(), |pairs| {
         let copies = pairs.map(|pair| [pair.b, pair.a]);
@@ -51,6 +56,7 @@ pub(super) fn contents(net: &mut Net<'_>, crawl: &Crawl, told: Told<'_>, mine: &
         contents.push(content);
         collections.push(pages[0][1]);
     }
+    mine.sort_unstable_by_key(|row| row[2]);
     let mut links = told.links.reader();
     let out_of = mine.iter().map(|&[_, collection, page]| {
         let row = |&target: &Page| [target, collection, told.labels[page].smallest()];

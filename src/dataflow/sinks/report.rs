@@ -117,6 +117,7 @@ pub fn rows(
         }
     }
     let mut rows: Vec<CollectionRow> = net.exchange_rows("roots", collections)?;
+    rows.sort_unstable_by_key(|row| row.root);
     let mut pages = crawl.reader();
     for row in &mut rows {
         row.root_url = pages.page(row.root)?.url().to_string();
@@ -168,17 +169,22 @@ fn name_prefixes(
         net.exchange_all("pages of collections", places, |row| directory.owner(row[2]))
     })?;
     mine.sort_unstable();
-    let contents = contents(net, crawl, told, &mine)?;
+    let of_collection = |pages: &[[Page; 3]]| [pages[0][0], pages[0][1]];
+    let here: Vec<[Page; 2]> = mine.chunk_by(|x, y| x[..2] == y[..2]).map(of_collection).collect();
+    let contents = contents(net, crawl, told, &mut mine)?;
+    let mut prefixes: Vec<Option<String>> = vec![None; here.len()];
     let mut reader = crawl.reader();
-    let parts = mine.chunk_by(|x, y| x[..2] == y[..2]).zip(contents).map(|(pages, content)| {
-        let mut prefix = reader.page(pages[0][2])?.url().to_string();
-        for row in &pages[1..] {
-            let common = in_common(&prefix, reader.page(row[2])?.url()).len();
-            prefix.truncate(common);
+    for &[similar_cluster, collection, page] in &mine {
+        let url = reader.page(page)?.url();
+        let at = here.binary_search(&[similar_cluster, collection]).expect("all collections of these pages are there");
+        match &mut prefixes[at] {
+            None => prefixes[at] = Some(url.to_string()),
+            Some(prefix) => prefix.truncate(in_common(prefix, url).len()),
         }
-        Ok((directory.owner(pages[0][0]), (pages[0][0], pages[0][1], prefix, content)))
+    }
+    let parts = here.iter().zip(prefixes).zip(contents).map(|((&[similar_cluster, collection], prefix), content)| {
+        (directory.owner(similar_cluster), (similar_cluster, collection, prefix.unwrap_or_default(), content))
     });
-    let parts: Vec<(usize, (Page, Page, String, Content))> = parts.collect::<Result<_>>()?;
     let mut all: Vec<([Page; 2], Content)> =
         collections.iter().map(|row| ([row.similar_cluster.smallest(), row.collection], Content::default())).collect();
     for (similar_cluster, collection, prefix, content) in net.exchange_rows("parts of collections", parts)? {
