@@ -7,7 +7,8 @@
 //!
 //! # Memory
 //! 4 bytes a page and 28 a collection in each process; for one share at a time, 60 bytes a page of collections, or 32 for each
-//! page below a root; 28 bytes a page of collections while votes are counted, and 16 a page that is attached.
+//! page below a root; 8 bytes a page of collections while votes are counted, and 48 for each root that pages of a collection
+//! name; 16 a page that is attached.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
