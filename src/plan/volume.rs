@@ -61,8 +61,11 @@ const A_SHINGLE_FETCHED: u64 = 2;
 /// Bytes of a page that go to each other process: its row of the directory, its clusters, counts of its chunks. Measured.
 const A_PAGE_TOLD: u64 = 130;
 
-/// Those of them that come from the first process: labels of clusters, which it makes. Measured.
-const A_PAGE_TOLD_BY_FIRST: u64 = 36;
+/// Bytes of a page that the first process deals out to the others, who tell them: labels of clusters, which it makes. Measured.
+const A_PAGE_DEALT: u64 = 30;
+
+/// The same in a study.
+const A_DOCUMENT_DEALT: u64 = 16;
 
 /// The same where only the directory is told.
 const A_ROW_OF_DIRECTORY: u64 = 16;
@@ -96,18 +99,16 @@ pub struct Volume {
 
 impl Volume {
     /// Bytes of rows that are as likely to go to one worker as to another, of numbers and of texts, which stay as they are within a
-    /// process; and that which one process tells each other process, of which the first tells `by_first`.
-    pub fn new(([numbers, texts], told, by_first): ([u64; 2], u64, u64), rounds: u64, machines: &Machines) -> Volume {
+    /// process; that which is told to each other process; and that which the first deals out to all.
+    pub fn new(([numbers, texts], told, dealt): ([u64; 2], u64, u64), rounds: u64, machines: &Machines) -> Volume {
         let others = |all: u64| move |bytes: u64| (u128::from(bytes) * u128::from(all - 1) / u128::from(all)) as u64;
         let processes = machines.count as u64;
         let between = others(processes)(numbers + texts);
-        let told_each = told * (processes - 1);
-        let most_sent_bytes =
-            (between + told_each - by_first * (processes - 1)) / processes + by_first * (processes - 1);
+        let (told_each, dealt) = (told * (processes - 1), others(processes)(dealt));
         Volume {
-            exchanged_bytes: others(machines.peers())(numbers) + others(processes)(texts) + told_each,
-            sent_bytes: between + told_each,
-            most_sent_bytes,
+            exchanged_bytes: others(machines.peers())(numbers) + others(processes)(texts) + told_each + dealt,
+            sent_bytes: between + told_each + dealt,
+            most_sent_bytes: (between + told_each) / processes + dealt,
             rounds,
         }
     }
@@ -121,7 +122,7 @@ pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Volume {
     let pairs = (u128::from(held.pairs) * u128::from(counts.heavy_thousandths) / 1000) as u64;
     let overlap = row * held.tuples + A_PAIR * pairs;
     let (settled, captures) = (A_NUMBER * held.pages, A_CAPTURE * held.pages);
-    let (to_owners, told, by_first) = match job.kind {
+    let (to_owners, told, dealt) = match job.kind {
         JobKind::Fingerprints => {
             // Within a process one worker gathers what is told.
             let told = A_ROW_OF_DIRECTORY * held.pages;
@@ -131,7 +132,7 @@ pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Volume {
             let links = A_LINK * counts.links_within;
             let texts = captures + A_DOCUMENT_WRITTEN * held.pages;
             let numbers = settled + A_DOCUMENT * held.pages + links + overlap;
-            ([numbers, texts], STUDY_TOLD * held.pages + links, 8 * held.pages)
+            ([numbers, texts], STUDY_TOLD * held.pages + links, A_DOCUMENT_DEALT * held.pages)
         }
         _ => {
             let found = found(job, counts);
@@ -139,10 +140,10 @@ pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Volume {
             let texts = captures + A_PAGE_WRITTEN * held.pages;
             // To where features of the crawl are counted, and back to those of a page.
             let features = 2 * A_FEATURE * held.features;
-            ([settled + found + measure + features, texts], A_PAGE_TOLD * held.pages, A_PAGE_TOLD_BY_FIRST * held.pages)
+            ([settled + found + measure + features, texts], A_PAGE_TOLD * held.pages, A_PAGE_DEALT * held.pages)
         }
     };
-    Volume::new((to_owners, told, by_first), rounds(job, counts, machines), machines)
+    Volume::new((to_owners, told, dealt), rounds(job, counts, machines), machines)
 }
 
 /// Bytes of pages and links on their way to where they are joined, whether or not another worker is there, after pairs are found.
@@ -191,7 +192,8 @@ fn children_asked(pages: u64, links: u64, workers: u64) -> u64 {
 }
 
 /// Times that all workers wait for each other: those of the steps that every job of a kind has, measured; those in which lists of a
-/// count a page, once they are long, are added up part by part; and those in which forests of more and more processes are merged.
+/// count a page, once they are long, are added up part by part; and those in which forests of more and more processes are merged and
+/// labels are dealt out.
 fn rounds(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
     let pages = counts.held.pages;
     let steps = match (job.kind, job.similar.by) {
@@ -200,8 +202,8 @@ fn rounds(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
         (_, Measure::Hamming) => 86,
         (_, Measure::Signatures) => 90,
         (_, Measure::Minhash) => 94,
-        (_, Measure::Overlap) if second_look::is_asked_for(job) => 116,
-        (_, Measure::Both) if second_look::is_asked_for(job) => 125,
+        (_, Measure::Overlap) if second_look::is_asked_for(job) => 117,
+        (_, Measure::Both) if second_look::is_asked_for(job) => 126,
         (_, Measure::Overlap) => 84,
         (_, Measure::Both) => 93,
     };
@@ -215,7 +217,7 @@ fn rounds(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
     let merged = match machines.count {
         1 => 0,
         processes if components::are_shared(pages as usize, processes) => 4 * main,
-        processes => 4 * main + u64::from(processes.next_power_of_two().ilog2()) * MERGES * main,
+        processes => 4 * main + u64::from(processes.next_power_of_two().ilog2() + 1) * MERGES * main,
     };
     let directory = pages / machines.peers() / captures::ROUND_ENTRIES as u64;
     steps + told + added + merged + directory + in_pieces(job, counts, machines)
@@ -249,9 +251,9 @@ mod tests {
         let threads = Volume::new(([800, 200], 10, 4), 5, &machines(1, 4));
         assert_eq!((threads.exchanged_bytes, threads.sent_bytes), (600, 0));
         let four = Volume::new(([800, 200], 10, 4), 5, &machines(4, 2));
-        // Seven of eight workers are others, three of four processes; ten bytes go to three processes, four of them from the first.
-        assert_eq!((four.exchanged_bytes, four.sent_bytes), (700 + 150 + 30, 750 + 30));
-        assert_eq!(four.most_sent_bytes, (750 + 30 - 12) / 4 + 12);
+        // Seven of eight workers are others, three of four processes; ten bytes go to three processes; the first deals out four.
+        assert_eq!((four.exchanged_bytes, four.sent_bytes), (700 + 150 + 30 + 3, 750 + 30 + 3));
+        assert_eq!(four.most_sent_bytes, (750 + 30) / 4 + 3);
     }
 
     #[test]

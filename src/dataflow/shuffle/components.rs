@@ -1,11 +1,12 @@
 //! Union-find over all workers: those of a process join their edges in the same sets, and spanning forests of processes are
 //! merged two by two, never all edges in one place.
 //!
-//! log2(processes) exchanges merge the forests, of fewer edges than there are members, and one more shares the labels. Small
-//! forests are shared as they are, and each process merges them for itself.
+//! log2(processes) exchanges merge the forests, of fewer edges than there are members, in the first process. It deals the labels
+//! out to all, 8 bytes each, and each tells the others those that it was dealt: were the first to tell all of them, what it sends would grow
+//! with the number of processes. Small forests are shared as they are, and each process merges them for itself.
 //!
 //! # Memory
-//! 4 bytes a member in each process for the sets, and 4 for the labels.
+//! 4 bytes a member in each process for the sets, and 4 for the labels; those that a process was dealt once more.
 
 use std::sync::Arc;
 
@@ -56,5 +57,14 @@ pub fn components<Member: Number, Label: Number>(
         net.exchange(name, forest, |_| to, join)?;
         distance *= 2;
     }
-    net.share(name, if net.index() == 0 { bytemuck::cast_vec(sets.labels()) } else { Vec::new() })
+    let labels = if net.index() == 0 { sets.labels() } else { Vec::new() };
+    let processes = net.processes();
+    let leader = |&[member, _]: &[u32; 2]| member as usize * processes / members * workers;
+    let mut dealt = Vec::with_capacity(if leads { members.div_ceil(processes) } else { 0 });
+    net.exchange(name, (0..).zip(labels).map(<[u32; 2]>::from), leader, |rows| {
+        dealt.extend(rows.iter().map(|&[_, label]| Label::from_index(label as usize)));
+        Ok(())
+    })?;
+    // They come from one sender, so in the order of members, as the leaders are.
+    net.share(name, dealt)
 }
