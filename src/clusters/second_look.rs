@@ -43,8 +43,8 @@ pub const BOTH: u32 = 950_000;
 pub const MARGIN: u32 = 100_000;
 /// Pages of one name that have a link in common beyond which that link proposes none of them: it is a menu's.
 const MOST: usize = 64;
-/// Candidates whose pages are looked at in one go.
-const AT_ONCE: usize = 1 << 22;
+/// Pages of candidates that a worker looks at in one go.
+const AT_ONCE: usize = 1 << 20;
 
 /// A page of a collection. Rows order by collection, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -301,37 +301,49 @@ pub fn share(part: u64, whole: u64) -> u32 {
     if whole == 0 { WHOLE } else { (u128::from(part) * u128::from(WHOLE) / u128::from(whole)) as u32 }
 }
 
-/// The candidates that are copies of each other, with the mean of both agreements in millionths. `texts` has the agreement of
-/// their texts.
+/// Numbers of candidates that are the best by far for one of their pages, twice if for both, in no particular order: of the pages of the
+/// worker `index` among `peers`. `texts` has the agreement of their texts.
 ///
 /// # Cost
-/// A sort of their pages, two for each. Memory: a byte for each, and 16 for each of some million pages at a time.
-pub fn one_to_one(candidates: &[Candidate], texts: &[u32]) -> Vec<(Candidate, u32)> {
-    one_to_one_in(candidates.len().div_ceil(AT_ONCE).max(1), candidates, texts)
+/// A sort of its pages. Memory: 16 bytes for each of some million pages at a time, and 4 for each candidate found.
+pub fn best_by_far(candidates: &[Candidate], texts: &[u32], (index, peers): (usize, usize)) -> Vec<u32> {
+    best_by_far_in((2 * candidates.len() / peers).div_ceil(AT_ONCE).max(1), candidates, texts, (index, peers))
 }
 
 /// The same with the pages looked at in so many parts.
-fn one_to_one_in(parts: usize, candidates: &[Candidate], texts: &[u32]) -> Vec<(Candidate, u32)> {
-    let sums = || candidates.iter().zip(texts).map(|(of, text)| of.links + text);
-    // Of how many of its pages a candidate is the best by far.
-    let mut best_of = vec![0u8; candidates.len()];
+fn best_by_far_in(parts: usize, candidates: &[Candidate], texts: &[u32], (index, peers): (usize, usize)) -> Vec<u32> {
+    let mut found = Vec::new();
     let mut sides: Vec<(Page, Page, Reverse<u32>, u32)> = Vec::new();
     for part in 0..parts {
+        let is_here = |page: Page| page.index() % (parts * peers) == part * peers + index;
         sides.clear();
-        for ((at, of), sum) in (0..).zip(candidates).zip(sums()) {
+        for ((at, of), text) in (0..).zip(candidates).zip(texts) {
             let both = [(of.a, of.collections[1]), (of.b, of.collections[0])];
-            let here = both.into_iter().filter(|(page, _)| page.index() % parts == part);
-            sides.extend(here.map(|(page, collection)| (page, collection, Reverse(sum), at)));
+            let here = both.into_iter().filter(|&(page, _)| is_here(page));
+            sides.extend(here.map(|(page, collection)| (page, collection, Reverse(of.links + text), at)));
         }
         sides.sort_unstable();
         for side in sides.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)) {
             let (Reverse(best), second) = (side[0].2, side.get(1).map_or(0, |side| side.2.0));
-            best_of[side[0].3 as usize] += u8::from(best - second >= MARGIN);
+            found.extend((best - second >= MARGIN).then_some(side[0].3));
         }
     }
-    let all = candidates.iter().zip(texts).zip(sums()).zip(best_of);
-    let found = all.filter(|&(((_, &text), sum), best_of)| text >= TEXT && sum >= BOTH && best_of == 2);
-    found.map(|(((of, _), sum), _)| (*of, sum / 2)).collect()
+    found
+}
+
+/// The candidates that are copies of each other, with the mean of both agreements in millionths. `texts` has the agreement of
+/// their texts, and `best` what all workers have found ([`best_by_far`]).
+///
+/// # Cost
+/// Linear. Memory: a byte for each candidate.
+pub fn one_to_one(candidates: &[Candidate], texts: &[u32], best: &[u32]) -> Vec<(Candidate, u32)> {
+    // Of how many of its pages a candidate is the best by far.
+    let mut best_of = vec![0u8; candidates.len()];
+    best.iter().for_each(|&at| best_of[at as usize] += 1);
+    let all =
+        candidates.iter().zip(texts).zip(best_of).map(|((of, &text), best_of)| (of, text, of.links + text, best_of));
+    let found = all.filter(|&(_, text, sum, best_of)| text >= TEXT && sum >= BOTH && best_of == 2);
+    found.map(|(of, _, sum, _)| (*of, sum / 2)).collect()
 }
 
 #[cfg(test)]
@@ -420,8 +432,11 @@ mod tests {
                 texts[at] >= 150_000 && sum(at) >= 950_000 && others.clone().all(|other| sum(at) >= sum(other) + 100_000)
             });
             let want: Vec<_> = want.map(|at| (all[at], sum(at) / 2)).collect();
-            prop_assert_eq!(&one_to_one(&all, &texts), &want);
-            prop_assert_eq!(&one_to_one_in(3, &all, &texts), &want);
+            for (parts, peers) in [(1, 1), (3, 1), (1, 3), (2, 2)] {
+                let best: Vec<u32> =
+                    (0..peers).flat_map(|index| best_by_far_in(parts, &all, &texts, (index, peers))).collect();
+                prop_assert_eq!(&one_to_one(&all, &texts, &best), &want);
+            }
         }
     }
 
@@ -437,7 +452,8 @@ mod tests {
     #[test]
     fn a_rewritten_page_is_found_and_its_translation_is_not() {
         let candidate = Candidate { a: Page(1), b: Page(2), collections: [Page(0), Page(2)], links: 1_000_000 };
-        assert_eq!(one_to_one(&[candidate], &[200_000]), [(candidate, 600_000)]);
-        assert_eq!(one_to_one(&[candidate], &[100_000]), []);
+        let copies = |text| one_to_one(&[candidate], &[text], &best_by_far(&[candidate], &[text], (0, 1)));
+        assert_eq!(copies(200_000), [(candidate, 600_000)]);
+        assert_eq!(copies(100_000), []);
     }
 }

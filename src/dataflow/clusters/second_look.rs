@@ -3,11 +3,13 @@
 //! What collection a page is in, every process is told. Pages and links of collections go to the owner of their similar
 //! cluster, who proposes pairs by links, and pages below roots to the owner of their place, who proposes pairs by place
 //! ([`crate::clusters::places`]); chunks of the pages of all pairs, in shares ([`HashPartitions`]), to the owner of the pair, who
-//! compares them. What is a copy is decided once in each process, by all pairs. Pairs by place join first; on those by links
+//! compares them. Whether a pair is the best by far for one of its pages, the workers see in equal parts; what is a copy is decided once in
+//! each process, by all pairs. Pairs by place join first; on those by links
 //! the guard by neighbours has the last word.
 //!
 //! # Memory
-//! That of [`super::places`]; 24 bytes for each pair proposed, and 8 for each of its pages; for one share at a time, 8 bytes a
+//! That of [`super::places`]; 24 bytes for each pair proposed, in each process, and half as much more while they are put in order; 12 for
+//! each of its pages with the worker that has read it, and 3 bits a page; for one share at a time, 8 bytes a
 //! link and 24 a page of collections, 8 more for a link while they are put in order, some 20 for each link of one similar cluster, and
 //! 12 for each chunk of a page that is compared; 4 bytes a page in each process.
 
@@ -20,18 +22,20 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::host_links::{PagePlaces, by_source, links_of};
 use super::places::{Places, for_each_place};
 use crate::clusters::places::{TEXT, alike};
-use crate::clusters::second_look::{Candidate, Seen, WHOLE, candidates, name, one_to_one, share};
+use crate::clusters::second_look::{Candidate, Seen, WHOLE, best_by_far, candidates, name, one_to_one, share};
 use crate::clusters::union_find::sizes;
 use crate::dataflow::pairs::guards::{self, Context};
 use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::reading::worker_pages::WorkerPages;
+use crate::dataflow::shuffle::gather::by_number;
 use crate::dataflow::shuffle::hash_partitions::{HashPartitions, two_with_bits};
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{ClusterId, FPrint, Number, Page};
+use crate::ids::{ClusterId, FPrint, Page};
 use crate::job::{Guard, Job, Measure, MergeCondition};
 use crate::overlap::SimilarPair;
+use crate::overlap::prune::{PageSet, Ranks};
 use crate::storage::aside::Aside;
 
 /// What came of the second look, of all workers.
@@ -106,15 +110,18 @@ pub(crate) fn look(
     let by_place = proposed_by_place(net, labels, places, context)?;
     room.give_back();
     let proposed = net.once(|| [&by_links[..], &by_place].concat())?;
-    let texts = compared(net, shelf, &proposed, room)?;
+    let texts = compared(net, shelf, (&proposed, labels.len()), room)?;
+    drop(proposed);
+    let (texts, of_places) = texts.split_at(by_links.len());
+    let best = best_by_far(&by_links, texts, (net.index(), net.peers()));
+    let best = net.share("best matches", best)?;
     let matched = net.once(|| {
-        let (texts, of_places) = texts.split_at(by_links.len());
         let agreeing = by_place.iter().zip(of_places).filter(|(_, text)| **text >= TEXT);
         let by_place: Vec<SimilarPair> = agreeing.map(|(pair, text)| similar(pair, (WHOLE + text) / 2)).collect();
         let is_new = |(pair, _): &(Candidate, u32)| {
             by_place.binary_search_by_key(&(pair.a, pair.b), |found| (found.a, found.b)).is_err()
         };
-        let by_links = one_to_one(&by_links, texts).into_iter().filter(is_new);
+        let by_links = one_to_one(&by_links, texts, &best).into_iter().filter(is_new);
         (by_links.map(|(pair, value)| similar(&pair, value)).collect::<Vec<_>>(), by_place)
     })?;
     let (index, peers) = (net.index(), net.peers());
@@ -160,11 +167,13 @@ fn proposed_by_place(
 }
 
 /// The candidates of all workers, ascending, each once: pages that are below roots of several similar clusters may meet twice.
-fn all_of(net: &mut Net<'_>, name: &str, mine: Vec<Candidate>) -> Result<Arc<Vec<Candidate>>> {
+fn all_of(net: &mut Net<'_>, name: &str, mut mine: Vec<Candidate>) -> Result<Arc<Vec<Candidate>>> {
+    mine.sort_unstable();
     let all = net.share(name, mine)?;
     net.once(|| {
         let mut all = all.to_vec();
-        all.sort_unstable();
+        // The stable sort merges what workers have sorted.
+        all.sort();
         all.dedup_by_key(|pair| (pair.a, pair.b));
         all
     })
@@ -227,24 +236,18 @@ fn proposed_by_links(
     all_of(net, "pairs proposed by links", mine)
 }
 
-/// The agreement of the texts of pairs: chunks common to both pages, of those of either, in millionths.
+/// The agreement of the texts of pairs, of so many pages: chunks common to both pages, of those of either, in millionths.
 fn compared(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
-    pairs: &Arc<Vec<Candidate>>,
+    (pairs, pages): (&[Candidate], usize),
     room: &MemoryBudget,
 ) -> Result<Arc<Vec<u32>>> {
-    let pairs_of = net.once(|| {
-        let mut pairs_of: Vec<[u32; 2]> = Vec::with_capacity(2 * pairs.len());
-        for (at, pair) in pairs.iter().enumerate() {
-            pairs_of.extend([pair.a, pair.b].map(|page| [page.number(), at as u32]));
-        }
-        pairs_of.sort_unstable();
-        pairs_of
-    })?;
+    let (mut ends, mut pairs_of) = (Vec::new(), Vec::new());
+    let own = pairs_of_own(shelf, (pairs, pages), &mut ends, &mut pairs_of);
     let pairs_with = |page: Page| {
-        let from = pairs_of.partition_point(|row| row[0] < page.number());
-        pairs_of[from..].iter().take_while(move |row| row[0] == page.number()).map(|row| row[1])
+        let rank = own.rank(page).expect("it is this worker's");
+        pairs_of[if rank == 0 { 0 } else { ends[rank - 1] as usize }..ends[rank] as usize].iter().copied()
     };
     let mut fprints = shelf.fprints.reader();
     let paired = || shelf.kept().flat_map(|(slot, page)| pairs_with(page).map(move |pair| (slot, pair)));
@@ -278,4 +281,22 @@ fn compared(
         counted.iter().for_each(|&[pair, common, all]| texts[pair as usize] = share(common.into(), all.into()));
         texts
     })
+}
+
+/// This worker's pages with the numbers of the pairs that each is in: where those of each end, by its rank.
+fn pairs_of_own(
+    shelf: &WorkerPages,
+    (pairs, pages): (&[Candidate], usize),
+    ends: &mut Vec<u32>,
+    pairs_of: &mut Vec<u32>,
+) -> Ranks {
+    let mut own = PageSet::new(pages, |_| false);
+    shelf.kept().for_each(|(_, page)| own.insert(page));
+    let own = Ranks::of(own);
+    let mut rows: Vec<[u32; 2]> = Vec::new();
+    for (pair, at) in pairs.iter().zip(0..) {
+        rows.extend([pair.a, pair.b].into_iter().filter_map(|page| Some([own.rank(page)? as u32, at])));
+    }
+    by_number(&rows, (|row: &[u32; 2]| row[0], |row: &[u32; 2]| row[1]), own.count(), ends, pairs_of);
+    own
 }
