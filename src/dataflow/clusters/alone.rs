@@ -14,7 +14,7 @@ use super::places::Places;
 use crate::dataflow::pairs::guards::Context;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::{HostId, Page};
+use crate::ids::{HostId, Number, Page};
 use crate::overlap::SimilarPair;
 use crate::overlap::alone::{Around, stands_alone};
 use crate::overlap::prune::PageSet;
@@ -36,19 +36,21 @@ pub(crate) fn take_back(
 ) -> Result<u64> {
     let hosts = &context.crawl.directory.hosts;
     let copies = copies(net, weak, context)?;
-    let on_hosts = net.once(|| {
-        let rows = Page::first(hosts.len()).filter_map(|page| Some((hosts[page], places.of(page)?.1)));
-        let mut rows: Vec<(HostId, Page)> = rows.collect();
-        rows.sort_unstable();
-        rows.dedup();
-        rows
-    })?;
+    // Each worker of a process gathers those of some hosts.
+    let workers = net.workers_per_process();
+    let worker = net.index() % workers;
+    let here = Page::first(hosts.len()).filter(|&page| hosts[page].index() % workers == worker);
+    let mut rows: Vec<(HostId, Page)> = here.filter_map(|page| Some((hosts[page], places.of(page)?.1))).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    let on_hosts = net.pool(rows)?;
     let around = |page: Page| {
         let from = copies.partition_point(|copy| copy[0] < page);
         let same = copies[from..].iter().take_while(|copy| copy[0] == page).map(|copy| copy[1]);
         Around::gather(std::iter::once(page).chain(same).flat_map(|page| {
             let host = hosts[page];
             let own = places.of(page).map(|(_, similar_cluster)| similar_cluster);
+            let on_hosts = &on_hosts[host.index() % workers];
             let from = on_hosts.partition_point(|row| row.0 < host);
             let here = on_hosts[from..].iter().take_while(move |row| row.0 == host && own.is_none()).map(|row| row.1);
             let all = std::iter::once(own).chain(here.map(Some));

@@ -26,7 +26,7 @@ use crate::dataflow::clusters::links::{LinkedPage, Links};
 use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::directory::Directory;
-use crate::dataflow::shuffle::hash_partitions::two_with_bits;
+use crate::dataflow::shuffle::hash_partitions::{is_own, two_with_bits};
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::Net;
 use crate::error::Result;
@@ -199,19 +199,18 @@ impl Web<'_> {
 
     /// The same after pieces were joined that lie beside each other on a host and are of one similar cluster. One exchange.
     fn joined(&self, net: &mut Net<'_>, pieces: Pieces, links: &Links, room: &MemoryBudget) -> Result<Pieces> {
-        let beside = net.once(|| self.beside_each_other(&pieces))?;
+        let beside = self.beside_each_other(net, &pieces)?;
         if beside.count() == 0 {
             return Ok(pieces);
         }
         let piece = |page: Page| pieces.of[page];
         let is_beside = |page: Page| beside.contains(piece(page).smallest());
-        let members = net.once(|| {
-            let pages = Page::first(self.labels.len()).filter(|&page| self.has_copies(page) && is_beside(page));
-            let member = |page: Page| (self.host(page), (piece(page), self.cluster(page), page));
-            let mut members: Vec<(HostId, PieceMember)> = pages.map(member).collect();
-            members.sort_unstable();
-            members
-        })?;
+        // Those of the hosts that this worker is to look at.
+        let pages = Page::first(self.labels.len()).filter(|&page| self.has_copies(page) && is_beside(page));
+        let own = pages.filter(|&page| is_own(net, self.host(page)));
+        let mut members: Vec<(HostId, PieceMember)> =
+            own.map(|page| (self.host(page), (piece(page), self.cluster(page), page))).collect();
+        members.sort_unstable();
         // What joins pieces: links from one to another, or between one and a page in none.
         let joins = |&(x, y): &(Page, Page)| match (self.has_copies(x), self.has_copies(y)) {
             (true, true) => {
@@ -232,18 +231,26 @@ impl Web<'_> {
         self.renamed(net, &pieces.of, joined)
     }
 
-    /// The pieces, as their smallest pages, that have another piece of their similar cluster on their host.
-    fn beside_each_other(&self, pieces: &Pieces) -> PageSet {
+    /// The pieces, as their smallest pages, that have another piece of their similar cluster on their host. The workers of a process look
+    /// at some similar clusters each.
+    fn beside_each_other(&self, net: &mut Net<'_>, pieces: &Pieces) -> Result<Arc<PageSet>> {
+        let workers = net.workers_per_process();
+        let worker = net.index() % workers;
         let all = Page::first(self.labels.len()).filter(|&page| self.has_copies(page));
         let smallest = all.filter(|&page| pieces.of[page].smallest() == page);
-        let row = |page: Page| (pieces.similar_cluster[pieces.of[page]], self.host(page), page);
-        let mut rows: Vec<(SimilarClusterId, HostId, Page)> = smallest.map(row).collect();
+        let rows = smallest.map(|page| (pieces.similar_cluster[pieces.of[page]], self.host(page), page));
+        let mut rows: Vec<(SimilarClusterId, HostId, Page)> =
+            rows.filter(|row| row.0.index() % workers == worker).collect();
         rows.sort_unstable();
-        let mut beside = PageSet::new(self.labels.len(), |_| false);
-        for here in rows.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)).filter(|here| here.len() > 1) {
-            here.iter().for_each(|row| beside.insert(row.2));
-        }
-        beside
+        let several = rows.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)).filter(|here| here.len() > 1);
+        let beside = several.flatten().map(|row| row.2).collect::<Vec<Page>>();
+        drop(rows);
+        let beside = net.pool(beside)?;
+        net.once(|| {
+            let mut pages = PageSet::new(self.labels.len(), |_| false);
+            beside.iter().flat_map(|some| some.iter()).for_each(|&page| pages.insert(page));
+            pages
+        })
     }
 
     /// The similar clusters that meet the definition. One exchange.

@@ -116,6 +116,11 @@ impl<T: Pod + Send> HashPartitions<T> {
     }
 }
 
+/// Whether rows with this key meet with this worker, in whatever shares.
+pub fn is_own(net: &Net<'_>, key: impl Into<u64>) -> bool {
+    Shares::new(net.peers(), 0).owner(splitmix64(key.into())) == net.index()
+}
+
 /// Rows of two kinds that have keys in common, as [`HashPartitions::with_bits`] lays them down, each in half of `room`. One round.
 ///
 /// # Errors
