@@ -1,7 +1,8 @@
 //! How much each page to skip has in common with the one that stays: resemblance of their distinct chunks.
 //!
-//! Pairs are told to all processes. Two pages that one process has read are compared where they lie; of others, chunks go to
-//! the owner of the page that stays, in shares. The counts go to whoever asked.
+//! Pairs are told to all processes. Two pages that one process has read are compared where they lie, if the one that stays is in memory;
+//! of others, chunks go to the owner of the page that stays, in shares: to read them from the disk one by one, in no order, would take longer.
+//! The counts go to whoever asked.
 
 use std::sync::Arc;
 
@@ -95,7 +96,7 @@ struct Asked {
     keep_of: Vec<Page>,
     /// Where those of this process lie.
     spots: Vec<Spot>,
-    /// The pages here whose chunks go to another process, or meet one there.
+    /// The pages here whose chunks meet those of the page that stays, or of those to skip, in a share.
     leave: PageSet,
 }
 
@@ -120,10 +121,16 @@ impl Asked {
         }
         let mut leave = PageSet::new(pages, |_| false);
         for &[page, keep] in pairs {
-            match [page, keep].map(|page| spots[rank(page)] != NOWHERE) {
-                [true, false] => leave.insert(page),
-                [false, true] => leave.insert(keep),
-                _ => {}
+            match [page, keep].map(|page| spots[rank(page)]) {
+                [NOWHERE, NOWHERE] => {}
+                [_, NOWHERE] => leave.insert(page),
+                [NOWHERE, _] => leave.insert(keep),
+                [_, kept] => {
+                    if !shelves[kept.worker as usize].fprints.is_in_memory(kept.slot as usize) {
+                        leave.insert(page);
+                        leave.insert(keep);
+                    }
+                }
             }
         }
         Asked { pages: ranks, keep_of, spots, leave }
@@ -148,7 +155,8 @@ impl Asked {
 /// memory for; or when the run has ended.
 ///
 /// # Memory
-/// 3 bits a page in each process, and 20 bytes for each that is compared or stays for one; 11 (32 for a single one) for each chunk of the pages that are compared across processes, or what `room` allows.
+/// 3 bits a page in each process, and 20 bytes for each that is compared or stays for one; 11 (32 for a single one) for each chunk of the
+/// pages that are compared in shares, or what `room` allows.
 pub fn with_kept(
     net: &mut Net<'_>,
     shelf: &mut WorkerPages,
@@ -170,19 +178,20 @@ pub fn with_kept(
     let mut of_kept: Vec<ListReader<'_>> = shelves.iter().map(|shelf| shelf.fprints.reader()).collect();
     let mut counted = Vec::new();
     for (slot, page, keep) in mine().filter(|&(_, page, keep)| keep != page) {
-        if let Some(kept) = asked.spot(keep).filter(|_| fprints.size(slot) > 0) {
+        let is_here = !asked.leave.contains(page) && fprints.size(slot) > 0;
+        if let Some(kept) = asked.spot(keep).filter(|_| is_here) {
             let kept = of_kept[kept.worker as usize].get(kept.slot as usize)?;
             let Resemblance { common, all } = Resemblance::of(of_page.get(slot)?, kept);
             counted.push(Counted { page, common, all });
         }
     }
-    if net.processes() > 1 {
+    if net.processes() > 1 || asked.leave.count() > 0 {
         let leaving = || mine().filter(|&(_, page, _)| asked.leave.contains(page));
         let count = leaving().map(|(slot, ..)| fprints.size(slot).div_ceil(AT_ONCE) as u64).sum();
         let rows = leaving().map(|(slot, page, keep)| -> Result<Vec<Row>> {
             Ok(of_page.get(slot)?.chunks(AT_ONCE).map(|some| Row::of([keep, page], some)).collect())
         });
-        until_failure(rows, |rows| across_processes(net, (rows.flatten(), count), room, &mut counted))?;
+        until_failure(rows, |rows| in_shares(net, (rows.flatten(), count), room, &mut counted))?;
     }
     let counted = net.exchange_all("resemblance", counted, |row| asks(row.page))?;
     let mut found: Vec<_> =
@@ -191,9 +200,8 @@ pub fn with_kept(
     Ok(found)
 }
 
-/// Compares pages of which another process has read the one that stays. A page that stays sends its chunks where some other is
-/// compared with it, and does not where all are in its process. One exchange.
-fn across_processes(
+/// Compares pages whose chunks leave where they lie. One exchange.
+fn in_shares(
     net: &mut Net<'_>,
     (rows, count): (impl Iterator<Item = Row>, u64),
     room: &MemoryBudget,
