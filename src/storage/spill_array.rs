@@ -128,6 +128,34 @@ impl<T: Pod> SpillArray<T> {
         Ok(())
     }
 
+    /// Writes up to so many bytes of full blocks to disk, rounded up to a block, and holds no more than the others from now on; returns
+    /// how many.
+    ///
+    /// # Errors
+    /// As [`SpillArray::push`].
+    pub fn give_up(&mut self, bytes: u64) -> Result<u64> {
+        let before = self.held_bytes;
+        self.hold_at_most(before.saturating_sub(bytes))?;
+        Ok(before - self.held_bytes)
+    }
+
+    /// Takes blocks on disk into memory, whatever it may hold.
+    ///
+    /// # Errors
+    /// As [`SpillArray::get`].
+    pub fn take_in(&mut self) -> Result<()> {
+        for at in 0..self.blocks.len() {
+            if let Block::Spilled { offset, .. } = self.blocks[at] {
+                let mut items = Vec::with_capacity(Self::BLOCK);
+                self.read_pieces((at * Self::BLOCK) as u64, Self::BLOCK, &mut items)?;
+                self.file.give_back(offset, Self::BLOCK * size_of::<T>());
+                self.blocks[at] = Block::Held(items);
+                self.held_bytes += TAPE_BLOCK_BYTES as u64;
+            }
+        }
+        Ok(())
+    }
+
     /// Frees the memory or the disk of blocks that end at `position` or before; their items are not read again.
     pub fn forget_before(&mut self, position: u64) {
         while self.passed < (position / Self::BLOCK as u64) as usize {
@@ -175,6 +203,14 @@ impl<T: Pod> SpillArray<T> {
         let begin = at - at % Self::PIECE;
         self.append_pieces(begin, at + count as u64, room)?;
         Ok(&room[(at - begin) as usize..][..count])
+    }
+
+    /// Whether the `count` items from `at` on are in memory in one piece.
+    ///
+    /// # Panics
+    /// When there are not as many items.
+    pub fn is_in_memory(&self, at: u64, count: usize) -> bool {
+        self.in_place(at, count).is_some()
     }
 
     /// All items, some at a time.
@@ -368,6 +404,21 @@ mod tests {
         assert_eq!(array.held_bytes(), 1 << 20);
         array.forget_before((2 << 17) + 6);
         assert_eq!(array.reader().get(2 << 17, 100_000).unwrap(), &all[2 << 17..][..100_000]);
+    }
+
+    #[test]
+    fn what_is_taken_into_memory_is_read_there_and_more_goes_to_the_disk() {
+        let mut array = SpillArray::<u64>::new(1 << 20, &disk());
+        let all: Vec<u64> = (0..700_000).collect();
+        array.push(&all[..400_000]).unwrap();
+        array.take_in().unwrap();
+        assert_eq!(array.held_bytes(), 3 << 20);
+        let before = array.spilled_bytes();
+        array.push(&all[400_000..]).unwrap();
+        assert!(array.spilled_bytes() > before && array.held_bytes() == 3 << 20);
+        array.forget_before(1 << 17);
+        assert_eq!(array.held_bytes(), 2 << 20);
+        assert_eq!(array.reader().get(1 << 17, 500_000).unwrap(), &all[1 << 17..][..500_000]);
     }
 
     #[test]

@@ -113,6 +113,14 @@ impl Links {
         self.len() == 0
     }
 
+    /// Writes up to about so many bytes of targets to disk; returns how many.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn give_up(&mut self, bytes: u64) -> Result<u64> {
+        self.targets.give_up(bytes)
+    }
+
     /// Bytes on disk.
     pub fn spilled_bytes(&self) -> u64 {
         self.targets.spilled_bytes()

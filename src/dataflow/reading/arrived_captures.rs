@@ -1,7 +1,8 @@
 //! Captures with the owners of their doc ids, before they are settled: in stretches of doc ids.
 //!
-//! Captures come in any order and are wanted by doc id. On disk those of a stretch are near each other, so what is read here and there is in
-//! the system's cache; and a stretch leaves the disk when it has been passed.
+//! Captures come in any order and are wanted by doc id. On disk those of a stretch are near each other, and leave it when the stretch has
+//! been passed. Whoever takes captures in the order of their doc ids reads each from memory: a stretch that is reached is divided into
+//! parts, each of which is read as a whole.
 
 use crate::dataflow::reading::capture_rows::{CaptureRow, CaptureRows};
 use crate::dataflow::shuffle::directory::Partitions;
@@ -11,56 +12,67 @@ use crate::ids::DocId;
 /// Bytes of a stretch, about, as long as there are not too many.
 const STRETCH_BYTES: u64 = 256 << 20;
 
-/// Most stretches of a worker: the blocks that are being filled take 16 MiB.
-const MOST_STRETCHES: u64 = 16;
+/// Bytes of a part of a stretch, likewise.
+const PART_BYTES: u64 = 16 << 20;
+
+/// Most stretches of a worker, and parts of a stretch: the blocks that are being filled take 16 MiB.
+const MOST: u64 = 16;
+
+/// Words of captures that are passed before they give back what they take.
+const PASSED_WORDS: u64 = 1 << 18;
+
+/// A part that has more bytes than this is not taken into memory: one page was fetched a hundred thousand times.
+const MOST_IN_MEMORY: u64 = 64 << 20;
 
 /// Captures that have come to this worker.
 #[derive(Debug)]
 pub(super) struct ArrivedCaptures {
     partitions: Partitions,
     stretches: Vec<CaptureRows>,
-    /// Stretches that are not read again.
-    passed: usize,
+    /// Parts of which a divided stretch has about so many bytes.
+    part_bytes: u64,
+    /// The stretch that is being taken; none is taken from those before.
+    taken: usize,
+    /// That stretch, if it was on disk.
+    parts: Parts,
+}
+
+/// The parts of a stretch, by doc id.
+#[derive(Debug, Default)]
+struct Parts {
+    rows: Vec<CaptureRows>,
+    /// The one that is being taken, which is in memory.
+    taken: usize,
+    /// By its number in the stretch, the number of a capture in its part.
+    numbers: Vec<u32>,
 }
 
 impl ArrivedCaptures {
     /// None yet, held as `sent` are, of which about as many are to come; in one stretch if these are in memory.
     pub(super) fn like(sent: &CaptureRows, partitions: Partitions) -> ArrivedCaptures {
-        let stretches = (sent.spilled_bytes() / STRETCH_BYTES + 1).min(MOST_STRETCHES);
-        ArrivedCaptures::in_stretches(sent, partitions, stretches)
+        let stretches = (sent.spilled_bytes() / STRETCH_BYTES + 1).min(MOST);
+        ArrivedCaptures::in_stretches(sent, partitions, stretches, PART_BYTES)
     }
 
-    fn in_stretches(sent: &CaptureRows, partitions: Partitions, count: u64) -> ArrivedCaptures {
-        ArrivedCaptures { partitions, stretches: (0..count).map(|_| sent.like_part(count)).collect(), passed: 0 }
+    fn in_stretches(sent: &CaptureRows, partitions: Partitions, count: u64, part_bytes: u64) -> ArrivedCaptures {
+        let stretches = (0..count).map(|_| sent.like_part(count)).collect();
+        ArrivedCaptures { partitions, stretches, part_bytes, taken: 0, parts: Parts::default() }
     }
 
     fn stretch(&self, doc_id: DocId) -> usize {
         self.partitions.stretch(doc_id, self.stretches.len())
     }
 
-    /// Adds a capture with this doc id that is written already.
+    /// Adds a capture with this doc id that is written already; returns its number in its stretch.
     ///
     /// # Errors
     /// As [`CaptureRows::push_words`].
-    pub(super) fn push(&mut self, words: &[u64]) -> Result<()> {
+    pub(super) fn push(&mut self, words: &[u64]) -> Result<u32> {
         let stretch = self.stretch(CaptureRow::of(words).doc_id);
-        self.stretches[stretch].push_words(words)
-    }
-
-    /// Number of captures.
-    pub(super) fn len(&self) -> usize {
-        self.stretches.iter().map(CaptureRows::len).sum()
-    }
-
-    /// Calls `each` for each, with its number in its stretch.
-    ///
-    /// # Errors
-    /// Those of the disk.
-    pub(super) fn each(&self, mut each: impl FnMut(u32, CaptureRow<'_>)) -> Result<()> {
-        self.stretches.iter().try_for_each(|stretch| {
-            let mut number = 0..;
-            stretch.each(|capture| each(number.next().expect("without an end"), capture))
-        })
+        let rows = &mut self.stretches[stretch];
+        let number = rows.len() as u32;
+        rows.push_words(words)?;
+        Ok(number)
     }
 
     /// The capture with a doc id that has this number in its stretch; `room` is scratch.
@@ -71,13 +83,64 @@ impl ArrivedCaptures {
         self.stretches[self.stretch(doc_id)].get(number as usize, room)
     }
 
-    /// Frees the memory and the disk of stretches before that of a doc id.
-    pub(super) fn forget_before(&mut self, doc_id: DocId) {
-        while self.passed < self.stretch(doc_id) {
-            self.stretches[self.passed] = CaptureRows::default();
-            self.passed += 1;
+    /// The same where doc ids ascend: all before this one give back their memory and their disk, as far as they are in other stretches
+    /// and parts.
+    ///
+    /// # Errors
+    /// As [`CaptureRows::get`], and those of the disk that takes parts.
+    ///
+    /// # Cost
+    /// Of a stretch on disk, each byte is written and read once more. Memory: 4 bytes for each capture of it, and a part.
+    pub(super) fn take<'a>(&'a mut self, doc_id: DocId, number: u32, room: &'a mut Vec<u64>) -> Result<CaptureRow<'a>> {
+        let stretch = self.stretch(doc_id);
+        if self.taken < stretch {
+            self.stretches[self.taken..stretch].fill_with(CaptureRows::default);
+            (self.taken, self.parts) = (stretch, Parts::default());
         }
+        if self.parts.rows.is_empty() && self.stretches[stretch].spilled_bytes() > 0 {
+            self.divide(stretch)?;
+        }
+        if self.parts.rows.is_empty() {
+            return self.stretches[stretch].get(number as usize, room);
+        }
+        let part = part(self.partitions, [self.stretches.len(), self.parts.rows.len()], doc_id);
+        let Parts { rows, taken, numbers } = &mut self.parts;
+        if *taken < part {
+            rows[*taken..part].fill_with(CaptureRows::default);
+            take_in(&mut rows[part])?;
+            *taken = part;
+        }
+        rows[part].get(numbers[number as usize] as usize, room)
     }
+
+    /// Divides a stretch.
+    fn divide(&mut self, stretch: usize) -> Result<()> {
+        let mut rows = std::mem::take(&mut self.stretches[stretch]);
+        let parts = (8 * rows.words() / self.part_bytes + 1).min(MOST);
+        self.parts.rows = (0..parts).map(|_| rows.like_part(parts)).collect();
+        self.parts.numbers.reserve_exact(rows.len());
+        let counts = [self.stretches.len(), parts as usize];
+        let mut next = 0;
+        while next < rows.len() {
+            next = rows.pass(next, PASSED_WORDS, |capture, words| {
+                let part = part(self.partitions, counts, capture.doc_id);
+                let rows = &mut self.parts.rows[part];
+                self.parts.numbers.push(rows.len() as u32);
+                rows.push_words(words)
+            })?;
+        }
+        take_in(&mut self.parts.rows[0])
+    }
+}
+
+/// The part that a doc id is in, of so many of its stretch, of so many.
+fn part(partitions: Partitions, [stretches, parts]: [usize; 2], doc_id: DocId) -> usize {
+    partitions.stretch(doc_id, stretches * parts) % parts
+}
+
+/// Reads a part, unless it is long.
+fn take_in(part: &mut CaptureRows) -> Result<()> {
+    if 8 * part.words() <= MOST_IN_MEMORY { part.take_in() } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -93,9 +156,10 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
         #[test]
-        fn captures_are_found_by_doc_id_in_any_stretches_which_leave_the_disk(
+        fn captures_are_found_by_doc_id_in_any_stretches_and_parts_which_leave_the_disk(
             doc_ids in prop::collection::vec(prop::sample::select(vec![0u64, 1 << 62, 3 << 61, 1 << 63, u64::MAX]), 0..40),
-            count in 1u64..17, workers in 1usize..6, partitions in 0u32..5, on_disk: bool
+            count in 1u64..17, workers in 1usize..6, partitions in 0u32..5, on_disk: bool,
+            part_bytes in prop::sample::select(vec![1u64 << 18, 1 << 21, 1 << 30])
         ) {
             let partitions = Partitions::new(1 << partitions, workers);
             let mine: Vec<DocId> = doc_ids.into_iter().filter(|&doc_id| partitions.owner(doc_id) == 0).collect();
@@ -105,20 +169,27 @@ mod tests {
             let mut sent = CaptureRows::beside(&Disk::new(&std::env::temp_dir(), 0));
             sent.hold_at_most(if on_disk { 0 } else { u64::MAX }).unwrap();
             (0..mine.len()).for_each(|at| sent.push(&capture(at)).unwrap());
-            let mut arrived = ArrivedCaptures::in_stretches(&sent, partitions, count);
-            sent.pass(0, 1 << 40, |_, words| arrived.push(words)).unwrap();
-            prop_assert_eq!(arrived.len(), mine.len());
+            let mut arrived = ArrivedCaptures::in_stretches(&sent, partitions, count, part_bytes);
+            let mut order = Vec::new();
+            sent.pass(0, 1 << 40, |capture, words| {
+                order.push((capture.doc_id, arrived.push(words)?, capture.offset));
+                Ok(())
+            }).unwrap();
+            order.sort_unstable();
 
-            let mut found = Vec::new();
-            arrived.each(|number, row| found.push((row.doc_id, number, row.offset))).unwrap();
-            found.sort_unstable();
-            let (mut all, mut room) = (Vec::new(), Vec::new());
-            for (doc_id, number, offset) in found {
-                arrived.forget_before(doc_id);
-                let here = arrived.stretch(doc_id);
-                prop_assert!(arrived.stretches[..here].iter().all(CaptureRows::is_empty));
+            let mut room = Vec::new();
+            for &(doc_id, number, offset) in &order {
                 let row = arrived.get(doc_id, number, &mut room).unwrap();
                 prop_assert_eq!((row.doc_id, row.offset), (doc_id, offset));
+            }
+            let mut all = Vec::new();
+            for (doc_id, number, offset) in order {
+                let row = arrived.take(doc_id, number, &mut room).unwrap();
+                prop_assert_eq!((row.doc_id, row.offset), (doc_id, offset));
+                let here = arrived.stretch(doc_id);
+                prop_assert!(arrived.stretches[..here].iter().all(CaptureRows::is_empty));
+                let Parts { rows, taken, .. } = &arrived.parts;
+                prop_assert!(rows.iter().take(*taken).all(CaptureRows::is_empty));
                 all.push(offset);
             }
             all.sort_unstable();

@@ -378,6 +378,22 @@ impl CaptureRows {
         self.rows.hold_at_most(bytes)
     }
 
+    /// Writes up to about so many bytes of them to disk; returns how many.
+    ///
+    /// # Errors
+    /// As [`CaptureRows::push`].
+    pub fn give_up(&mut self, bytes: u64) -> Result<u64> {
+        self.rows.give_up(bytes)
+    }
+
+    /// Takes those on disk into memory, whatever may be held.
+    ///
+    /// # Errors
+    /// As [`CaptureRows::get`].
+    pub(super) fn take_in(&mut self) -> Result<()> {
+        self.rows.take_in()
+    }
+
     /// Words of all.
     pub fn words(&self) -> u64 {
         self.rows.items()

@@ -5,7 +5,7 @@
 //!
 //! # Memory
 //! 28 bytes a capture, 12 a page in each process, and what its worker may hold of captures twice: as they have come, and in the order of
-//! their pages. On disk they take their bytes once, and those of a stretch again.
+//! their pages; and up to 64 MiB of those on disk, in the order of doc ids. On disk they take their bytes once, and those of a stretch again.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -110,11 +110,12 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partit
     let mut overlapping = (before - shelf.rejections.len()) as u64;
 
     let mut pages = shelf.captures.like();
-    let mut arrived = to_owners(net, &mut shelf.captures, partitions)?;
-    let mut order: Vec<Ordered> = Vec::with_capacity(arrived.len());
-    arrived.each(|number, capture| match capture.offset < floors[capture.item as usize] {
-        true => overlapping += 1,
-        false => order.push(Ordered::new(capture.doc_id, number)),
+    let mut order: Vec<Ordered> = Vec::new();
+    let mut arrived = to_owners(net, &mut shelf.captures, partitions, |number, capture| {
+        match capture.offset < floors[capture.item as usize] {
+            true => overlapping += 1,
+            false => order.push(Ordered::new(capture.doc_id, number)),
+        }
     })?;
     order.sort_unstable();
     reject_others(&mut order, &arrived, &mut shelf.rejections)?;
@@ -132,8 +133,7 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partit
         let next = &mut next[partitions.of(kept.doc_id())];
         let page = Page(*next);
         *next += 1;
-        arrived.forget_before(kept.doc_id());
-        let row = arrived.get(kept.doc_id(), std::mem::replace(&mut kept.number, page.0), &mut room)?;
+        let row = arrived.take(kept.doc_id(), std::mem::replace(&mut kept.number, page.0), &mut room)?;
         hosts.push(host_key(row.url()));
         pages.push_page(row, page)?;
         Ok([row.worker, row.slot, page.0])
@@ -173,8 +173,14 @@ impl<'de> Deserialize<'de> for Parcel {
     }
 }
 
-/// Brings captures to the owners of their doc ids, in rounds, after each of which those that were sent give their memory back.
-fn to_owners(net: &mut Net<'_>, captures: &mut CaptureRows, partitions: Partitions) -> Result<ArrivedCaptures> {
+/// Brings captures to the owners of their doc ids, in rounds, after each of which those that were sent give their memory back. Calls
+/// `each` for each that arrives, with its number in its stretch.
+fn to_owners(
+    net: &mut Net<'_>,
+    captures: &mut CaptureRows,
+    partitions: Partitions,
+    mut each: impl FnMut(u32, CaptureRow<'_>),
+) -> Result<ArrivedCaptures> {
     let (mut next, mut arrived, peers) = (0, ArrivedCaptures::like(captures, partitions), net.peers());
     let round = || {
         let (mut open, mut parcels) = (vec![Vec::new(); peers], Vec::new());
@@ -191,7 +197,10 @@ fn to_owners(net: &mut Net<'_>, captures: &mut CaptureRows, partitions: Partitio
         Ok((parcels, next < captures.len()))
     };
     net.exchange_rounds("captures", round, |Parcel(words)| {
-        captures_in(&words).try_for_each(|words| arrived.push(words))
+        captures_in(&words).try_for_each(|words| {
+            each(arrived.push(words)?, CaptureRow::of(words));
+            Ok(())
+        })
     })?;
     *captures = captures.like();
     Ok(arrived)

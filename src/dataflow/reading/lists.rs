@@ -102,6 +102,12 @@ impl Lists {
         (end - start) as usize
     }
 
+    /// Whether the list of a slot is in memory, in one piece.
+    pub fn is_in_memory(&self, slot: usize) -> bool {
+        let Range { start, end } = self.range(slot);
+        self.items.is_in_memory(start, (end - start) as usize)
+    }
+
     /// Numbers in the lists of neighbouring slots; none where there are no such slots.
     pub fn items_of(&self, slots: Range<usize>) -> u64 {
         if slots.is_empty() { 0 } else { self.range(slots.end - 1).end - self.range(slots.start).start }
@@ -128,6 +134,22 @@ impl Lists {
     pub(super) fn get<'a>(&'a self, slot: usize, room: &'a mut Vec<u64>) -> Result<&'a [u64]> {
         let Range { start, end } = self.range(slot);
         self.items.get(start, (end - start) as usize, room)
+    }
+
+    /// As [`SpillArray::give_up`].
+    ///
+    /// # Errors
+    /// As [`Lists::push`].
+    pub(super) fn give_up(&mut self, bytes: u64) -> Result<u64> {
+        self.items.give_up(bytes)
+    }
+
+    /// Takes what is on disk into memory, whatever may be held.
+    ///
+    /// # Errors
+    /// As [`ListReader::get`].
+    pub(super) fn take_in(&mut self) -> Result<()> {
+        self.items.take_in()
     }
 
     /// An array that may hold as many bytes in memory, beside the same disk.

@@ -69,6 +69,11 @@ fn making_bytes(pages: u64, workers: usize, is_bounded: bool) -> u64 {
     (A_PAGE_MADE * pages).min(most)
 }
 
+/// Bytes that a process of so many workers lacks, within a bound of so many, to make the tables of so many pages beside what it holds.
+pub fn lacking_to_make_tables(pages: u64, workers: usize, allowed: u64) -> u64 {
+    (build::memory_bytes() + making_bytes(pages, workers, true)).saturating_sub(allowed)
+}
+
 /// Bytes beside its shelves of a process with so many pages and links between them when collections have been found and tables are
 /// made: within a bound one after the other.
 pub fn beside_shelf_when_found(pages: u64, links: u64, workers: usize, is_bounded: bool) -> u64 {

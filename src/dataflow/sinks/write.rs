@@ -7,6 +7,7 @@ use crate::applications::exports::exports;
 use crate::build::peak_memory_bytes;
 use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::worker_pages::Rejection;
+use crate::dataflow::shuffle::memory_estimate::lacking_to_make_tables;
 use crate::dataflow::sinks::drafts::Draft;
 use crate::dataflow::sinks::files::{self, Making};
 use crate::dataflow::sinks::tables::{NAMES, TableRows, drafts, empty, rejected_partition};
@@ -50,6 +51,7 @@ pub fn result(
     let rejected = rejected(net, rejections, sources, partitions)?;
     let made = std::mem::take(&mut found.more_tables);
     let rows = TableRows::of(found, rejected)?;
+    make_room(net, found, job)?;
     let attempt = attempt(net, folder)?;
     let files = or_discard(net, &attempt, |net| {
         let mut parts = drafts(found, &rows, sources, partitions)?;
@@ -69,6 +71,24 @@ pub fn result(
     })?;
     let taken_up = std::mem::take(&mut found.taken_up);
     Ok(Staged { attempt, files, earlier: found.earlier.take(), taken_up })
+}
+
+/// Puts links and captures on disk, within a bound, as far as files of tables need their memory.
+fn make_room(net: &mut Net<'_>, found: &mut ReplicaTables, job: &Job) -> Result<()> {
+    if job.effort.memory_bytes == 0 {
+        return Ok(());
+    }
+    let (pages, workers) = (found.crawl.directory.len() as u64, net.workers_per_process());
+    let lacking = net.once(|| {
+        give_back_what_is_free();
+        lacking_to_make_tables(pages, workers, job.effort.memory_bytes)
+    })?;
+    let share = *lacking / workers as u64;
+    let given = found.links.give_up(share)?;
+    found.crawl.pages.give_up(share.saturating_sub(given))?;
+    // All have given up theirs before one counts what is free.
+    net.pool(())?;
+    Ok(())
 }
 
 /// A new attempt to make `folder` a result, the same on all workers.
