@@ -52,6 +52,23 @@ fn rows_that_are_shared_come_in_the_order_of_workers_however_many_each_has() {
 }
 
 #[test]
+fn rows_that_are_told_reach_one_worker_of_each_process_once_in_the_order_of_their_sender() {
+    for lengths in [[0, 0, 0, 0], [50, 0, 7, 1], [65_536, 9, 300_001, 65_537]] {
+        let rows = move |worker: usize| (0..lengths[worker] as u32).map(move |row| row ^ (worker as u32) << 24);
+        for workers in everywhere(move |net| {
+            let mut told = vec![Vec::new(); net.peers()];
+            net.tell("rows", rows(net.index()), |from, rows| told[from].extend_from_slice(rows))?;
+            Ok((net.is_keeper(), told))
+        }) {
+            let expected: Vec<Vec<u32>> = (0..workers.len()).map(|worker| rows(worker).collect()).collect();
+            for (is_keeper, told) in workers {
+                assert!(if is_keeper { told == expected } else { told.iter().all(Vec::is_empty) }, "{lengths:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn rows_of_two_kinds_arrive_in_one_round_each_with_its_kind_and_none_is_lost() {
     // None, few, and more than a worker sends before it looks at what has arrived.
     for counts in [[0, 0], [3, 0], [0, 5], [70_000, 40_000]] {

@@ -78,7 +78,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
     job.recrawl.max_change = seen[0].1;
     let (job, least) = (&job, seen[0].2.as_ref());
     let are_implied = next.implied.originals;
-    let speaks = net.index().is_multiple_of(net.workers_per_process());
+    let speaks = net.is_keeper();
     let done = replicas::run_and_tell_originals(net, job, queue, folder, (are_implied, least));
     let (summary, needed) = done.inspect_err(|error| {
         if speaks && matches!(error, Error::TooFewPages { .. }) {

@@ -61,27 +61,27 @@ impl Net<'_> {
     /// Each row is sent once to each process. One round, and a second for the rows of workers that have more than their part of
     /// [`AT_ONCE_BYTES`]. Memory: all rows once in each process; for a moment twice, as far as they come at once.
     pub fn share<T: Pod + Send + Sync>(&mut self, name: &str, mine: Vec<T>) -> Result<Arc<Vec<T>>> {
-        let keeper = self.index().is_multiple_of(self.workers_per_process());
         let at_once = (AT_ONCE_BYTES / self.peers()).max(BLOCK_BYTES);
         let is_few = |rows: usize| rows * size_of::<T>() <= at_once;
         let (few, many) = mine.split_at(if is_few(mine.len()) { mine.len() } else { 0 });
 
         let mut come: Vec<Vec<T>> = vec![Vec::new(); self.peers()];
-        let numbers =
-            self.tell_keepers(name, few, mine.len() as u64, |from, rows| come[from].extend_from_slice(rows))?;
+        let numbers = self.tell_keepers(name, few.iter().copied(), mine.len() as u64, |from, rows| {
+            come[from].extend_from_slice(rows)
+        })?;
         // Where the next rows of each worker go.
         let (mut next, mut total) = (Vec::with_capacity(numbers.len()), 0);
         for &rows in &numbers {
             next.push(total);
             total += rows as usize;
         }
-        let mut all: Vec<T> = bytemuck::zeroed_vec(if keeper { total } else { 0 });
+        let mut all: Vec<T> = bytemuck::zeroed_vec(if self.is_keeper() { total } else { 0 });
         for (rows, &at) in come.iter().zip(&next).filter(|(rows, _)| !rows.is_empty()) {
             all[at..][..rows.len()].copy_from_slice(rows);
         }
         drop(come);
         if !numbers.iter().all(|&rows| is_few(rows as usize)) {
-            self.tell_keepers(name, many, 0, |from, rows| {
+            self.tell_keepers(name, many.iter().copied(), 0, |from, rows| {
                 let next = &mut next[from];
                 all[*next..][..rows.len()].copy_from_slice(rows);
                 *next += rows.len();
@@ -90,22 +90,47 @@ impl Net<'_> {
         self.once(|| all)
     }
 
+    /// Hands the rows of all workers to the first worker of each process as they come: to `take`, with the worker that sent them. Rows of one
+    /// sender come in the order sent, its blocks between those of others. For what is put in place at once, and not held as rows.
+    ///
+    /// # Errors
+    /// Only when the run has ended.
+    ///
+    /// # Cost
+    /// Each row is sent once to each process. One round. Memory: what is on the way.
+    pub fn tell<T: Pod>(
+        &mut self,
+        name: &str,
+        rows: impl IntoIterator<Item = T>,
+        take: impl FnMut(usize, &[T]),
+    ) -> Result<()> {
+        self.tell_keepers(name, rows.into_iter(), 0, take).map(drop)
+    }
+
+    /// Whether this worker is the one of its process to which [`Net::tell`] hands rows, and which makes what is made [`Net::once`].
+    pub fn is_keeper(&self) -> bool {
+        self.index().is_multiple_of(self.workers_per_process())
+    }
+
     /// Sends rows to the keepers, one worker of each process; tells all workers a number, and returns theirs.
     fn tell_keepers<T: Pod>(
         &mut self,
         name: &str,
-        mine: &[T],
+        mut mine: impl Iterator<Item = T>,
         told: u64,
         mut take: impl FnMut(usize, &[T]),
     ) -> Result<Vec<u64>> {
         let workers = self.workers_per_process();
         let keepers = (0..self.processes()).map(|process| process * workers);
-        let mut blocks = mine.chunks(Block::room::<T>()).peekable();
+        let room = Block::room::<T>();
+        let mut rows = Vec::with_capacity(room);
         let mut produce = |outbox: &mut Outbox<'_>| {
-            if let Some(rows) = blocks.next() {
-                keepers.clone().for_each(|to| outbox.push_all(to, rows));
+            rows.clear();
+            rows.extend(mine.by_ref().take(room));
+            if !rows.is_empty() {
+                keepers.clone().for_each(|to| outbox.push_all(to, &rows));
             }
-            Ok(blocks.peek().is_some())
+            Ok(rows.len() == room)
         };
         self.carry(name, told, &mut produce, &mut |about, block| {
             take(about.from as usize, block.rows());

@@ -47,25 +47,29 @@ const NO_COLLECTION: u32 = u32::MAX;
 impl Places {
     /// Tells all processes which of `pages` pages is where.
     pub(crate) fn new(net: &mut Net<'_>, found: &[SimilarCluster], pages: usize) -> Result<Arc<Places>> {
-        let mut rows: Vec<[Page; 3]> = Vec::new();
-        for cluster in found.iter().filter(|cluster| !cluster.double) {
-            let similar_cluster = cluster.id().smallest();
-            for collection in &cluster.collections {
-                let first = collection.first_page();
-                let pages = collection.members.iter().map(|member| member.1).chain(collection.nearby.iter().copied());
-                rows.extend(pages.map(|page| [page, first, similar_cluster]));
+        let collections = found
+            .iter()
+            .filter(|cluster| !cluster.double)
+            .flat_map(|cluster| cluster.collections.iter().map(|collection| (collection, cluster.id().smallest())));
+        let rows = collections.flat_map(|(collection, similar_cluster)| {
+            let first = collection.first_page();
+            let pages = collection.members.iter().map(|member| member.1).chain(collection.nearby.iter().copied());
+            pages.map(move |page| [page, first, similar_cluster])
+        });
+        let mut of = if net.is_keeper() { vec![NO_COLLECTION; pages] } else { Vec::new() };
+        let mut collections = Vec::new();
+        // The pages of a collection follow each other: the last one of each sender, with its number.
+        let mut open: Vec<Option<([Page; 2], u32)>> = vec![None; net.peers()];
+        net.tell("pages of mirrors", rows, |from, rows| {
+            for &[page, first, similar_cluster] in rows {
+                if open[from].is_none_or(|(last, _)| last != [first, similar_cluster]) {
+                    open[from] = Some(([first, similar_cluster], collections.len() as u32));
+                    collections.push((first, similar_cluster));
+                }
+                of[page] = open[from].expect("it is open").1;
             }
-        }
-        let rows = net.share("pages of mirrors", rows)?;
-        net.once(|| {
-            let (mut of, mut collections) = (vec![NO_COLLECTION; pages], Vec::new());
-            // The pages of a collection follow each other.
-            for rows in rows.chunk_by(|x, y| x[1..] == y[1..]) {
-                rows.iter().for_each(|&[page, ..]| of[page] = collections.len() as u32);
-                collections.push((rows[0][1], rows[0][2]));
-            }
-            Places { of, collections }
-        })
+        })?;
+        net.once(|| Places { of, collections })
     }
 
     /// The first page of a page's collection, and the smallest of its similar cluster.

@@ -275,12 +275,13 @@ fn compared(
             counted.push([pieces[0][0].pair, (both.len() - all) as u32, all as u32]);
         }
     }
-    let counted = net.share("texts of pairs", counted)?;
-    net.once(|| {
-        let mut texts = vec![WHOLE; pairs.len()];
-        counted.iter().for_each(|&[pair, common, all]| texts[pair as usize] = share(common.into(), all.into()));
-        texts
-    })
+    let mut texts = if net.is_keeper() { vec![WHOLE; pairs.len()] } else { Vec::new() };
+    net.tell("texts of pairs", counted, |_, counted| {
+        counted
+            .iter()
+            .for_each(|&[pair, common, all]: &[u32; 3]| texts[pair as usize] = share(common.into(), all.into()));
+    })?;
+    net.once(|| texts)
 }
 
 /// This worker's pages with the numbers of the pairs that each is in: where those of each end, by its rank.

@@ -150,12 +150,12 @@ impl Web<'_> {
     /// The pieces and their mirrors where these pages, this worker's share, are in other ones than before.
     fn renamed(&self, net: &mut Net<'_>, of: &[PieceId], pages: Vec<(Page, PieceId)>) -> Result<Pieces> {
         // A piece is its smallest page.
-        let rows = net.share("pieces", pages.into_iter().map(|(page, piece)| [page, piece.smallest()]).collect())?;
-        let of = net.once(|| {
-            let mut of = of.to_vec();
-            rows.iter().for_each(|&[page, smallest]| of[page] = PieceId::of(smallest));
-            of
+        let rows = pages.into_iter().map(|(page, piece)| [page, piece.smallest()]);
+        let mut of = if net.is_keeper() { of.to_vec() } else { Vec::new() };
+        net.tell("pieces", rows, |_, rows| {
+            rows.iter().for_each(|&[page, smallest]: &[Page; 2]| of[page] = PieceId::of(smallest));
         })?;
+        let of = net.once(|| of)?;
         self.mirrored(net, of)
     }
 
@@ -331,22 +331,17 @@ impl Web<'_> {
         attach: Attach,
         room: &MemoryBudget,
     ) -> Result<()> {
-        let rows: Vec<[Page; 2]> = found
-            .iter()
-            .filter(|cluster| !cluster.double)
-            .flat_map(|cluster| &cluster.collections)
-            .flat_map(|collection| {
+        let rows = found.iter().filter(|cluster| !cluster.double).flat_map(|cluster| &cluster.collections).flat_map(
+            |collection| {
                 let first = collection.first_page();
                 collection.members.iter().map(move |member| [member.1, first])
-            })
-            .collect();
-        let rows = net.share("pages of collections", rows)?;
-        let collection = net.once(|| {
-            let mut collection = vec![Page::NONE; self.labels.len()];
-            rows.iter().for_each(|&[page, of]| collection[page] = of);
-            collection
+            },
+        );
+        let mut collection = if net.is_keeper() { vec![Page::NONE; self.labels.len()] } else { Vec::new() };
+        net.tell("pages of collections", rows, |_, rows| {
+            rows.iter().for_each(|&[page, of]: &[Page; 2]| collection[page] = of);
         })?;
-        drop(rows);
+        let collection = net.once(|| collection)?;
         let of = |page: Page| Some(collection[page]).filter(|&of| of != Page::NONE);
         let partly = net.once(|| {
             let (mut members, mut others) = (vec![false; self.hosts()], vec![false; self.hosts()]);

@@ -35,7 +35,7 @@ pub fn components<Member: Number, Label: Number>(
     // All workers of this process have joined theirs; what others do shows in what they send.
     net.pool(())?;
     let (process, workers) = (net.process(), net.workers_per_process());
-    let leads = net.index().is_multiple_of(workers);
+    let leads = net.is_keeper();
     if are_shared(members, net.processes()) {
         let gives = leads && net.processes() > 1;
         let mine = sets.forest().take(if gives { members } else { 0 }).map(<[u32; 2]>::from).collect();
