@@ -31,27 +31,37 @@ pub struct AvoidLists {
 /// | `heritrix-surts.txt` | Heritrix | `+` and a SURT prefix per line |
 /// | `heritrix-beans.xml` | Heritrix | rules that read this file, and reject the URLs that no prefix may stand for |
 pub fn exports(lists: &AvoidLists) -> impl Iterator<Item = (&'static str, String)> + '_ {
-    EXPORTS.iter().map(|(name, text)| (*name, text(lists)))
+    of_prefixes(&lists.prefixes).chain(of_surt_rules(&lists.surt_rules))
+}
+
+/// Those made of prefixes. Each is made when it is asked for: together they take more memory than the lists.
+pub fn of_prefixes(prefixes: &[Prefix]) -> impl Iterator<Item = (&'static str, String)> + '_ {
+    OF_PREFIXES.iter().map(|(name, text)| (*name, text(prefixes)))
+}
+
+/// Those made of rules for Heritrix, likewise.
+pub fn of_surt_rules(surt_rules: &[SurtRules]) -> impl Iterator<Item = (&'static str, String)> + '_ {
+    OF_SURT_RULES.iter().map(|(name, text)| (*name, text(surt_rules)))
 }
 
 /// What makes the text of an export.
-type Text = fn(&AvoidLists) -> String;
+type Text<Of> = fn(&[Of]) -> String;
 
-/// Each is made when it is asked for: together they take more memory than the lists.
-const EXPORTS: [(&str, Text); 9] = [
+const OF_PREFIXES: [(&str, Text<Prefix>); 7] = [
     ("prefixes.tsv", by_pages),
-    ("urls.txt", |lists| lines(lists, |p| p.single.then(|| p.prefix.clone()))),
-    ("prefixes.txt", |lists| lines(lists, |p| (!p.single).then(|| p.prefix.clone()))),
-    ("regex-urlfilter.txt", |lists| lines(lists, |p| Some(format!("-{}", regex(p)))) + "+.\n"),
+    ("urls.txt", |prefixes| lines(prefixes, |p| p.single.then(|| p.prefix.clone()))),
+    ("prefixes.txt", |prefixes| lines(prefixes, |p| (!p.single).then(|| p.prefix.clone()))),
+    ("regex-urlfilter.txt", |prefixes| lines(prefixes, |p| Some(format!("-{}", regex(p)))) + "+.\n"),
     ("scrapy_webtwin.py", |_| SCRAPY.to_string()),
-    ("scrapy-deny.txt", |lists| lines(lists, |p| Some(regex(p)))),
+    ("scrapy-deny.txt", |prefixes| lines(prefixes, |p| Some(regex(p)))),
     ("browsertrix.yaml", excluded),
-    ("heritrix-surts.txt", |lists| surt_lines(&lists.surt_rules)),
-    ("heritrix-beans.xml", |lists| beans(&lists.surt_rules, escape)),
 ];
 
-fn by_pages(lists: &AvoidLists) -> String {
-    let mut by_pages: Vec<&Prefix> = lists.prefixes.iter().filter(|prefix| !prefix.single).collect();
+const OF_SURT_RULES: [(&str, Text<SurtRules>); 2] =
+    [("heritrix-surts.txt", surt_lines), ("heritrix-beans.xml", |rules| beans(rules, escape))];
+
+fn by_pages(prefixes: &[Prefix]) -> String {
+    let mut by_pages: Vec<&Prefix> = prefixes.iter().filter(|prefix| !prefix.single).collect();
     by_pages.sort_by_key(|prefix| (std::cmp::Reverse(prefix.pages), &prefix.prefix));
     let mut text = String::from("prefix\tpages\tbytes\n");
     for Prefix { prefix, pages, bytes, .. } in by_pages {
@@ -60,14 +70,14 @@ fn by_pages(lists: &AvoidLists) -> String {
     text
 }
 
-fn excluded(lists: &AvoidLists) -> String {
+fn excluded(prefixes: &[Prefix]) -> String {
     // In YAML a quote within single quotes is doubled.
-    let excluded = lines(lists, |p| Some(format!("  - '{}'", regex(p).replace('\'', "''"))));
+    let excluded = lines(prefixes, |p| Some(format!("  - '{}'", regex(p).replace('\'', "''"))));
     if excluded.is_empty() { "exclude: []\n".into() } else { format!("exclude:\n{excluded}") }
 }
 
-fn lines(lists: &AvoidLists, each: impl Fn(&Prefix) -> Option<String>) -> String {
-    lists.prefixes.iter().filter_map(each).map(|line| line + "\n").collect()
+fn lines(prefixes: &[Prefix], each: impl Fn(&Prefix) -> Option<String>) -> String {
+    prefixes.iter().filter_map(each).map(|line| line + "\n").collect()
 }
 
 fn regex(prefix: &Prefix) -> String {

@@ -27,12 +27,12 @@ use super::shuffle::directory::Partitions;
 use super::shuffle::memory_estimate::MemoryEstimate;
 use super::sinks::avoid_table::AvoidTable;
 use super::sinks::by_first::by_first;
+use super::sinks::crawler_lists::CrawlerLists;
 use super::sinks::kept::Kept;
 use super::sinks::report::{CollectionRow, MemberRow};
 use super::sinks::summarise::{PairCounts, by_size, summarise};
 use super::sinks::summary::Summary;
 use super::sinks::tables::PairRow;
-use crate::applications::exports::AvoidLists;
 use crate::clusters::link_summary::LinkSummary;
 use crate::engine::Net;
 use crate::error::Result;
@@ -68,7 +68,7 @@ pub struct ReplicaTables {
     /// The avoid list, with the owner of the page.
     pub avoid: AvoidTable,
     /// The avoid list as crawlers take it, all at worker 0.
-    pub lists: AvoidLists,
+    pub lists: CrawlerLists,
     /// Parts of `hosts`, and of `fprint_docid` where it is asked for.
     pub more_tables: Vec<tables::Part>,
     /// Steps that were taken from records, the same on every worker.

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::avoid::Verdict;
 use super::by_host::each_host;
+use super::crawler_lists::{CrawlerLists, decode, encode};
 use super::resemblance::Resemblance;
-use crate::applications::exports::AvoidLists;
 use crate::applications::heritrix::{SurtRules, surt_rules};
 use crate::applications::keep::{LostBy, Role, RoleNumber, Why};
 use crate::applications::prefixes::{Prefix, Visited, cover};
@@ -145,33 +145,34 @@ impl AvoidTable {
 /// Bytes of rows that a worker sends in a round where memory has a bound.
 pub const BYTES_AT_ONCE: u64 = 8 << 20;
 
-/// What covers the pages to skip and no other, by URL and for Heritrix; all of it at worker 0, ascending, nothing elsewhere.
+/// What covers the pages to skip and no other, by URL and for Heritrix; all of it at worker 0, nothing elsewhere.
 ///
 /// # Errors
 /// As [`each_host`].
-pub fn lists(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], disk: Option<&Disk>) -> Result<AvoidLists> {
-    let mut found: Vec<(Vec<Prefix>, SurtRules)> = Vec::new();
+///
+/// # Memory
+/// All of it; or with a `disk` what [`each_host`] needs, and for a while the first prefix of each host.
+pub fn lists(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], disk: Option<&Disk>) -> Result<CrawlerLists> {
+    let mut found = disk.map(ByteLists::on).transpose()?.unwrap_or_default();
     each_host(net, crawl, to_skip, disk, |pages| {
         // One host may be visited by http and https; a prefix speaks for one of them.
         let scheme = |page: &Visited| page.url.split_once("://").map(|(scheme, _)| scheme.len());
         let prefixes: Vec<Prefix> = pages.chunk_by(|x, y| scheme(x) == scheme(y)).flat_map(cover).collect();
-        if !prefixes.is_empty() {
-            let rules = surt_rules(pages, &prefixes, surt_prefix_of);
-            found.push((prefixes, rules));
+        if prefixes.is_empty() {
+            return Ok(());
         }
+        let rules = surt_rules(pages, &prefixes, surt_prefix_of);
+        found.push(&encode(&(prefixes, rules)))
     })?;
     let bytes = |(prefixes, rules): &(Vec<Prefix>, SurtRules)| {
         let texts = prefixes.iter().map(|prefix| &prefix.prefix).chain(&rules.prefixes).chain(&rules.urls);
         texts.map(|text| (size_of::<Prefix>() + text.len()) as u64).sum()
     };
-    let (rows, mut all) = (found.into_iter().map(|of_host| (0, of_host)), Vec::new());
-    net.exchange_in_rounds("avoid lists", rows, (BYTES_AT_ONCE, bytes), |of_host| {
-        all.push(of_host);
-        Ok(())
+    let mut reader = found.reader();
+    let rows = (0..found.len()).map(|number| Ok((0, decode(&mut reader, number)?)));
+    let mut lists = CrawlerLists::on(disk)?;
+    lists.fill(|take| {
+        until_failure(rows, |rows| net.exchange_in_rounds("avoid lists", rows, (BYTES_AT_ONCE, bytes), take))
     })?;
-    all.sort_unstable_by(|x: &(Vec<Prefix>, SurtRules), y| x.0[0].prefix.cmp(&y.0[0].prefix));
-    let (prefixes, surt_rules): (Vec<_>, Vec<_>) = all.into_iter().unzip();
-    let mut prefixes: Vec<Prefix> = prefixes.into_iter().flatten().collect();
-    prefixes.sort_unstable_by(|x, y| x.prefix.cmp(&y.prefix));
-    Ok(AvoidLists { prefixes, surt_rules })
+    Ok(lists)
 }

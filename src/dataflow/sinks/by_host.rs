@@ -15,7 +15,7 @@ use crate::storage::spill_file::Disk;
 /// pages that may be skipped, ascending. One exchange, or with a `disk` as many as it takes to send some megabytes at a time.
 ///
 /// # Errors
-/// Those of the disk, which captures may be on, too; or when the run has ended.
+/// Those of `each`, and of the disk, which captures may be on, too; or when the run has ended.
 ///
 /// # Memory
 /// All URLs; or with a disk 4 bytes a page, one share, and as much again for the ends of all shares: about the square root of the
@@ -25,7 +25,7 @@ pub fn each_host(
     crawl: &Crawl,
     to_skip: &[Page],
     disk: Option<&Disk>,
-    mut each: impl FnMut(&[Visited]),
+    mut each: impl FnMut(&[Visited]) -> Result<()>,
 ) -> Result<()> {
     let owners = HashOwners::new(net);
     let mut to_skip = to_skip.iter().peekable();
@@ -36,8 +36,7 @@ pub fn each_host(
     });
     let Some(disk) = disk else {
         let visited = until_failure(rows, |rows| net.exchange_rows("URLs by host", rows))?;
-        host_by_host(visited, each);
-        return Ok(());
+        return host_by_host(visited, each);
     };
     let mut bytes = 0;
     crawl.pages.each(|row| bytes += weight(row.url()))?;
@@ -56,7 +55,7 @@ pub fn each_host(
         net.check()?;
         let mut reader = share.reader();
         let visited = (0..share.len()).map(|number| read(reader.get(number)?)).collect::<Result<Vec<_>>>()?;
-        host_by_host(visited, &mut each);
+        host_by_host(visited, &mut each)?;
     }
     Ok(())
 }
@@ -66,15 +65,16 @@ fn weight(url: &str) -> u64 {
     (size_of::<(HostId, Visited)>() + url.len()) as u64
 }
 
-fn host_by_host(mut visited: Vec<(HostId, Visited)>, mut each: impl FnMut(&[Visited])) {
+fn host_by_host(mut visited: Vec<(HostId, Visited)>, mut each: impl FnMut(&[Visited]) -> Result<()>) -> Result<()> {
     visited.sort_unstable();
     let (hosts, visited): (Vec<HostId>, Vec<Visited>) = visited.into_iter().unzip();
     let mut rest = &visited[..];
     for of_host in hosts.chunk_by(|x, y| x == y) {
         let pages;
         (pages, rest) = rest.split_at(of_host.len());
-        each(pages);
+        each(pages)?;
     }
+    Ok(())
 }
 
 /// Replaces the content of `into` by the bytes that a page has on disk.

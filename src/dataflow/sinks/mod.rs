@@ -6,6 +6,7 @@ pub mod avoid_table;
 pub mod by_first;
 pub mod by_host;
 pub mod contents;
+pub mod crawler_lists;
 pub mod drafts;
 pub mod files;
 pub mod kept;

@@ -86,7 +86,7 @@ pub fn summarise(
     }
     add("members", found.members.len() as u64);
     add("taken out", taken_out);
-    add("prefixes", found.lists.prefixes.iter().filter(|prefix| !prefix.single).count() as u64);
+    add("prefixes", found.lists.wide);
     let mut all = Tally::new();
     let (tallies, all_counts): (Vec<Tally>, Vec<PairCounts>) =
         net.all_gather("summary", (mine, counts.clone()))?.into_iter().unzip();

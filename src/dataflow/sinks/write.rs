@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use crate::applications::exports::exports;
+use crate::applications::exports::{of_prefixes, of_surt_rules};
 use crate::build::peak_memory_bytes;
 use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::worker_pages::Rejection;
@@ -252,10 +252,10 @@ fn rest(attempt: &Attempt, found: &ReplicaTables, tables: &[FileEntry]) -> Resul
         files.push(FileEntry::of(&path, None, text.as_bytes()));
         Ok(())
     };
-    for (name, text) in exports(&found.lists) {
-        // Beside the tables: polars reads no folder that holds anything but Parquet.
-        put(format!("exports/{name}"), &text)?;
-    }
+    // Beside the tables: polars reads no folder that holds anything but Parquet.
+    let mut put_export = |(name, text): (&str, String)| put(format!("exports/{name}"), &text);
+    of_prefixes(&found.lists.prefixes()?).try_for_each(&mut put_export)?;
+    of_surt_rules(&found.lists.surt_rules()?).try_for_each(put_export)?;
     put(
         "summary.json".into(),
         &(serde_json::to_string_pretty(&found.summary).expect("a summary is plain values") + "\n"),
