@@ -1,8 +1,8 @@
 //! How much each page to skip has in common with the one that stays: resemblance of their distinct chunks.
 //!
-//! Pairs are told to all processes. Two pages that one process has read are compared where they lie, if the one that stays is in memory;
-//! of others, chunks go to the owner of the page that stays, in shares: to read them from the disk one by one, in no order, would take longer.
-//! The counts go to whoever asked.
+//! Pairs are told to all processes. Two pages that one process has read are compared where they lie; of others, chunks go to the owner of the
+//! page that stays, in shares. So do those of short pages where the one that stays is on disk, and does so for few: to read these one by one, in
+//! no order, would take longer. The counts go to whoever asked.
 
 use std::sync::Arc;
 
@@ -54,6 +54,10 @@ struct Row {
 }
 
 const AT_ONCE: usize = 3;
+
+/// Most chunks of pages of one process that meet in a share, and most copies of the one that stays: together they take a megabyte there.
+const SHORT: usize = 1024;
+const FEW: u8 = 64;
 
 impl Row {
     fn of([keep, page]: [Page; 2], fprints: &[FPrint]) -> Row {
@@ -120,13 +124,25 @@ impl Asked {
             }
         }
         let mut leave = PageSet::new(pages, |_| false);
+        let mut copies = vec![0u8; ranks.count()];
+        for &[_, keep] in pairs {
+            let copies = &mut copies[rank(keep)];
+            *copies = copies.saturating_add(1);
+        }
+        let lists = |spot: Spot| (&shelves[spot.worker as usize].fprints, spot.slot as usize);
+        let is_short = |spot| {
+            let (lists, slot) = lists(spot);
+            lists.size(slot) <= SHORT
+        };
         for &[page, keep] in pairs {
             match [page, keep].map(|page| spots[rank(page)]) {
                 [NOWHERE, NOWHERE] => {}
                 [_, NOWHERE] => leave.insert(page),
                 [NOWHERE, _] => leave.insert(keep),
-                [_, kept] => {
-                    if !shelves[kept.worker as usize].fprints.is_in_memory(kept.slot as usize) {
+                [own, kept] => {
+                    let (lists, slot) = lists(kept);
+                    let are_few = copies[rank(keep)] <= FEW && is_short(own) && is_short(kept);
+                    if are_few && !lists.is_in_memory(slot) {
                         leave.insert(page);
                         leave.insert(keep);
                     }
@@ -155,7 +171,7 @@ impl Asked {
 /// memory for; or when the run has ended.
 ///
 /// # Memory
-/// 3 bits a page in each process, and 20 bytes for each that is compared or stays for one; 11 (32 for a single one) for each chunk of the
+/// 3 bits a page in each process, and 21 bytes for each that is compared or stays for one; 11 (32 for a single one) for each chunk of the
 /// pages that are compared in shares, or what `room` allows.
 pub fn with_kept(
     net: &mut Net<'_>,
