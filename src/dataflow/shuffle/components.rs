@@ -2,7 +2,7 @@
 //! merged two by two, never all edges in one place.
 //!
 //! log2(processes) exchanges merge the forests, of fewer edges than there are members, in the first process. It deals the labels
-//! out to all, 8 bytes each, and each tells the others those that it was dealt: were the first to tell all of them, what it sends would grow
+//! out to all, 4 bytes each, and each tells the others those that it was dealt: were the first to tell all of them, what it sends would grow
 //! with the number of processes. Small forests are shared as they are, and each process merges them for itself.
 //!
 //! # Memory
@@ -17,6 +17,12 @@ use crate::ids::Number;
 
 /// Most bytes that forests take when each process sends its own to all others.
 const SHARED_BYTES: usize = 4 << 20;
+
+/// Number of a member, and the labels of it and those after it.
+type Stretch = [u32; 16];
+
+/// Labels of a stretch.
+const LABELS: usize = 15;
 
 /// Whether forests of so many members are shared as they are, of which none has as many edges as there are members.
 pub fn are_shared(members: usize, processes: usize) -> bool {
@@ -57,12 +63,20 @@ pub fn components<Member: Number, Label: Number>(
         net.exchange(name, forest, |_| to, join)?;
         distance *= 2;
     }
+    let part = members.div_ceil(net.processes()).next_multiple_of(LABELS);
+    let end = ((process + 1) * part).min(members);
+    let mut dealt = Vec::with_capacity(if leads { end.saturating_sub(process * part) } else { 0 });
     let labels = if net.index() == 0 { sets.labels() } else { Vec::new() };
-    let processes = net.processes();
-    let leader = |&[member, _]: &[u32; 2]| member as usize * processes / members * workers;
-    let mut dealt = Vec::with_capacity(if leads { members.div_ceil(processes) } else { 0 });
-    net.exchange(name, (0..).zip(labels).map(<[u32; 2]>::from), leader, |rows| {
-        dealt.extend(rows.iter().map(|&[_, label]| Label::from_index(label as usize)));
+    let stretches = (0..).step_by(LABELS).zip(labels.chunks(LABELS)).map(|(first, labels)| {
+        let mut stretch: Stretch = [first; 16];
+        stretch[1..][..labels.len()].copy_from_slice(labels);
+        stretch
+    });
+    let leader = |stretch: &Stretch| stretch[0] as usize / part * workers;
+    net.exchange(name, stretches, leader, |stretches| {
+        for &[first, ref labels @ ..] in stretches {
+            dealt.extend(labels.iter().take(end - first as usize).map(|&label| Label::from_index(label as usize)));
+        }
         Ok(())
     })?;
     // They come from one sender, so in the order of members, as the leaders are.
