@@ -106,7 +106,7 @@ mod tests {
             hosts in prop::collection::btree_map("[a-d]{1,3}", ("[a-z]{0,9}", 1usize..4), 0..9), times in 1usize..20_000
         ) {
             let text = |host: &String, path: &String, at: usize| format!("http://{host}.example/{at}{}", path.repeat(times / at));
-            let prefix = |prefix: String| Prefix { single: prefix.len() % 2 == 0, prefix, pages: 1, bytes: 2 };
+            let prefix = |prefix: String| Prefix { single: prefix.len().is_multiple_of(2), prefix, pages: 1, bytes: 2 };
             let sets = hosts.iter().map(|(host, (path, count))| {
                 let texts: Vec<String> = (1..=*count).map(|at| text(host, path, at)).collect();
                 (texts.iter().cloned().map(prefix).collect::<Vec<_>>(), SurtRules { prefixes: texts, urls: vec![path.clone()] })
