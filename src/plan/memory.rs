@@ -140,9 +140,7 @@ pub fn spilled_bytes(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
     let (least, keys) = least_bytes(job, counts, machines);
     let keys = keys.saturating_sub(allowed.saturating_sub(least) / 4);
     let rows = own(counts, machines).spilled_bytes(job, counts.held.pages, machines.workers, allowed);
-    let put_aside = if job.kind == JobKind::Study { 0 } else { on_the_way(job, counts) / 10 * PUT_ASIDE_TENTHS };
+    // About as much as is on its way waits on disk, for each step puts aside what none needs for a while, whatever the bound. Measured.
+    let put_aside = if job.kind == JobKind::Study { 0 } else { on_the_way(job, counts) };
     machines.count as u64 * (rows + keys) + put_aside
 }
-
-/// Tenths of what is on its way that waits on disk, for each step puts aside what none needs for a while, whatever the bound. Measured.
-const PUT_ASIDE_TENTHS: u64 = 7;
