@@ -52,19 +52,26 @@ fn rows_that_are_shared_come_in_the_order_of_workers_however_many_each_has() {
 }
 
 #[test]
-fn rows_that_are_told_reach_one_worker_of_each_process_once_in_the_order_of_their_sender() {
+fn rows_that_are_told_reach_every_process_once_in_the_order_of_their_sender() {
     for lengths in [[0, 0, 0, 0], [50, 0, 7, 1], [65_536, 9, 300_001, 65_537]] {
         let rows = move |worker: usize| (0..lengths[worker] as u32).map(move |row| row ^ (worker as u32) << 24);
         for workers in everywhere(move |net| {
-            let mut told = vec![Vec::new(); net.peers()];
-            net.tell("rows", rows(net.index()), |from, rows| told[from].extend_from_slice(rows))?;
-            Ok((net.is_keeper(), told))
+            let none = vec![Vec::new(); net.peers()];
+            net.tell("rows", rows(net.index()), || none, |told, from, row| told[from].push(*row))
         }) {
             let expected: Vec<Vec<u32>> = (0..workers.len()).map(|worker| rows(worker).collect()).collect();
-            for (is_keeper, told) in workers {
-                assert!(if is_keeper { told == expected } else { told.iter().all(Vec::is_empty) }, "{lengths:?}");
-            }
+            assert!(workers.iter().all(|told| **told == expected), "{lengths:?} on {} workers", workers.len());
         }
+    }
+}
+
+#[test]
+fn what_workers_hold_together_comes_back_to_the_first_of_each_process() {
+    for workers in everywhere(|net| {
+        let shared = net.once(|| vec![7])?;
+        Ok((net.is_keeper(), net.take_back(shared)?))
+    }) {
+        assert!(workers.iter().all(|(is_first, back)| *back == is_first.then(|| vec![7])));
     }
 }
 

@@ -90,24 +90,30 @@ impl Net<'_> {
         self.once(|| all)
     }
 
-    /// Hands the rows of all workers to the first worker of each process as they come: to `take`, with the worker that sent them. Rows of one
-    /// sender come in the order sent, its blocks between those of others. For what is put in place at once, and not held as rows.
+    /// Gives the workers of each process a value that the rows of all workers are put in as they come, with the number of their sender: for
+    /// what need not be held as rows. Those of one sender come in the order sent, between those of others.
     ///
     /// # Errors
     /// Only when the run has ended.
     ///
     /// # Cost
-    /// Each row is sent once to each process. One round. Memory: what is on the way.
-    pub fn tell<T: Pod>(
+    /// Each row is sent once to each process. One round. Memory: the value, and what is on the way.
+    pub fn tell<T: Pod, V: Send + Sync + 'static>(
         &mut self,
         name: &str,
         rows: impl IntoIterator<Item = T>,
-        take: impl FnMut(usize, &[T]),
-    ) -> Result<()> {
-        self.tell_keepers(name, rows.into_iter(), 0, take).map(drop)
+        begin: impl FnOnce() -> V,
+        mut put: impl FnMut(&mut V, usize, &T),
+    ) -> Result<Arc<V>> {
+        let mut value = self.is_keeper().then(begin);
+        self.tell_keepers(name, rows.into_iter(), 0, |from, rows| {
+            let value = value.as_mut().expect("only keepers are told");
+            rows.iter().for_each(|row| put(value, from, row));
+        })?;
+        self.once(|| value.expect("the keeper has begun it"))
     }
 
-    /// Whether this worker is the one of its process to which [`Net::tell`] hands rows, and which makes what is made [`Net::once`].
+    /// Whether this worker is the one of its process which makes what is made [`Net::once`].
     pub fn is_keeper(&self) -> bool {
         self.index().is_multiple_of(self.workers_per_process())
     }
@@ -156,6 +162,19 @@ impl Net<'_> {
         let (workers, mut mine) = (self.workers_per_process(), Some(mine));
         let of = |number| self.once_by(number, || mine.take().expect("a worker is asked once"));
         (0..workers).map(of).collect()
+    }
+
+    /// Gives the first worker of each process what its workers have held together, and the others nothing.
+    ///
+    /// # Errors
+    /// [`Error::Invariant`] when somebody else holds it; or when the run has ended.
+    pub fn take_back<T>(&mut self, shared: Arc<T>) -> Result<Option<T>> {
+        let kept = self.is_keeper().then_some(shared);
+        // By then the others have let go of it.
+        self.pool(())?;
+        let whole =
+            |kept| Arc::into_inner(kept).ok_or_else(|| Error::Invariant("what is taken back is still held".into()));
+        kept.map(whole).transpose()
     }
 
     /// As [`Net::once`], where the worker of this number in its process makes the value.

@@ -56,20 +56,16 @@ impl Places {
             let pages = collection.members.iter().map(|member| member.1).chain(collection.nearby.iter().copied());
             pages.map(move |page| [page, first, similar_cluster])
         });
-        let mut of = if net.is_keeper() { vec![NO_COLLECTION; pages] } else { Vec::new() };
-        let mut collections = Vec::new();
+        let none = || Places { of: vec![NO_COLLECTION; pages], collections: Vec::new() };
         // The pages of a collection follow each other: the last one of each sender, with its number.
         let mut open: Vec<Option<([Page; 2], u32)>> = vec![None; net.peers()];
-        net.tell("pages of mirrors", rows, |from, rows| {
-            for &[page, first, similar_cluster] in rows {
-                if open[from].is_none_or(|(last, _)| last != [first, similar_cluster]) {
-                    open[from] = Some(([first, similar_cluster], collections.len() as u32));
-                    collections.push((first, similar_cluster));
-                }
-                of[page] = open[from].expect("it is open").1;
+        net.tell("pages of mirrors", rows, none, |places, from, &[page, first, similar_cluster]| {
+            if open[from].is_none_or(|(last, _)| last != [first, similar_cluster]) {
+                open[from] = Some(([first, similar_cluster], places.collections.len() as u32));
+                places.collections.push((first, similar_cluster));
             }
-        })?;
-        net.once(|| Places { of, collections })
+            places.of[page] = open[from].expect("it is open").1;
+        })
     }
 
     /// The first page of a page's collection, and the smallest of its similar cluster.

@@ -275,13 +275,10 @@ fn compared(
             counted.push([pieces[0][0].pair, (both.len() - all) as u32, all as u32]);
         }
     }
-    let mut texts = if net.is_keeper() { vec![WHOLE; pairs.len()] } else { Vec::new() };
-    net.tell("texts of pairs", counted, |_, counted| {
-        counted
-            .iter()
-            .for_each(|&[pair, common, all]: &[u32; 3]| texts[pair as usize] = share(common.into(), all.into()));
-    })?;
-    net.once(|| texts)
+    let whole = || vec![WHOLE; pairs.len()];
+    net.tell("texts of pairs", counted, whole, |texts, _, &[pair, common, all]| {
+        texts[pair as usize] = share(common.into(), all.into());
+    })
 }
 
 /// This worker's pages with the numbers of the pairs that each is in: where those of each end, by its rank.

@@ -139,7 +139,7 @@ impl Web<'_> {
                 grow_pieces(links, |page| self.cluster(page))
             })
         })?;
-        self.renamed(net, &of, grown)
+        self.renamed(net, of, grown)
     }
 
     /// Number of hosts.
@@ -148,14 +148,12 @@ impl Web<'_> {
     }
 
     /// The pieces and their mirrors where these pages, this worker's share, are in other ones than before.
-    fn renamed(&self, net: &mut Net<'_>, of: &[PieceId], pages: Vec<(Page, PieceId)>) -> Result<Pieces> {
+    fn renamed(&self, net: &mut Net<'_>, of: Arc<Vec<PieceId>>, pages: Vec<(Page, PieceId)>) -> Result<Pieces> {
         // A piece is its smallest page.
         let rows = pages.into_iter().map(|(page, piece)| [page, piece.smallest()]);
-        let mut of = if net.is_keeper() { of.to_vec() } else { Vec::new() };
-        net.tell("pieces", rows, |_, rows| {
-            rows.iter().for_each(|&[page, smallest]: &[Page; 2]| of[page] = PieceId::of(smallest));
-        })?;
-        let of = net.once(|| of)?;
+        let put = |of: &mut Vec<PieceId>, _, &[page, smallest]: &[Page; 2]| of[page] = PieceId::of(smallest);
+        let of = net.take_back(of)?;
+        let of = net.tell("pieces", rows, || of.expect("it has taken it back"), put)?;
         self.mirrored(net, of)
     }
 
@@ -190,10 +188,12 @@ impl Web<'_> {
             let piece = of_piece[0].0;
             larger_copy(piece, &mut pointed_to, size).map(|larger| (piece, larger))
         };
-        let copies = self
-            .clusters_of_pieces(net, &of)
-            .flat_map(|rows| rows.chunk_by(|x, y| x.0 == y.0).filter_map(&mut larger).collect::<Vec<_>>());
-        let similar_cluster = components(net, "mirrors", self.labels.len(), copies)?;
+        let mut copies = Vec::new();
+        for rows in self.clusters_of_pieces(net, &of) {
+            copies.extend(rows.chunk_by(|x, y| x.0 == y.0).filter_map(&mut larger));
+        }
+        drop((largest, sizes));
+        let similar_cluster = components(net, "mirrors", self.labels.len(), copies.into_iter())?;
         Ok(Pieces { similar_cluster, of })
     }
 
@@ -228,7 +228,10 @@ impl Web<'_> {
                 join_pieces(&here, &links.pairs(), |piece| pieces.similar_cluster[piece])
             })
         })?;
-        self.renamed(net, &pieces.of, joined)
+        // Where pieces are compared anew is where growth holds most.
+        let Pieces { of, similar_cluster } = pieces;
+        drop((members, similar_cluster));
+        self.renamed(net, of, joined)
     }
 
     /// The pieces, as their smallest pages, that have another piece of their similar cluster on their host. The workers of a process look
@@ -337,11 +340,9 @@ impl Web<'_> {
                 collection.members.iter().map(move |member| [member.1, first])
             },
         );
-        let mut collection = if net.is_keeper() { vec![Page::NONE; self.labels.len()] } else { Vec::new() };
-        net.tell("pages of collections", rows, |_, rows| {
-            rows.iter().for_each(|&[page, of]: &[Page; 2]| collection[page] = of);
-        })?;
-        let collection = net.once(|| collection)?;
+        let none = || vec![Page::NONE; self.labels.len()];
+        let put = |collection: &mut Vec<Page>, _, &[page, of]: &[Page; 2]| collection[page] = of;
+        let collection = net.tell("pages of collections", rows, none, put)?;
         let of = |page: Page| Some(collection[page]).filter(|&of| of != Page::NONE);
         let partly = net.once(|| {
             let (mut members, mut others) = (vec![false; self.hosts()], vec![false; self.hosts()]);

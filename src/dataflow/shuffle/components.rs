@@ -46,7 +46,9 @@ pub fn components<Member: Number, Label: Number>(
         let gives = leads && net.processes() > 1;
         let mine = sets.forest().take(if gives { members } else { 0 }).map(<[u32; 2]>::from).collect();
         let forests = if net.processes() > 1 { net.share(name, mine)? } else { Arc::new(mine) };
+        let sets = net.take_back(sets)?;
         return net.once(|| {
+            let sets = sets.expect("it has taken them back");
             forests.iter().for_each(|&[x, y]| sets.union(x, y));
             bytemuck::cast_vec(sets.labels())
         });
@@ -66,7 +68,8 @@ pub fn components<Member: Number, Label: Number>(
     let part = members.div_ceil(net.processes()).next_multiple_of(LABELS);
     let end = ((process + 1) * part).min(members);
     let mut dealt = Vec::with_capacity(if leads { end.saturating_sub(process * part) } else { 0 });
-    let labels = if net.index() == 0 { sets.labels() } else { Vec::new() };
+    let sets = net.take_back(sets)?.filter(|_| net.index() == 0);
+    let labels = sets.map_or(Vec::new(), SharedSets::labels);
     let stretches = (0..).step_by(LABELS).zip(labels.chunks(LABELS)).map(|(first, labels)| {
         let mut stretch: Stretch = [first; 16];
         stretch[1..][..labels.len()].copy_from_slice(labels);
