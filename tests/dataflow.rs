@@ -465,7 +465,7 @@ proptest! {
                         found.verdicts.take()?,
                         found.link_summary.take()?,
                     ),
-                    (found.collections, found.members.take()?, format!("{:?}", found.avoid), format!("{:?}", found.lists.prefixes()?)),
+                    (found.collections, found.members.take()?, format!("{:?}", found.avoid), format!("{:?}", found.lists.sites.rows().collect::<Result<Vec<_>>>()?)),
                     found.more_tables,
                     found.summary,
                 ))

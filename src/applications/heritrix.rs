@@ -7,12 +7,14 @@
 //! # Source
 //! `SurtPrefixedDecideRule`, `SurtPrefixSet` and `SURT` of Heritrix 3.
 
+use std::fmt::Write;
+
 use serde::{Deserialize, Serialize};
 
 use super::prefixes::{Prefix, Visited};
 
 /// The pages of one host that may be skipped, for Heritrix.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SurtRules {
     /// SURT prefixes, ascending.
     pub prefixes: Vec<String>,
@@ -22,7 +24,11 @@ pub struct SurtRules {
 
 /// Covers the pages to skip among all `pages` of one host, by http and by https. `cover` are the prefixes that cover them by
 /// their URLs; `surt` turns a URL, or a prefix of one, into the form that is compared.
-pub fn surt_rules(pages: &[Visited], cover: &[Prefix], surt: impl Fn(&str) -> String) -> SurtRules {
+pub fn surt_rules<'p>(
+    pages: &[Visited],
+    cover: impl IntoIterator<Item = &'p Prefix>,
+    surt: impl Fn(&str) -> String,
+) -> SurtRules {
     let mut forms: Vec<(String, &Visited)> = pages.iter().map(|page| (surt(&page.url), page)).collect();
     forms.sort_unstable();
     let spares_others = |prefix: &str| {
@@ -52,15 +58,16 @@ pub fn surt_rules(pages: &[Visited], cover: &[Prefix], surt: impl Fn(&str) -> St
     rules
 }
 
-/// The rules as lines of `surtsSource`.
-pub(super) fn surt_lines(rules: &[SurtRules]) -> String {
-    rules.iter().flat_map(|rules| &rules.prefixes).map(|prefix| format!("+{prefix}\n")).collect()
+/// The rules of a host as lines of `surtsSource`.
+pub(super) fn surt_lines(rules: &SurtRules, text: &mut String) {
+    for prefix in &rules.prefixes {
+        writeln!(text, "+{prefix}").expect("writing to a string");
+    }
 }
 
-/// The two decide rules, for the beans of a crawl: SURT prefixes from the file beside it, and the URLs beyond them.
-pub(super) fn beans(rules: &[SurtRules], regex: impl Fn(&str) -> String) -> String {
-    let mut text = String::from(
-        r#"<!-- Add these beans to the rules of the bean "scope", after those that accept. -->
+/// The two decide rules, for the beans of a crawl, up to the list of URLs: SURT prefixes from the file beside it, and the URLs
+/// beyond them.
+pub(super) const BEANS_HEAD: &str = r#"<!-- Add these beans to the rules of the bean "scope", after those that accept. -->
 <bean class="org.archive.modules.deciderules.surt.SurtPrefixedDecideRule">
   <property name="decision" value="REJECT"/>
   <property name="seedsAsSurtPrefixes" value="false"/>
@@ -74,13 +81,17 @@ pub(super) fn beans(rules: &[SurtRules], regex: impl Fn(&str) -> String) -> Stri
   <property name="decision" value="REJECT"/>
   <property name="regexList">
     <list>
-"#,
-    );
-    for url in rules.iter().flat_map(|rules| &rules.urls) {
+"#;
+
+/// What follows that list.
+pub(super) const BEANS_END: &str = "    </list>\n  </property>\n</bean>\n";
+
+/// The URLs of a host in that list.
+pub(super) fn bean_lines(rules: &SurtRules, regex: impl Fn(&str) -> String, text: &mut String) {
+    for url in &rules.urls {
         let escaped = regex(url).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        text += &format!("      <value>{escaped}</value>\n");
+        writeln!(text, "      <value>{escaped}</value>").expect("writing to a string");
     }
-    text + "    </list>\n  </property>\n</bean>\n"
 }
 
 #[cfg(test)]

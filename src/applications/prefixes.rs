@@ -1,7 +1,7 @@
 //! The shortest list of URL prefixes that covers every page a crawler may skip and no page it must visit.
 
-/// A URL prefix under which all crawled pages may be skipped.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+/// A URL prefix under which all crawled pages may be skipped. Orders by it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Prefix {
     /// Everything up to and including a `/`; or a whole URL, if it covers a single page.
     pub prefix: String,
@@ -35,13 +35,27 @@ pub struct Visited {
 /// crawled.
 const FEWEST_PAGES: usize = 3;
 
-/// Covers the pages to avoid among all crawled pages of one host, given ascending by URL.
+/// A URL up to its path; all that begins so, and nothing else, is of that site. So sites follow each other in the order of their URLs. What
+/// has a colon before its path (`a:/b`) is a site by itself, for `a://b` lies between others of that form.
+pub fn site(url: &str) -> &str {
+    let host = host_at(url);
+    let path = url[host..].find('/').map(|at| host + at).filter(|&at| !url[..at].ends_with(':'));
+    &url[..path.map_or(url.len(), |at| at + 1)]
+}
+
+/// Where the host begins: after the first slash, if that is one of `://`.
+fn host_at(url: &str) -> usize {
+    let after_scheme = url.find('/').filter(|&at| url[..at].ends_with(':') && url[at + 1..].starts_with('/'));
+    after_scheme.map_or(0, |at| at + 2)
+}
+
+/// Covers the pages to avoid among all crawled pages of one site, given ascending by URL.
 ///
 /// # Cost
 /// Pages times path segments.
 pub fn cover(pages: &[Visited]) -> Vec<Prefix> {
     let mut found = Vec::new();
-    let start = pages.first().map_or(0, |page| page.url.find("://").map_or(0, |at| at + 3));
+    let start = pages.first().map_or(0, |page| host_at(&page.url));
     descend(pages, start, &mut found);
     found
 }
@@ -110,7 +124,26 @@ mod tests {
         assert_eq!(cover(&pages)[0].prefix, "http://h/pub/m/");
     }
 
+    #[test]
+    fn a_site_is_the_url_up_to_its_path() {
+        let is = |url, of| assert_eq!(site(url), of);
+        is("http://a.b/c://d/e", "http://a.b/");
+        is("https://a.b:8080/c", "https://a.b:8080/");
+        is("http://a.b", "http://a.b");
+        is("a/b://c/d", "a/");
+        is("a:/b/c", "a:/b/c");
+        is("a", "a");
+    }
+
     proptest! {
+        #[test]
+        fn sites_follow_each_other(mut urls in prop::collection::vec("(a|https?)?(:?//?)?[ab]?(:8|-b)?/?[ab:/-]{0,3}", 0..30)) {
+            urls.sort();
+            let sites: Vec<&str> = urls.chunk_by(|x, y| site(x) == site(y)).map(|urls| site(&urls[0])).collect();
+            let distinct: std::collections::BTreeSet<&str> = sites.iter().copied().collect();
+            prop_assert_eq!(sites.len(), distinct.len(), "{:?}", urls);
+        }
+
         #[test]
         fn a_cover_holds_all_pages_to_avoid_and_no_other(
             pages in prop::collection::btree_map("[ab](/[ab]){0,3}/?", any::<bool>(), 1..20)

@@ -25,9 +25,8 @@ use super::reading::resume::Resume;
 use super::reading::worker_pages::WorkerPages;
 use super::shuffle::directory::Partitions;
 use super::shuffle::memory_estimate::MemoryEstimate;
-use super::sinks::avoid_table::AvoidTable;
+use super::sinks::avoid_table::{AvoidTable, CrawlerLists};
 use super::sinks::by_first::by_first;
-use super::sinks::crawler_lists::CrawlerLists;
 use super::sinks::kept::Kept;
 use super::sinks::report::{CollectionRow, MemberRow};
 use super::sinks::summarise::{PairCounts, by_size, summarise};
@@ -67,7 +66,7 @@ pub struct ReplicaTables {
     pub members: Aside<MemberRow>,
     /// The avoid list, with the owner of the page.
     pub avoid: AvoidTable,
-    /// The avoid list as crawlers take it, all at worker 0.
+    /// The avoid list as crawlers take it.
     pub lists: CrawlerLists,
     /// Parts of `hosts`, and of `fprint_docid` where it is asked for.
     pub more_tables: Vec<tables::Part>,

@@ -24,7 +24,7 @@ const A_PAGE_EVERYWHERE: u64 = 60;
 /// Bytes of a page in each further worker of a process: its counts of chunks.
 const A_PAGE_OF_COUNTS: u64 = 7;
 
-/// Bytes of a page in the first process, for all pages: lists for crawlers, which it writes. Measured.
+/// Bytes of a page in the first process, for all pages, without a bound: lists for crawlers, which it writes. Measured.
 const A_PAGE_AT_FIRST: u64 = 100;
 
 /// Bytes of a page in the process that gathers a table of all pages for a file: what others send of it, and what is encoded. Measured.
@@ -76,8 +76,9 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
             // is one of them.
             let others_pages = all_pages - own.pages;
             let counts_of_workers = A_PAGE_OF_COUNTS * (workers as u64 - 1) * all_pages;
+            let at_first = if job.effort.memory_bytes > 0 { 0 } else { A_PAGE_AT_FIRST };
             let told = counts_of_workers
-                + (A_PAGE_EVERYWHERE + A_PAGE_AT_FIRST) * others_pages
+                + (A_PAGE_EVERYWHERE + at_first) * others_pages
                 + A_PAGE_IN_FILE * others_pages.min(PAGES_OF_FILE);
             let by_measure = match job.similar.by {
                 Measure::Signatures => 64 * u64::from(job.signatures.dims) * own.pages,

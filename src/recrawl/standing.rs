@@ -9,7 +9,7 @@ use super::exports::lines;
 use super::gather::Contents;
 use super::pages::{What, what};
 use super::stood::Entry;
-use crate::applications::exports::{AvoidLists, exports};
+use crate::applications::exports::{AvoidLists, EXPORTS};
 use crate::applications::heritrix::SurtRules;
 use crate::applications::prefixes::Prefix;
 use crate::error::Result;
@@ -180,7 +180,6 @@ pub fn lines_of(entries: &[Entry]) -> HashMap<&'static str, Vec<String>> {
         |Entry { url, single, .. }: &Entry| Prefix { prefix: url.clone(), single: *single, pages: 0, bytes: 0 };
     let prefixes: Vec<Prefix> = entries.iter().map(prefix).collect();
     let surts = entries.iter().filter(|entry| entry.heritrix).map(|entry| surt_prefix_of(&entry.url)).collect();
-    let surt_rules = vec![SurtRules { prefixes: surts, urls: Vec::new() }];
-    let lists = AvoidLists { prefixes, surt_rules };
-    exports(&lists).map(|(name, text)| (name, text.lines().map(str::to_string).collect())).collect()
+    let lists = AvoidLists { prefixes, surt_rules: SurtRules { prefixes: surts, urls: Vec::new() } };
+    EXPORTS.iter().map(|export| (export.name, export.text(&lists).lines().map(str::to_string).collect())).collect()
 }

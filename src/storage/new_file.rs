@@ -51,6 +51,18 @@ impl NewFile {
         Ok(NewFile { location: location.clone(), path: path.into(), bytes: 0, digest, open: Vec::new(), sink })
     }
 
+    /// Appends bytes.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] and its like when the store fails.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        let most = if matches!(self.sink, Sink::Local(_)) { 1 << 20 } else { PART_BYTES };
+        self.digest.update(bytes);
+        self.bytes += bytes.len() as u64;
+        self.open.extend_from_slice(bytes);
+        if self.open.len() >= most { self.flush_open() } else { Ok(()) }
+    }
+
     /// Ends the file and makes it last; returns its entry, as a table of so many `rows` if it is one.
     ///
     /// # Errors
@@ -111,14 +123,7 @@ impl NewFile {
 
 impl Write for NewFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let most = if matches!(self.sink, Sink::Local(_)) { 1 << 20 } else { PART_BYTES };
-        self.digest.update(bytes);
-        self.bytes += bytes.len() as u64;
-        self.open.extend_from_slice(bytes);
-        if self.open.len() >= most {
-            self.flush_open().map_err(io::Error::other)?;
-        }
-        Ok(bytes.len())
+        self.append(bytes).map(|()| bytes.len()).map_err(io::Error::other)
     }
 
     /// What is written lasts only once the file is finished.

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use super::files::{sync_folder, write_beside};
 use super::location::Location;
-use super::manifest;
+use super::manifest::{self, FileEntry};
 use super::new_file::NewFile;
 use crate::error::{Error, Result};
 use crate::leftovers::Temporary;
@@ -224,6 +224,18 @@ impl Attempt {
     /// As [`NewFile::create`].
     pub fn create(&self, path: &str) -> Result<NewFile> {
         NewFile::create(&self.staged.join(path)?, path)
+    }
+
+    /// Writes a file of the result, which is no table, by what `write` appends to it.
+    ///
+    /// # Errors
+    /// Those of `write`, and as [`Attempt::put`].
+    pub fn write(&self, path: &str, write: impl FnOnce(&mut NewFile) -> Result<()>) -> Result<FileEntry> {
+        let written = self.create(path).and_then(|mut file| {
+            write(&mut file)?;
+            file.finish(None)
+        });
+        written.map_err(|error| self.true_cause(error))
     }
 
     /// The folder of this attempt on the local disk, if it is there; it goes with what is returned, unless that is

@@ -1,5 +1,10 @@
 //! Bytes of any length by number, as [`Lists`] of words: in memory or on the local disk.
 
+use bincode::Options;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::item_record::codec;
 use super::lists::{ListReader, Lists};
 use crate::error::Result;
 use crate::storage::spill_file::Disk;
@@ -25,6 +30,11 @@ impl ByteLists {
         Ok(ByteLists { lists, room: Vec::new() })
     }
 
+    /// None, held as these are.
+    pub fn like(&self) -> ByteLists {
+        ByteLists { lists: self.lists.like(), room: Vec::new() }
+    }
+
     /// Number of them.
     pub fn len(&self) -> usize {
         self.lists.slots()
@@ -47,6 +57,14 @@ impl ByteLists {
         self.lists.push(&self.room)
     }
 
+    /// Appends a row, as the bytes that it has on its way.
+    ///
+    /// # Errors
+    /// As [`Lists::push`].
+    pub fn push_row(&mut self, row: &impl Serialize) -> Result<()> {
+        self.push(&codec().serialize(row).expect("plain values go into memory"))
+    }
+
     /// Reads them.
     pub fn reader(&self) -> ByteReader<'_> {
         ByteReader(self.lists.reader())
@@ -65,6 +83,14 @@ impl ByteReader<'_> {
     pub fn get(&mut self, number: usize) -> Result<&[u8]> {
         let words = self.0.get(number)?;
         Ok(&bytemuck::cast_slice(&words[1..])[..words[0] as usize])
+    }
+
+    /// The row with a number.
+    ///
+    /// # Errors
+    /// As [`ListReader::get`].
+    pub fn row<T: DeserializeOwned>(&mut self, number: usize) -> Result<T> {
+        Ok(codec().deserialize(self.get(number)?).expect("it is as it was written"))
     }
 }
 

@@ -10,11 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use super::avoid::Verdict;
 use super::by_host::each_host;
-use super::crawler_lists::{CrawlerLists, decode, encode};
 use super::resemblance::Resemblance;
+use super::sorted::Sorted;
+use crate::applications::exports::AvoidLists;
 use crate::applications::heritrix::{SurtRules, surt_rules};
 use crate::applications::keep::{LostBy, Role, RoleNumber, Why};
-use crate::applications::prefixes::{Prefix, Visited, cover};
+use crate::applications::prefixes::{Prefix, cover, site};
 use crate::dataflow::reading::byte_lists::ByteLists;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::lists::until_failure;
@@ -145,34 +146,48 @@ impl AvoidTable {
 /// Bytes of rows that a worker sends in a round where memory has a bound.
 pub const BYTES_AT_ONCE: u64 = 8 << 20;
 
-/// What covers the pages to skip and no other, by URL and for Heritrix; all of it at worker 0, nothing elsewhere.
+/// What covers the pages to skip and no other, by URL and for Heritrix.
+#[derive(Debug)]
+pub struct CrawlerLists {
+    /// Site by site, all at worker 0.
+    pub sites: Sorted<AvoidLists>,
+    /// Prefixes that are no whole URLs, of hosts that this worker owns.
+    pub wide: u64,
+}
+
+/// The lists for crawlers.
 ///
 /// # Errors
 /// As [`each_host`].
 ///
 /// # Memory
-/// All of it; or with a `disk` what [`each_host`] needs, and for a while the first prefix of each host.
+/// All of it; or with a `disk` what [`each_host`] and [`SortedWriter`](super::sorted::SortedWriter) need.
 pub fn lists(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], disk: Option<&Disk>) -> Result<CrawlerLists> {
+    let mut wide = 0;
     let mut found = disk.map(ByteLists::on).transpose()?.unwrap_or_default();
     each_host(net, crawl, to_skip, disk, |pages| {
-        // One host may be visited by http and https; a prefix speaks for one of them.
-        let scheme = |page: &Visited| page.url.split_once("://").map(|(scheme, _)| scheme.len());
-        let prefixes: Vec<Prefix> = pages.chunk_by(|x, y| scheme(x) == scheme(y)).flat_map(cover).collect();
-        if prefixes.is_empty() {
-            return Ok(());
+        // A prefix speaks for one site of the host: http or https, at one port.
+        let of_sites = pages.chunk_by(|x, y| site(&x.url) == site(&y.url)).map(cover);
+        let mut sites: Vec<AvoidLists> = of_sites
+            .filter(|prefixes| !prefixes.is_empty())
+            .map(|prefixes| AvoidLists { prefixes, surt_rules: SurtRules::default() })
+            .collect();
+        if !sites.is_empty() {
+            let prefixes = sites.iter().flat_map(|site| &site.prefixes);
+            sites[0].surt_rules = surt_rules(pages, prefixes, surt_prefix_of);
         }
-        let rules = surt_rules(pages, &prefixes, surt_prefix_of);
-        found.push(&encode(&(prefixes, rules)))
+        wide += sites.iter().flat_map(|site| &site.prefixes).filter(|prefix| !prefix.single).count() as u64;
+        sites.iter().try_for_each(|site| found.push_row(site))
     })?;
-    let bytes = |(prefixes, rules): &(Vec<Prefix>, SurtRules)| {
-        let texts = prefixes.iter().map(|prefix| &prefix.prefix).chain(&rules.prefixes).chain(&rules.urls);
+    let bytes = |AvoidLists { prefixes, surt_rules }: &AvoidLists| {
+        let texts = prefixes.iter().map(|prefix| &prefix.prefix).chain(&surt_rules.prefixes).chain(&surt_rules.urls);
         texts.map(|text| (size_of::<Prefix>() + text.len()) as u64).sum()
     };
     let mut reader = found.reader();
-    let rows = (0..found.len()).map(|number| Ok((0, decode(&mut reader, number)?)));
-    let mut lists = CrawlerLists::on(disk)?;
-    lists.fill(|take| {
-        until_failure(rows, |rows| net.exchange_in_rounds("avoid lists", rows, (BYTES_AT_ONCE, bytes), take))
+    let rows = (0..found.len()).map(|number| Ok((0, reader.row(number)?)));
+    let mut sites = Sorted::beside(disk)?;
+    until_failure(rows, |rows| {
+        net.exchange_in_rounds("avoid lists", rows, (BYTES_AT_ONCE, bytes), |site| sites.push(site))
     })?;
-    Ok(lists)
+    Ok(CrawlerLists { sites: sites.finish()?, wide })
 }

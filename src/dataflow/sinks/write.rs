@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use crate::applications::exports::{of_prefixes, of_surt_rules};
 use crate::build::peak_memory_bytes;
 use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::worker_pages::Rejection;
 use crate::dataflow::shuffle::memory_estimate::lacking_to_make_tables;
 use crate::dataflow::sinks::drafts::Draft;
+use crate::dataflow::sinks::exports;
 use crate::dataflow::sinks::files::{self, Making};
 use crate::dataflow::sinks::tables::{NAMES, TableRows, drafts, empty, rejected_partition};
 use crate::dataflow::steps::Step;
@@ -59,7 +59,6 @@ pub fn result(
         let empty = |name: &str| empty(name, &found.crawl);
         let making = Making::by(net, job, &NAMES, &empty)?;
         let mine = files::put_tables(net, &attempt, parts, making)?;
-        // Texts for crawlers take the room that these had.
         drop(rows);
         give_back_what_is_free();
         let mut files = written(net, mine)?;
@@ -246,20 +245,10 @@ pub(super) fn put_file(attempt: &Attempt, name: &str, number: usize, rows: u64, 
 
 /// Exports, summary and views: the files that only worker 0 writes.
 fn rest(attempt: &Attempt, found: &ReplicaTables, tables: &[FileEntry]) -> Result<Vec<FileEntry>> {
-    let mut files = Vec::new();
-    let mut put = |path: String, text: &str| -> Result<()> {
-        attempt.put(&path, text.as_bytes())?;
-        files.push(FileEntry::of(&path, None, text.as_bytes()));
-        Ok(())
-    };
-    // Beside the tables: polars reads no folder that holds anything but Parquet.
-    let mut put_export = |(name, text): (&str, String)| put(format!("exports/{name}"), &text);
-    of_prefixes(&found.lists.prefixes()?).try_for_each(&mut put_export)?;
-    of_surt_rules(&found.lists.surt_rules()?).try_for_each(put_export)?;
-    put(
-        "summary.json".into(),
-        &(serde_json::to_string_pretty(&found.summary).expect("a summary is plain values") + "\n"),
-    )?;
-    put("views.sql".into(), &views(tables, None))?;
+    let mut files = exports::put(attempt, &found.lists.sites)?;
+    let summary = serde_json::to_string_pretty(&found.summary).expect("a summary is plain values") + "\n";
+    for (path, text) in [("summary.json", &summary), ("views.sql", &views(tables, None))] {
+        files.push(attempt.write(path, |file| file.append(text.as_bytes()))?);
+    }
     Ok(files)
 }
