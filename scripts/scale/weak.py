@@ -5,7 +5,8 @@ A row a run: what all its processes have taken together, by page, as its manifes
 mode and in the kernel; so they tell what distribution costs even where processes share cores, and the clock does not. With
 --plan, a second row has what `webtwin plan` predicts of the same run. With --apart, a row before it has as many runs of one process
 each, at once and with nothing to do with each other, and the ratio is to that: processes share cores and caches there, too. "all" has what the kernel counts for the processes from
-their start to their end: with it the first one's comparison with what was planted in the crawl, after the run.
+from their start to their end: with it the first one's comparison with what was planted in the crawl, after the run. "by one" is what
+the process has sent that sends most.
 """
 
 import argparse
@@ -94,6 +95,7 @@ def figures_of(manifests, took):
         "memory": max(one["peak_memory_bytes"] for one in each),
         "exchanged": sum(one["exchanged_bytes"] for one in each),
         "sent": sum(one["sent_bytes"] for one in each),
+        "most sent": max(one["sent_bytes"] for one in each),
         "spilled": sum(one["spilled_bytes"] for one in each),
         "rounds": max(manifest["rounds"] for manifest in manifests),
         "counts": manifests[0]["counts"],
@@ -113,6 +115,7 @@ def plan(processes, pages):
         "memory": told["memory_bytes"],
         "exchanged": told["exchanged_bytes"],
         "sent": told["sent_bytes"],
+        "most sent": told["most_sent_bytes"],
         "spilled": told["spilled_bytes"],
         "rounds": told["rounds"],
     }
@@ -127,14 +130,14 @@ def row(name, of, first):
     ratio = f"{by_page / first:6.2f}" if first else " " * 6
     print(
         f"{name:>9} {of['pages']:>9} {clock} {whole} {by_page:8.1f} {ratio} {stages} {of['exchanged'] / pages:10.0f} "
-        f"{of['sent'] / pages:10.0f} {of['spilled'] / pages:8.0f} {of['memory'] / 1e6:8.1f} {of['rounds']:>6}",
+        f"{of['sent'] / pages:10.0f} {of['most sent'] / pages:10.0f} {of['spilled'] / pages:8.0f} {of['memory'] / 1e6:8.1f} {of['rounds']:>6}",
         flush=True,
     )
 
 
 print(
     f"{'processes':>9} {'pages':>9} {'seconds':>8} {'us all':>8} {'us CPU/p':>8} {'ratio':>6} {'read':>8} {'find':>8} {'write':>8} "
-    f"{'exch. B/p':>10} {'sent B/p':>10} {'spilled':>8} {'peak MB':>8} {'rounds':>6}"
+    f"{'exch. B/p':>10} {'sent B/p':>10} {'by one':>10} {'spilled':>8} {'peak MB':>8} {'rounds':>6}"
 )
 first, figures = None, []
 for processes in map(int, given.processes.split(",")):
