@@ -162,14 +162,17 @@ fn on_huge_pages(memory: *mut u8, bytes: usize) -> *mut u8 {
     memory
 }
 
+/// Advises all of a mapping of its own, with what the allocator has before and after the allocation: of one that is advised in part the
+/// system makes two, which it does not move as a whole when the allocation grows, so that it is copied.
 #[cold]
 fn ask_for_huge_pages(memory: *mut u8, bytes: usize) {
     #[cfg(target_os = "linux")]
     {
         const PAGE: usize = 4096;
-        let start = memory.addr().next_multiple_of(PAGE);
-        let length = (memory.addr() + bytes - start) / PAGE * PAGE;
-        // SAFETY: the range is the allocation's own, and the advice does not change what is there. That the system may say no is all right.
+        let start = memory.addr() / PAGE * PAGE;
+        let length = (memory.addr() + bytes).next_multiple_of(PAGE) - start;
+        // SAFETY: the pages are mapped, for the allocation lies in each, and the advice does not change what is there. That the system may
+        // say no is all right.
         unsafe { nix::libc::madvise(memory.with_addr(start).cast(), length, nix::libc::MADV_HUGEPAGE) };
     }
 }
@@ -201,5 +204,38 @@ unsafe impl GlobalAlloc for Heap {
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         // SAFETY: as the caller promises.
         unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[cfg(test)]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod tests {
+    use super::*;
+
+    /// First and last address of the mapping that has an address.
+    fn mapping_of(memory: *mut u8) -> (usize, usize) {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let ranges = maps.lines().map(|line| {
+            let (start, end) = line.split_once(' ').unwrap().0.split_once('-').unwrap();
+            [start, end].map(|at| usize::from_str_radix(at, 16).unwrap())
+        });
+        let [start, end] = ranges.into_iter().find(|[start, end]| (start..end).contains(&&memory.addr())).unwrap();
+        (start, end)
+    }
+
+    #[test]
+    fn a_long_allocation_is_one_mapping_that_grows_without_a_copy() {
+        give_back_large_allocations();
+        let layout = Layout::from_size_align(3 * LONG + 5, 8).unwrap();
+        // SAFETY: the layout is not empty, and the memory is grown and given back with the layout that it has.
+        unsafe {
+            let memory = Heap.alloc(layout);
+            let (start, end) = mapping_of(memory);
+            assert!(start <= memory.addr() && memory.addr() + layout.size() <= end);
+            let grown = Heap.realloc(memory, layout, 5 * LONG);
+            let (start, end) = mapping_of(grown);
+            assert!(start <= grown.addr() && grown.addr() + 5 * LONG <= end);
+            Heap.dealloc(grown, Layout::from_size_align(5 * LONG, 8).unwrap());
+        }
     }
 }
