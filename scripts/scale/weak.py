@@ -5,7 +5,7 @@ A row a run: what all its processes have taken together, by page, as its manifes
 mode and in the kernel; so they tell what distribution costs even where processes share cores, and the clock does not. With
 --plan, a second row has what `webtwin plan` predicts of the same run. With --apart, a row before it has as many runs of one process
 each, at once and with nothing to do with each other, and the ratio is to that: processes share cores and caches there, too. "all" has what the kernel counts for the processes from
-from their start to their end: with it the first one's comparison with what was planted in the crawl, after the run. "by one" is what
+their start to their end: with it the first one's comparison with what was planted in the crawl, after the run. "by one" is what
 the process has sent that sends most.
 """
 

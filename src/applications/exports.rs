@@ -80,14 +80,14 @@ impl<Row: Clone> Export<Row> {
         put(self.end)
     }
 
-    /// The text of one row.
-    pub fn text(&self, row: &Row) -> String {
+    /// The text of some rows.
+    pub fn text(&self, rows: &[Row]) -> String {
         let mut text = String::new();
         let put = |piece: &str| {
             text.push_str(piece);
             Ok(())
         };
-        self.write(std::iter::once(Ok(Cow::Borrowed(row))), put).expect("neither rows nor text fail");
+        self.write(rows.iter().map(|row| Ok(Cow::Borrowed(row))), put).expect("neither rows nor text fail");
         text
     }
 }
@@ -176,16 +176,6 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn text<Row: Clone>(export: &Export<Row>, rows: &[Row]) -> String {
-        let mut text = String::new();
-        let put = |piece: &str| {
-            text.push_str(piece);
-            Ok(())
-        };
-        export.write(rows.iter().map(|row| Ok(Cow::Borrowed(row))), put).unwrap();
-        text
-    }
-
     #[test]
     fn each_crawler_gets_its_own_form() {
         let prefix = |prefix: &str, single, pages| Prefix { prefix: prefix.into(), single, pages, bytes: 10 * pages };
@@ -194,7 +184,7 @@ mod tests {
             surt_rules: SurtRules { prefixes: vec!["http://(b,a,)/m/".into()], urls: vec!["http://a.b/x?y&z".into()] },
         };
         let of = |name| EXPORTS.iter().find(|export| export.name == name).unwrap();
-        let whole = |name| text(of(name), std::slice::from_ref(&site));
+        let whole = |name| of(name).text(std::slice::from_ref(&site));
         assert_eq!(whole("urls.txt"), "http://a.b/x?y'\n");
         assert_eq!(whole("prefixes.txt"), "http://a.b/m/\n");
         assert_eq!(whole("regex-urlfilter.txt"), "-^http://a\\.b/m/\n-^http://a\\.b/x\\?y'$\n+.\n");
@@ -208,16 +198,16 @@ mod tests {
                 .flat_map(AvoidLists::wide)
                 .collect();
         wide.sort();
-        assert_eq!(text(&BY_PAGES, &wide), "prefix\tpages\tbytes\nhttp://c.d/\t4\t40\nhttp://a.b/m/\t3\t30\n");
+        assert_eq!(BY_PAGES.text(&wide), "prefix\tpages\tbytes\nhttp://c.d/\t4\t40\nhttp://a.b/m/\t3\t30\n");
     }
 
     #[test]
     fn a_list_of_nothing_is_one_too() {
-        let whole = |name| text(EXPORTS.iter().find(|export| export.name == name).unwrap(), &[]);
+        let whole = |name| EXPORTS.iter().find(|export| export.name == name).unwrap().text(&[]);
         assert_eq!(whole("urls.txt"), "");
         assert_eq!(whole("regex-urlfilter.txt"), "+.\n");
         assert_eq!(whole("browsertrix.yaml"), "exclude: []\n");
         assert!(whole("heritrix-beans.xml").contains("<list>\n    </list>"));
-        assert_eq!(text(&BY_PAGES, &[]), "prefix\tpages\tbytes\n");
+        assert_eq!(BY_PAGES.text(&[]), "prefix\tpages\tbytes\n");
     }
 }

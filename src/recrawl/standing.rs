@@ -180,6 +180,6 @@ pub fn lines_of(entries: &[Entry]) -> HashMap<&'static str, Vec<String>> {
         |Entry { url, single, .. }: &Entry| Prefix { prefix: url.clone(), single: *single, pages: 0, bytes: 0 };
     let prefixes: Vec<Prefix> = entries.iter().map(prefix).collect();
     let surts = entries.iter().filter(|entry| entry.heritrix).map(|entry| surt_prefix_of(&entry.url)).collect();
-    let lists = AvoidLists { prefixes, surt_rules: SurtRules { prefixes: surts, urls: Vec::new() } };
+    let lists = [AvoidLists { prefixes, surt_rules: SurtRules { prefixes: surts, urls: Vec::new() } }];
     EXPORTS.iter().map(|export| (export.name, export.text(&lists).lines().map(str::to_string).collect())).collect()
 }
