@@ -209,7 +209,9 @@ pub fn find(
     let Grown { sizes, link_summary, similar_clusters, .. } = grown;
 
     let trivial_clusters = by_size(&sizes);
-    let servers = servers::overlap(net, &crawl, &labels, &sizes, &job.servers, partitions)?;
+    let room = room_for(net, 0)?;
+    let servers = servers::overlap(net, &crawl, (&labels, &sizes), &job.servers, partitions, &room)?;
+    room.give_back();
     more_tables.extend(servers.parts);
 
     let by_measure = [&similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs, &context_pairs];

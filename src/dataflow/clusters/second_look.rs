@@ -110,9 +110,9 @@ pub(crate) fn look(
     let by_place = proposed_by_place(net, labels, places, context)?;
     room.give_back();
     let proposed = net.once(|| [&by_links[..], &by_place].concat())?;
-    let texts = compared(net, shelf, (&proposed, labels.len()), room)?;
+    let all_texts = compared(net, shelf, (&proposed, labels.len()), room)?;
     drop(proposed);
-    let (texts, of_places) = texts.split_at(by_links.len());
+    let (texts, of_places) = all_texts.split_at(by_links.len());
     let best = best_by_far(&by_links, texts, (net.index(), net.peers()));
     let best = net.share("best matches", best)?;
     let matched = net.once(|| {
@@ -128,22 +128,21 @@ pub(crate) fn look(
     let mine =
         |pairs: &[SimilarPair]| -> Vec<SimilarPair> { pairs.iter().skip(index).step_by(peers).copied().collect() };
     let (mut kept, placed) = (mine(&matched.0), mine(&matched.1));
-    // What joined clusters before is not asked again.
-    let placed = Aside::put(placed, None)?;
-    let joined = [context.joined, &[&placed]].concat();
-    let context = Context { joined: &joined, ..*context };
-    let refused = guards::keep_neighbours_apart(net, &mut kept, &context)?;
     let counts = SecondLook {
         proposed: by_links.len() as u64,
         matched: matched.0.len() as u64,
-        refused,
         by_place: matched.1.len() as u64,
-        alone: 0,
-        attached: 0,
+        ..SecondLook::default()
     };
+    drop((by_links, by_place, all_texts, best, matched));
+    // What joined clusters before is not asked again.
+    let placed = Aside::put(placed, room.disk_if_bounded(net).as_ref())?;
+    let joined = [context.joined, &[&placed]].concat();
+    let context = Context { joined: &joined, ..*context };
+    let refused = guards::keep_neighbours_apart(net, &mut kept, &context)?;
     kept.extend(placed.take()?);
     kept.sort_unstable();
-    Ok((kept, counts))
+    Ok((kept, SecondLook { refused, ..counts }))
 }
 
 /// A candidate that is a pair.

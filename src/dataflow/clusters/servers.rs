@@ -1,10 +1,11 @@
 //! Overlap of servers: the pages of each trivial cluster meet at one worker, the counts of each pair of servers at another.
 //!
-//! Pages that have copies go to the owner of their cluster, pages of each server are added up, pairs go to their
-//! owner, aliases are joined; then pairs go by way of both names to the owner of the first server's partition.
+//! Pages that have copies go to the owner of their cluster, in shares ([`HashPartitions`]), pages of each server are added up, pairs go to
+//! their owner, aliases are joined; then pairs go by way of both names to the owner of the first server's partition. Shares are read
+//! twice: for pairs, and once aliases are known for the reasons of copies.
 //!
 //! # Memory
-//! 24 bytes a page that has copies, 24 a pair of servers that share a page, 4 a server.
+//! 24 bytes a page that has copies, or what `room` allows; 24 a pair of servers that share a page, 4 a server.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -16,6 +17,8 @@ use crate::dataflow::reading::captures::{Crawl, host, path};
 use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::directory::Partitions;
+use crate::dataflow::shuffle::hash_partitions::HashPartitions;
+use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::dataflow::shuffle::page_counts;
 use crate::dataflow::sinks::tables::Part;
 use crate::engine::{HashOwners, Net, Owners, RoundRobin};
@@ -64,14 +67,17 @@ struct ServerPairRow {
     kind: ServerPairKind,
 }
 
-/// Pairs the servers of all pages, and finds which hosts are one.
+/// Pairs the servers of all pages, in clusters by their labels with their sizes, and finds which hosts are one.
+///
+/// # Errors
+/// Those of the disk, when it does not take what `room` has no memory for; or when the run has ended.
 pub fn overlap(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    labels: &[ClusterId],
-    sizes: &[u32],
+    (labels, sizes): (&[ClusterId], &[u32]),
     settings: &Servers,
     partitions: Partitions,
+    room: &MemoryBudget,
 ) -> Result<ServerOverlap> {
     let (hosts, owners) = (&crawl.directory.hosts, HashOwners::new(net));
     let count = hosts.iter().max().map_or(0, |&host| host.index() + 1);
@@ -84,16 +90,25 @@ pub fn overlap(
         let page = || ServerPage::new(cluster, host, xxh3_64(path(row.url()).as_bytes()), row.exact);
         (row.exact != 0 && sizes[cluster] > 1).then(page)
     });
-    let owner = |row: &ServerPage| owners.owner(row.cluster);
-    let mut pages = until_failure(rows, |rows| net.exchange_all("pages of clusters", rows.flatten(), owner))?;
-    pages.sort_unstable();
+    let at_most = crawl.pages.len() as u64;
+    let mut pages = until_failure(rows, |rows| {
+        HashPartitions::laid_down(net, "pages of clusters", at_most, rows.flatten(), |row| row.cluster.0, room)
+    })?;
 
     let mut shared: HashMap<(HostId, HostId), (u32, u32)> = HashMap::new();
-    let mut clusters = pages.chunk_by(|x, y| x.cluster == y.cluster);
+    let (mut shares, mut some, mut done) = (0..pages.count(), Vec::new(), 0);
     let source = |send: &mut dyn FnMut(ServerPair)| {
-        let cluster = clusters.next();
-        cluster.iter().for_each(|cluster| pairs_of_cluster(cluster, settings.max_hosts, &mut *send));
-        Ok(cluster.is_some())
+        if done == some.len() {
+            let Some(share) = shares.next() else { return Ok(false) };
+            pages.read(share, &mut some)?;
+            some.sort_unstable();
+            done = 0;
+        }
+        if let Some(cluster) = clusters(&some[done..]).next() {
+            pairs_of_cluster(cluster, settings.max_hosts, &mut *send);
+            done += cluster.len();
+        }
+        Ok(true)
     };
     net.exchange_from(
         "pairs of servers",
@@ -124,9 +139,14 @@ pub fn overlap(
             ServerPairKind::Part => counts.part_pairs += 1,
         }
     }
-    let reasons = pages.chunk_by(|x, y| x.cluster == y.cluster).map(|pages| surplus(pages, |host| server[host]));
-    counts.surplus = reasons.fold(Surplus::default(), |x, y| x + y);
-    drop(pages);
+    for share in 0..pages.count() {
+        net.check()?;
+        pages.take(share, &mut some)?;
+        some.sort_unstable();
+        let reasons = clusters(&some).map(|cluster| surplus(cluster, |host| server[host]));
+        counts.surplus = reasons.fold(counts.surplus, |x, y| x + y);
+    }
+    drop((pages, some));
     let servers = server.iter().enumerate().filter(|&(host, &least)| HostId::from_index(host) == least).count() as u64;
     let counts = net.reduce("counts of servers", ServerCounts { servers, ..counts }, |x, y| ServerCounts {
         servers,
@@ -137,6 +157,11 @@ pub fn overlap(
     })?;
     let parts = named(net, crawl, pairs, &pages_of, partitions)?;
     Ok(ServerOverlap { server, parts, counts })
+}
+
+/// The pages of one cluster after another.
+fn clusters(pages: &[ServerPage]) -> impl Iterator<Item = &[ServerPage]> {
+    pages.chunk_by(|x, y| x.cluster == y.cluster)
 }
 
 /// What is sent to whom a host's name is known: the name, or a pair that is to have it.

@@ -114,6 +114,15 @@ impl<T: Pod + Send> HashPartitions<T> {
     pub fn take(&mut self, share: usize, into: &mut Vec<T>) -> Result<()> {
         self.buckets.take(share, into)
     }
+
+    /// The same, and they stay.
+    ///
+    /// # Errors
+    /// As [`HashPartitions::take`].
+    pub fn read(&self, share: usize, into: &mut Vec<T>) -> Result<()> {
+        into.clear();
+        self.buckets.each_piece(share, &mut Vec::new(), |rows| into.extend_from_slice(rows))
+    }
 }
 
 /// Whether rows with this key meet with this worker, in whatever shares.
