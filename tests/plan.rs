@@ -130,6 +130,10 @@ fn a_crawl_that_is_not_there_yet_is_predicted_in_proportion() {
         (plan(&["--pages", "1e8"], &["--machines", "10"]), plan(&["--pages", "1e9"], &["--machines", "10"]));
     let of = |plan: &Value, what: &str| plan[what].as_u64().unwrap();
     assert_eq!(of(&one["expected"], "pages"), 100_000_000);
+    // Sets of shingles are for those who compare them.
+    let by_shingles = plan(&["--pages", "1e8", "--set", "similar.by=minhash"], &["--machines", "10"]);
+    assert_eq!(of(&one["expected"], "shingles"), 0);
+    assert!(of(&by_shingles["expected"], "shingles") > of(&by_shingles["expected"], "pages"));
     assert_near("bytes read", of(&ten, "read_bytes"), 10 * of(&one, "read_bytes"));
     assert_near("bytes sent", of(&ten, "sent_bytes"), 10 * of(&one, "sent_bytes"));
     // More machines hold less each, but never less than what all of them know of every page.

@@ -106,7 +106,9 @@ pub(super) fn run(args: Args) -> Result<()> {
         job = Scheduled::find(job, 0)?.0;
     }
     let plan = match args.pages {
-        Some(pages) if job.input.urls.is_empty() => Plan { counts: Counts::of_real_crawl(pages), ..Plan::default() },
+        Some(pages) if job.input.urls.is_empty() => {
+            Plan { counts: Counts::of_real_crawl(pages, &job), ..Plan::default() }
+        }
         pages => Plan::from_sample(&job, pages)?,
     };
     hold_against_bound(&plan.counts, &job, &machines)?;
@@ -408,7 +410,7 @@ mod tests {
     fn a_run_beyond_the_numbers_of_pages_and_workers_beyond_the_partitions_are_warned_of() {
         let machines = Machines { count: 10, workers: 8, network: 1e9, disk: 1e9, latency: 0.0 };
         let job = Job::default();
-        let told = warnings(&job, &Counts::of_real_crawl(10_000_000_000), &machines);
+        let told = warnings(&job, &Counts::of_real_crawl(10_000_000_000, &job), &machines);
         assert!(
             told[0].contains("10000000000 pages are 3 runs") && told[1].contains("output.partitions = 128"),
             "{told:?}"
@@ -417,6 +419,6 @@ mod tests {
         assert!(by_share(0.0).is_none() && by_share(0.02).is_none());
         assert!(by_share(0.0005).unwrap().starts_with("0.05 % of the crawl"));
         let one = Machines { count: 1, workers: 2, ..machines };
-        assert_eq!(warnings(&job, &Counts::of_real_crawl(1_000_000), &one), Vec::<String>::new());
+        assert_eq!(warnings(&job, &Counts::of_real_crawl(1_000_000, &job), &one), Vec::<String>::new());
     }
 }

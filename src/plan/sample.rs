@@ -51,15 +51,15 @@ impl Counts {
         }
     }
 
-    /// As many pages of a crawl of mirrored manuals with 105,623 pages in 604 MB of WARC.gz, as the default job finds them there:
-    /// what stands for a crawl that is not there yet.
-    pub fn of_real_crawl(pages: u64) -> Counts {
+    /// As many pages of a crawl of mirrored manuals with 105,623 pages in 604 MB of WARC.gz, as the default job, or one by shingles, finds
+    /// them there: what stands for a crawl that is not there yet.
+    pub fn of_real_crawl(pages: u64, job: &Job) -> Counts {
         let held = MemoryEstimate {
             pages: 105_623,
             captures: 25_000_000,
             tuples: 18_527_758,
             features: 0,
-            shingles: 103_163_969,
+            shingles: if job.by_shingles() { 103_163_969 } else { 0 },
             links: 3_600_000,
             resolved: 0,
             pairs: 24_478_115,

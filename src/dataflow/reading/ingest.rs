@@ -17,7 +17,7 @@ use crate::dataflow::reading::resume::{Part, Recorder, Resume};
 use crate::dataflow::reading::revisits::Revisit;
 use crate::dataflow::reading::segments::Segment;
 use crate::dataflow::reading::shingle_sets::ShingleSets;
-use crate::dataflow::reading::tools::{Tools, by_shingles};
+use crate::dataflow::reading::tools::Tools;
 use crate::dataflow::reading::work_queue::WorkQueue;
 use crate::dataflow::reading::worker_pages::{Capture, Redirect, Rejection, WorkerPages, mime, short_title};
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room_beside, too_little};
@@ -189,7 +189,7 @@ impl Reader {
         // Where memory has a bound, the sets leave it to what cannot go to disk.
         let in_memory = if job.effort.memory_bytes == 0 { u64::MAX } else { 0 };
         let disk = room_beside(0, job).disk(net);
-        let sets = by_shingles(job).then(|| ShingleSets::new(in_memory, &disk));
+        let sets = job.by_shingles().then(|| ShingleSets::new(in_memory, &disk));
         Reader {
             shelf: WorkerPages { sets, ..WorkerPages::beside(&disk) },
             tools: Tools::new(job),

@@ -32,13 +32,8 @@ impl Tools {
             simhashes: hamming::recipe::Recipe::new(&job.simhash),
             projections: (job.similar.by == Measure::Signatures)
                 .then(|| random_projection::Recipe::new(&job.signatures)),
-            shingles: by_shingles(job).then(|| Shingles::new(job.minhash.shingle)),
+            shingles: job.by_shingles().then(|| Shingles::new(job.minhash.shingle)),
             fprints: Vec::new(),
         }
     }
-}
-
-/// Whether the job asks for sets of shingles.
-pub(super) fn by_shingles(job: &Job) -> bool {
-    job.kind == JobKind::Replicas && job.similar.by == Measure::Minhash
 }

@@ -158,10 +158,7 @@ pub(crate) fn put_summary(
     mine: Vec<FileEntry>,
     summary: &str,
 ) -> Result<Vec<FileEntry>> {
-    let put = |path: &str, text: &str| -> Result<FileEntry> {
-        attempt.put(path, text.as_bytes())?;
-        Ok(FileEntry::of(path, None, text.as_bytes()))
-    };
+    let put = |path: &str, text: &str| attempt.write(path, |file| file.append(text.as_bytes()));
     let mut files = written(net, mine)?;
     if net.index() == 0 {
         files.extend([put("summary.json", &format!("{summary}\n"))?, put("views.sql", &views(&files, None))?]);

@@ -108,6 +108,13 @@ pub struct Effort {
     pub disk_bytes: u64,
 }
 
+impl Job {
+    /// Whether pages are compared by sets of shingles.
+    pub fn by_shingles(&self) -> bool {
+        self.kind == JobKind::Replicas && self.similar.by == Measure::Minhash
+    }
+}
+
 impl Default for Job {
     fn default() -> Self {
         Job {
