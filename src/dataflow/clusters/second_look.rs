@@ -8,7 +8,7 @@
 //! the guard by neighbours has the last word.
 //!
 //! # Memory
-//! That of [`super::places`]; 24 bytes for each pair proposed, in each process, and half as much more while they are put in order; 12 for
+//! That of [`super::places`]; 24 bytes for each pair proposed, in each process, and one and a half times as much more while they are put in order; 12 for
 //! each of its pages with the worker that has read it, and 3 bits a page; for one share at a time, 8 bytes a
 //! link and 24 a page of collections, 8 more for a link while they are put in order, some 20 for each link of one similar cluster, and
 //! 12 for each chunk of a page that is compared; 4 bytes a page in each process.

@@ -5,7 +5,8 @@
 //! twice: for pairs, and once aliases are known for the reasons of copies.
 //!
 //! # Memory
-//! 24 bytes a page that has copies, or what `room` allows; 24 a pair of servers that share a page, 4 a server.
+//! 24 bytes a page that has copies, or what `room` allows; 20 to 40 a pair of servers that share a page, 4 a server; the names of hosts, while
+//! pairs get theirs.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

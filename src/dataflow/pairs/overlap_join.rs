@@ -8,7 +8,7 @@
 //! 5. Pairs go to the owners of their smaller page, who lay them in buckets of pages (likewise, with step 6).
 //! 6. Bucket by bucket they are counted, and those that are similar are handed on.
 //!
-//! Nothing but counts of pages, two bytes a page and worker and five more where resemblance matters, has to stay in memory.
+//! Nothing but counts of pages has to stay in memory: two bytes a page and worker and one more, or six and five where resemblance matters.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! What one worker has read: rows of pages, their fingerprints and links, in columns.
 //!
 //! # Memory
-//! About 60 bytes a page, until the run ends. Captures ([`CaptureRows`]), chunks, features and links
+//! 28 bytes a page, some of which go before tables are made. Captures ([`CaptureRows`]), chunks, features and links
 //! ([`crate::dataflow::reading::lists`]) are there as far as [`WorkerPages::hold_lists_at_most`] says, else on the local disk.
 
 use std::borrow::Cow;

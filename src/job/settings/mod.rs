@@ -104,7 +104,7 @@ pub struct Effort {
     pub resume: bool,
     /// Folder on a local disk for these records; empty for the folder of the result.
     pub records: String,
-    /// Bytes a process may write to `spill`; 0 allows all that is free.
+    /// Bytes of files that a process may have in `spill` at once; 0 allows all that is free.
     pub disk_bytes: u64,
 }
 
