@@ -187,7 +187,7 @@ fn leave_originals(shelf: &mut WorkerPages, work: &Work) -> Result<()> {
     let is_of_this_crawl = |input: u32| !work.is_original(input);
     shelf.captures.rewrite(|row| is_of_this_crawl(row.source))?;
     shelf.redirects.retain(|row| is_of_this_crawl(row.source));
-    shelf.rejections.retain(|row| is_of_this_crawl(row.source));
+    shelf.rejections.retain(|row| is_of_this_crawl(row.source))?;
     shelf.items.retain(|(item, _)| is_of_this_crawl(work.items[*item as usize].input));
     shelf.drop_slots_without_captures()
 }
@@ -284,7 +284,8 @@ fn bad_records(net: &mut Net<'_>, shelf: &WorkerPages, floors: &[u64], queue: &Q
 pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, inputs: &[String]) -> Result<Records> {
     let mut mine = Records { kept: crawl.pages.len() as u64, ..Records::default() };
     mine.read = shelf.items.iter().map(|item| item.1.records).sum();
-    for rejection in &shelf.rejections {
+    for rejection in shelf.rejections.rows() {
+        let rejection = rejection?;
         *mine.rejected.entry(rejection.reason.as_str().into()).or_default() += 1;
         if rejection.reason == Reason::Truncated {
             mine.torn.insert(inputs[rejection.source as usize].clone(), rejection.offset);

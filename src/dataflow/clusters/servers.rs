@@ -5,10 +5,10 @@
 //! twice: for pairs, and once aliases are known for the reasons of copies.
 //!
 //! # Memory
-//! 24 bytes a page that has copies, or what `room` allows; 20 to 40 a pair of servers that share a page, 4 a server; the names of hosts, while
-//! pairs get theirs.
+//! 24 bytes a page that has copies, or what `room` allows; 20 to 40 a pair of servers that share a page, 4 a server; some 300 a pair that
+//! is told, while hosts of pairs get their names.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -181,9 +181,19 @@ fn named(
     partitions: Partitions,
 ) -> Result<Vec<Part>> {
     let dealt = RoundRobin::new(net.peers());
+    let paired: BTreeSet<HostId> = pairs.iter().flat_map(|(pair, _)| [pair.a, pair.b]).collect();
+    let paired = net.share("hosts of pairs", paired.into_iter().collect())?;
+    let is_paired = net.once(|| {
+        let mut is_paired = vec![false; pages_of.len()];
+        paired.iter().for_each(|&host| is_paired[host] = true);
+        is_paired
+    })?;
     let mut names: BTreeMap<HostId, String> = BTreeMap::new();
     crawl.pages.each(|row| {
-        names.entry(crawl.directory.hosts[row.page]).or_insert_with(|| host(row.url()).to_string());
+        let id = crawl.directory.hosts[row.page];
+        if is_paired[id] {
+            names.entry(id).or_insert_with(|| host(row.url()).to_string());
+        }
     })?;
     let row = |(pair, kind): (ServerPair, ServerPairKind)| {
         let row = ServerPairRow {

@@ -16,7 +16,8 @@ use crate::by_hash::ByHash;
 use crate::dataflow::reading::arrived_captures::ArrivedCaptures;
 use crate::dataflow::reading::capture_rows::{CaptureReader, CaptureRow, CaptureRows, captures_in};
 use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::reading::worker_pages::{NOT_KEPT, Rejection, WorkerPages};
+use crate::dataflow::reading::rejections::{Rejection, Rejections};
+use crate::dataflow::reading::worker_pages::{NOT_KEPT, WorkerPages};
 use crate::dataflow::shuffle::directory::{Directory, Entries, Entry, Partitions};
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
@@ -106,7 +107,7 @@ impl HostNumbers {
 /// Those of the disk that takes what has no room in memory.
 pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partitions: Partitions) -> Result<Crawl> {
     let before = shelf.rejections.len();
-    shelf.rejections.retain(|rejection| rejection.offset >= floors[rejection.item as usize]);
+    shelf.rejections.retain(|rejection| rejection.offset >= floors[rejection.item as usize])?;
     let mut overlapping = (before - shelf.rejections.len()) as u64;
 
     let mut pages = shelf.captures.like();
@@ -207,7 +208,7 @@ fn to_owners(
 }
 
 /// Leaves of captures with one doc id, which are neighbours, that of the smallest URL which is the newest; rejects the others.
-fn reject_others(order: &mut Vec<Ordered>, arrived: &ArrivedCaptures, rejections: &mut Vec<Rejection>) -> Result<()> {
+fn reject_others(order: &mut Vec<Ordered>, arrived: &ArrivedCaptures, rejections: &mut Rejections) -> Result<()> {
     let mut room = Vec::new();
     for same in order.chunk_by_mut(|x, y| x.doc_id() == y.doc_id()).filter(|same| same.len() > 1) {
         let mut captures = Vec::with_capacity(same.len());
@@ -222,7 +223,7 @@ fn reject_others(order: &mut Vec<Ordered>, arrived: &ArrivedCaptures, rejections
         rejections.extend(captures.map(|(detail, _, source, offset, item, _)| {
             let reason = if detail == kept { Reason::OlderCapture } else { Reason::DocIdCollision };
             Rejection { source, offset, reason, detail, item }
-        }));
+        }))?;
     }
     order.dedup_by_key(|row| row.doc_id());
     Ok(())

@@ -13,13 +13,14 @@ use serde::{Deserialize, Serialize};
 use crate::chunks::{bytes, instead_of_text};
 use crate::dataflow::reading::item_record::PageRecord;
 use crate::dataflow::reading::known_pages::{KnownPages, content};
+use crate::dataflow::reading::rejections::{Rejection, Rejections};
 use crate::dataflow::reading::resume::{Part, Recorder, Resume};
 use crate::dataflow::reading::revisits::Revisit;
 use crate::dataflow::reading::segments::Segment;
 use crate::dataflow::reading::shingle_sets::ShingleSets;
 use crate::dataflow::reading::tools::Tools;
 use crate::dataflow::reading::work_queue::WorkQueue;
-use crate::dataflow::reading::worker_pages::{Capture, Redirect, Rejection, WorkerPages, mime, short_title};
+use crate::dataflow::reading::worker_pages::{Capture, Redirect, WorkerPages, mime, short_title};
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room_beside, too_little};
 use crate::engine::Net;
 use crate::error::{Error, Result};
@@ -71,7 +72,7 @@ impl Queue {
 /// What is wrong with an input as a whole, or with the store it lies in; never bad content. What was finished before it is
 /// recorded, where anything is.
 pub fn read(net: &mut Net<'_>, queue: &Queue, job: &Job) -> Result<WorkerPages> {
-    let mut reader = Reader::new(net, job);
+    let mut reader = Reader::new(net, job)?;
     if job.effort.memory_bytes > 0 {
         // For the first item, which may be all there is.
         let workers = net.workers_per_process();
@@ -180,18 +181,22 @@ pub(super) struct Reader {
 
 impl Reader {
     /// Reads on where a shelf was left.
-    pub(super) fn on(shelf: WorkerPages, net: &Net<'_>, job: &Job) -> Reader {
-        Reader { shelf, ..Reader::new(net, job) }
+    ///
+    /// # Errors
+    /// None where nothing is read.
+    pub(super) fn on(shelf: WorkerPages, net: &Net<'_>, job: &Job) -> Result<Reader> {
+        Ok(Reader { shelf, ..Reader::new(net, job)? })
     }
 
-    fn new(net: &Net<'_>, job: &Job) -> Reader {
+    fn new(net: &Net<'_>, job: &Job) -> Result<Reader> {
         let study = job.kind == JobKind::Study;
-        // Where memory has a bound, the sets leave it to what cannot go to disk.
+        // Where memory has a bound, sets and records that are not kept leave it to what cannot go to disk.
         let in_memory = if job.effort.memory_bytes == 0 { u64::MAX } else { 0 };
         let disk = room_beside(0, job).disk(net);
         let sets = job.by_shingles().then(|| ShingleSets::new(in_memory, &disk));
-        Reader {
-            shelf: WorkerPages { sets, ..WorkerPages::beside(&disk) },
+        let rejections = if in_memory == 0 { Rejections::on(&disk)? } else { Rejections::default() };
+        Ok(Reader {
+            shelf: WorkerPages { sets, rejections, ..WorkerPages::beside(&disk) },
             tools: Tools::new(job),
             follow: job.links,
             min_text: job.chunks.min_text as usize,
@@ -203,7 +208,7 @@ impl Reader {
             worker: net.index() as u32,
             segments: Vec::new(),
             item: (0, 0),
-        }
+        })
     }
 
     /// Reads the item at hand.
@@ -229,11 +234,11 @@ impl Reader {
     /// Puts what is found on the shelf.
     pub(super) fn take(&mut self, found: Found, progress: &Progress) -> Result<()> {
         match found {
-            Found::Refused(refused) => self.refuse(refused),
+            Found::Refused(refused) => self.refuse(refused)?,
             Found::Page(page) => match CanonicalUrl::parse(&page.url) {
                 Err(why) => {
                     let url: String = page.url.chars().take(200).collect();
-                    self.refuse(Refused::new(page.offset, Reason::BadUrl, format!("{why}: {url}")));
+                    self.refuse(Refused::new(page.offset, Reason::BadUrl, format!("{why}: {url}")))?;
                 }
                 Ok(url) => {
                     progress.page_bytes.fetch_add(page.body.len() as u64, Ordering::Relaxed);
@@ -244,20 +249,21 @@ impl Reader {
         Ok(())
     }
 
-    fn refuse(&mut self, Refused { offset, reason, detail, means }: Refused) {
+    fn refuse(&mut self, Refused { offset, reason, detail, means }: Refused) -> Result<()> {
         let (item, source) = self.item;
         match means.map(|means| *means) {
             Some(Means::Revisit(revisit)) if CanonicalUrl::parse(&revisit.url).is_ok() => {
-                return self.revisit(revisit, offset);
+                self.revisit(revisit, offset);
+                return Ok(());
             }
             Some(Means::Segment(segment)) => {
                 self.shelf.segments.push(Segment::of(&segment, offset, self.item));
-                return;
+                return Ok(());
             }
             Some(Means::Redirect(redirect)) if self.follow.redirects => self.redirect(&redirect, offset),
             Some(Means::Revisit(_) | Means::Redirect(_)) | None => (),
         }
-        self.shelf.rejections.push(Rejection { source, offset, reason, detail, item });
+        self.shelf.rejections.push(&Rejection { source, offset, reason, detail, item })
     }
 
     /// Lays a revisit aside until its original is known.
@@ -319,8 +325,7 @@ impl Reader {
         let extracted = match tools.extractor.page(&page, url)? {
             Ok(extracted) => extracted,
             Err((reason, detail)) => {
-                self.refuse(Refused::new(page.offset, reason, detail).naming(&page.url));
-                return Ok(());
+                return self.refuse(Refused::new(page.offset, reason, detail).naming(&page.url));
             }
         };
         let document = match &mut tools.paragraphs {
@@ -422,14 +427,17 @@ pub fn by_input(shelf: &WorkerPages, floors: &[u64]) -> Result<ByInput> {
             counts.entry(capture.source).or_default().records += 1;
         }
     })?;
-    for rejection in shelf.rejections.iter().filter(|rejection| rejection.offset >= floors[rejection.item as usize]) {
-        let Rejection { offset, reason, ref detail, .. } = *rejection;
+    for rejection in shelf.rejections.rows() {
+        let Rejection { source, offset, reason, detail, item } = rejection?;
+        if offset < floors[item as usize] {
+            continue;
+        }
         let mut one = Reading { records: 1, ..Reading::default() };
         if reason.is_bad() {
             one.bad.insert(reason, 1);
-            one.first_bad = Some((offset, reason, detail.clone()));
+            one.first_bad = Some((offset, reason, detail));
         }
-        counts.entry(rejection.source).or_default().add(one);
+        counts.entry(source).or_default().add(one);
     }
     Ok(counts)
 }

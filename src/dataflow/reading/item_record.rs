@@ -14,11 +14,12 @@ use std::ops::Range;
 use bincode::Options;
 use serde::{Deserialize, Serialize};
 
+use crate::dataflow::reading::rejections::Rejection;
 use crate::dataflow::reading::resume::Part;
 use crate::dataflow::reading::revisits::Revisit;
 use crate::dataflow::reading::segments::Segment;
 use crate::dataflow::reading::shingle_sets::ShingleSets;
-use crate::dataflow::reading::worker_pages::{Capture, Redirect, Rejection, WorkerPages};
+use crate::dataflow::reading::worker_pages::{Capture, Redirect, WorkerPages};
 use crate::error::Result;
 use crate::ids::{DocId, FPrint, doc_id};
 use crate::pages::record::Names;
@@ -162,8 +163,9 @@ pub(super) fn encode(part: &Part, shelf: &WorkerPages, record: &mut Vec<u8>) -> 
         append(&page, &mut parts);
         pages.push(PageAt { content: shelf.contents[slot], bytes: (parts.len() - before) as u32 });
     }
+    let rejections = shelf.rejections.read(part.rejections.clone()).collect::<Result<Vec<Rejection>>>()?;
     let head = HeadOf {
-        rejections: &shelf.rejections[part.rejections.clone()],
+        rejections: &rejections,
         redirects: &shelf.redirects[part.redirects.clone()],
         revisits: &shelf.revisits[part.revisits.clone()],
         segments: &shelf.segments[part.segments.clone()],
@@ -225,7 +227,7 @@ pub(super) fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, she
     shelf.redirects.extend(redirects.into_iter().map(|row| Redirect { source, item, ..row }));
     shelf.revisits.extend(revisits.into_iter().map(|row| Revisit { source, item, ..row }));
     shelf.segments.extend(segments.into_iter().map(|row| Segment { source, item, ..row }));
-    shelf.rejections.extend(rejections.into_iter().map(|row| Rejection { source, item, ..row }));
+    shelf.rejections.extend(rejections.into_iter().map(|row| Rejection { source, item, ..row }))?;
     shelf.items.push((item, end));
     Ok(true)
 }
@@ -309,7 +311,8 @@ mod tests {
             }
             if n % 3 == 1 {
                 let reason = *Reason::ALL.last().unwrap();
-                first.rejections.push(Rejection { source: 3, offset: number, reason, detail: text.clone(), item });
+                let detail = text.clone();
+                first.rejections.push(&Rejection { source: 3, offset: number, reason, detail, item }).unwrap();
             }
         }
         let end = RangeEnd { first_start: Some(0), last_start: None, end: 9, records: pages.len() as u64 };
@@ -349,7 +352,7 @@ mod tests {
             prop_assert!(decode(&record, (8, 6), 2, &mut other).unwrap());
             let mut rows = other.captures.map(|row| (row.item, row.source, row.worker));
             prop_assert!(rows.all(|row| row.unwrap() == (8, 6, 2)));
-            prop_assert!(other.rejections.iter().all(|row| (row.item, row.source) == (8, 6)));
+            prop_assert!(other.rejections.rows().map(Result::unwrap).all(|row| (row.item, row.source) == (8, 6)));
             prop_assert!(other.revisits.iter().all(|row| (row.item, row.source) == (8, 6)));
             prop_assert_eq!(other.items, [(8, part.end)]);
         }

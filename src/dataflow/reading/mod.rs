@@ -11,6 +11,7 @@ pub mod item_record;
 pub mod known_pages;
 pub mod least_pages;
 pub mod lists;
+pub mod rejections;
 pub mod resume;
 pub mod revisits;
 pub mod segments;

@@ -5,21 +5,24 @@
 //! may itself be a revisit, so the search is repeated until it finds nothing new. Where a digest is all that is left to look for,
 //! those of records that give none are computed.
 //!
-//! Two exchanges a round bring names and questions to the owners of the names; then each revisit goes to the worker on whose
-//! shelf its original is. Text does not depend on the URL, so it is copied there; links do, so the original of another URL is
+//! In each round all are told the names that are asked for, and two exchanges bring records of these names, and questions, to the owners
+//! of the names; then each revisit goes to the worker on whose shelf its original is. Text does not depend on the URL, so it is copied there; links do, so the original of another URL is
 //! read again. Without revisits nothing is exchanged but their number.
 //!
 //! # Memory
-//! 16 bytes a page until the search ends, and during it 56 bytes for each name of a page that the worker owns.
+//! 16 bytes a page until the search ends, and during it 8 bytes in each process for each name that is asked for, and 56 with its owner for
+//! each record that has one of them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::chunks::bytes;
+use crate::dataflow::reading::rejections::Rejection;
 use crate::dataflow::reading::segments;
-use crate::dataflow::reading::worker_pages::{Capture, Place, Rejection, WorkerPages};
+use crate::dataflow::reading::worker_pages::{Capture, Place, WorkerPages};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::ids::{DocId, doc_id, splitmix64};
@@ -142,7 +145,7 @@ pub fn resolve(
 ) -> Result<Referrals> {
     let (untrue, revisits): (Vec<Revisit>, Vec<Revisit>) =
         std::mem::take(&mut shelf.revisits).into_iter().partition(|row| row.offset < floors[row.item as usize]);
-    shelf.rejections.extend(untrue.into_iter().map(unresolved));
+    shelf.rejections.extend(untrue.into_iter().map(unresolved))?;
     if net.sum("revisits", [revisits.len() as u64])? == [0] {
         shelf.names = Vec::new();
         return Ok(Referrals::new());
@@ -157,7 +160,7 @@ pub fn resolve(
     for (revisit, holder) in revisits.into_iter().zip(holders) {
         match holder {
             Some(Holder { worker, slot }) => found.push((worker as usize, (slot, revisit))),
-            None => shelf.rejections.push(unresolved(revisit)),
+            None => shelf.rejections.push(&unresolved(revisit))?,
         }
     }
     let mut found = net.exchange_rows("revisits with their originals", found)?;
@@ -185,8 +188,10 @@ fn search(
 ) -> Result<()> {
     let mut asked = Asked::Names;
     for _ in 0..ROUNDS {
-        let offers = offers(shelf, revisits, found, floors, net.index() as u32, asked == Asked::Names)?;
         let questions = questions(revisits, found, net.index() as u32, asked);
+        let keys = asked_for(net, &questions)?;
+        let is_asked = |key: u64| keys.binary_search(&key).is_ok();
+        let offers = offers(shelf, revisits, found, floors, net.index() as u32, (asked == Asked::Names, is_asked))?;
         let answers = round(net, offers, questions)?;
         let mut news = 0;
         for [revisit, worker, slot, source] in answers {
@@ -260,18 +265,31 @@ fn name_payloads(
     Ok(net.sum("payloads named", [named])? != [0])
 }
 
+/// The keys of all workers' questions, ascending.
+fn asked_for(net: &mut Net<'_>, questions: &[Question]) -> Result<Arc<Vec<u64>>> {
+    let keys = net.share("names asked for", questions.iter().map(|question| question.key).collect())?;
+    net.once(|| {
+        let mut keys = keys.to_vec();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    })
+}
+
+/// What this worker has of the names that are asked for.
 fn offers(
     shelf: &WorkerPages,
     revisits: &[Revisit],
     found: &[Option<Holder>],
     floors: &[u64],
     me: u32,
-    by_names: bool,
+    (by_names, is_asked): (bool, impl Fn(u64) -> bool),
 ) -> Result<Vec<Offer>> {
     let mut offers = Vec::new();
     let mut offer = |url: DocId, time: i64, names: Names, (source, offset): (u32, u64), holder: Holder| {
         let mut under = |key| {
-            offers.push(Offer { key, source: source.into(), offset, time, payload: names.payload, holder });
+            let offer = || Offer { key, source: source.into(), offset, time, payload: names.payload, holder };
+            offers.extend(is_asked(key).then(offer));
         };
         if !by_names {
             return under(Way::Before.key(url));

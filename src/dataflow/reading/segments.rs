@@ -14,7 +14,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::dataflow::reading::ingest::{Queue, Reader};
-use crate::dataflow::reading::worker_pages::{Rejection, WorkerPages};
+use crate::dataflow::reading::rejections::Rejection;
+use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::job::{Input, Job};
@@ -63,7 +64,7 @@ impl Segment {
 pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, queue: &Queue, job: &Job, floors: &[u64]) -> Result<()> {
     let (untrue, rows): (Vec<Segment>, Vec<Segment>) =
         std::mem::take(&mut shelf.segments).into_iter().partition(|row| row.offset < floors[row.item as usize]);
-    shelf.rejections.extend(untrue.iter().map(|row| row.rejected(Reason::Segmented, "")));
+    shelf.rejections.extend(untrue.iter().map(|row| row.rejected(Reason::Segmented, "")))?;
     if net.sum("segments", [rows.len() as u64])? == [0] {
         return Ok(());
     }
@@ -71,7 +72,7 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, queue: &Queue, job: &
     let to_owner = rows.into_iter().map(|row| ((row.origin % peers) as usize, row));
     let mut rows: Vec<Segment> = net.exchange_rows("segments", to_owner)?;
     rows.sort_unstable();
-    let mut reader = Reader::on(std::mem::take(shelf), net, job);
+    let mut reader = Reader::on(std::mem::take(shelf), net, job)?;
     for record in rows.chunk_by(|x, y| x.origin == y.origin) {
         let firsts = record.partition_point(|row| row.number == 1);
         for first in &record[..firsts] {
@@ -96,7 +97,7 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, queue: &Queue, job: &
             0 => (Reason::Segmented, "a continuation; its first segment is not in the input, or is no page"),
             _ => (Reason::NotAPageRecord, "continuation"),
         };
-        reader.shelf.rejections.extend(record[firsts..].iter().map(|row| row.rejected(reason, detail)));
+        reader.shelf.rejections.extend(record[firsts..].iter().map(|row| row.rejected(reason, detail)))?;
     }
     *shelf = reader.shelf;
     Ok(())

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::dataflow::reading::capture_rows::CaptureRows;
 use crate::dataflow::reading::lists::{FeatureLists, Lists};
+use crate::dataflow::reading::rejections::Rejections;
 use crate::dataflow::reading::revisits::Revisit;
 use crate::dataflow::reading::segments::Segment;
 use crate::dataflow::reading::shingle_sets::ShingleSets;
@@ -130,21 +131,6 @@ pub struct Redirect {
     pub offset: u64,
 }
 
-/// A record that is not kept, on its way to the `rejected` table. Orders by source, offset, reason.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Rejection {
-    /// Number of the input.
-    pub source: u32,
-    /// Where the record starts.
-    pub offset: u64,
-    /// Why it is not kept.
-    pub reason: Reason,
-    /// Particulars.
-    pub detail: String,
-    /// Number of the work item.
-    pub item: u32,
-}
-
 /// A page that lost to another capture of its URL.
 pub const NOT_KEPT: Page = Page::NONE;
 
@@ -178,7 +164,7 @@ pub struct WorkerPages {
     /// Segments of records, until they are joined.
     pub segments: Vec<Segment>,
     /// Records that are not kept.
-    pub rejections: Vec<Rejection>,
+    pub rejections: Rejections,
     /// What reading each work item came to.
     pub items: Vec<(u32, RangeEnd)>,
 }

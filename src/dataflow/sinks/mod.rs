@@ -13,6 +13,7 @@ pub mod kept;
 pub mod kept_before;
 pub mod paper_tables;
 pub mod pins;
+pub(crate) mod rejected;
 pub mod report;
 pub mod resemblance;
 pub mod sorted;

@@ -13,10 +13,10 @@ use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::byte_lists::ByteLists;
 use crate::dataflow::reading::capture_rows::Numbers;
 use crate::dataflow::reading::captures::{Crawl, host};
-use crate::dataflow::reading::worker_pages::Rejection;
 use crate::dataflow::sinks::avoid::Verdict;
 use crate::dataflow::sinks::avoid_table::Avoid;
-use crate::dataflow::sinks::drafts::{Draft, Rows, by_page, by_page_aside, split};
+use crate::dataflow::sinks::drafts::{Draft, Rows, by_page, by_page_aside};
+use crate::dataflow::sinks::rejected;
 use crate::dataflow::sinks::report::{CollectionRow, MemberRow};
 use crate::error::{Error, Result};
 use crate::ids::{DocId, Page};
@@ -58,17 +58,16 @@ pub struct TableRows {
     /// Pages whose records are revisits.
     revisits: Vec<Page>,
     segments: Vec<SegmentRow>,
-    rejected: Vec<Rejection>,
     /// Doc ids by page.
     doc_ids: Arc<Vec<DocId>>,
 }
 
 impl TableRows {
-    /// Of what was found, with the records that are not kept, ascending.
+    /// Of what was found.
     ///
     /// # Errors
     /// Those of the disk that captures may be on.
-    pub fn of(found: &ReplicaTables, rejected: Vec<Rejection>) -> Result<TableRows> {
+    pub fn of(found: &ReplicaTables) -> Result<TableRows> {
         let (mut revisits, mut segments) = (Vec::new(), Vec::new());
         found.crawl.pages.each(|row| {
             let rest = row.rest();
@@ -76,30 +75,25 @@ impl TableRows {
             segments.extend(rest.segments.into_iter().zip(2..).map(|(place, number)| (row.page, number, place)));
         })?;
         let doc_ids = found.crawl.directory.doc_ids()?;
-        Ok(TableRows { revisits, segments, rejected, doc_ids })
+        Ok(TableRows { revisits, segments, doc_ids })
     }
 }
 
-/// The parts that this worker owns, of all tables but those that were made on the way. `sources` are the names of the inputs.
+/// The parts that this worker owns, of all tables but `rejected` and those that were made on the way. `sources` are the names of the inputs.
 ///
 /// # Errors
 /// Those of the disk that rows may be on.
-pub fn drafts<'r>(
-    found: &'r ReplicaTables,
-    rows: &'r TableRows,
-    sources: &'r [String],
-    partitions: usize,
-) -> Result<Vec<Draft<'r>>> {
+pub fn drafts<'r>(found: &'r ReplicaTables, rows: &'r TableRows, sources: &'r [String]) -> Result<Vec<Draft<'r>>> {
     let crawl = &found.crawl;
-    let TableRows { revisits, segments, rejected, doc_ids } = rows;
+    let TableRows { revisits, segments, doc_ids } = rows;
     let doc_ids = &doc_ids[..];
-    let mut drafts = rejected_drafts(rejected, sources, partitions);
-    drafts.extend(found.links.by_partition().into_iter().map(|(partition, places)| {
+    let links_of = |(partition, places): (usize, Range<usize>)| {
         let make = move |piece: Range<usize>| {
             Ok(links(doc_ids, &found.links.read(places.start + piece.start..places.start + piece.end)?))
         };
         Draft { name: "links", partition, rows: Rows::Unmade(places.len(), Box::new(make)) }
-    }));
+    };
+    let mut drafts: Vec<Draft<'_>> = found.links.by_partition().into_iter().map(links_of).collect();
     drafts.extend(by_page_aside(
         "pairs",
         crawl,
@@ -135,21 +129,6 @@ pub fn drafts<'r>(
     Ok(drafts)
 }
 
-/// Parts of `rejected`, of rows that are ascending.
-pub(crate) fn rejected_drafts<'r>(
-    rejected: &'r [Rejection],
-    sources: &'r [String],
-    partitions: usize,
-) -> Vec<Draft<'r>> {
-    let partition = |row: &Rejection| rejected_partition(row.source, sources.len(), partitions);
-    split("rejected", rejected, partition, |rows| Ok(rejected_table(rows, sources)))
-}
-
-/// Partition of a rejected record: a range of the inputs, which are in ascending order.
-pub fn rejected_partition(source: u32, sources: usize, partitions: usize) -> usize {
-    source as usize * partitions / sources.max(1)
-}
-
 /// The empty table of a name.
 ///
 /// # Errors
@@ -165,7 +144,7 @@ pub fn empty(name: &str, crawl: &Crawl) -> Result<Table> {
         "members" => members(&[], &[]),
         "avoid" => avoid((crawl, &[]), &[], &ByteLists::default())?,
         "server_pairs" => servers::empty(),
-        _ => rejected_table(&[], &[]),
+        _ => rejected::table(&[], &[]),
     })
 }
 
@@ -333,13 +312,4 @@ fn avoid((crawl, doc_ids): (&Crawl, &[DocId]), rows: &[Avoid], keep_urls: &ByteL
         ("kind", texts(rows, |row| row.kind())),
         ("keep_is", Column::Text(keep_is)),
     ]))
-}
-
-pub(crate) fn rejected_table(rows: &[Rejection], sources: &[String]) -> Table {
-    Table::new([
-        ("source", texts(rows, |row| &sources[row.source as usize])),
-        ("offset", counts(rows, |row| row.offset)),
-        ("reason", texts(rows, |row| row.reason.as_str())),
-        ("detail", texts(rows, |row| &row.detail)),
-    ])
 }

@@ -5,14 +5,15 @@ use std::sync::atomic::Ordering;
 
 use crate::build::peak_memory_bytes;
 use crate::dataflow::find::ReplicaTables;
-use crate::dataflow::reading::worker_pages::Rejection;
+use crate::dataflow::reading::rejections::Rejections;
 use crate::dataflow::shuffle::memory_estimate::lacking_to_make_tables;
 use crate::dataflow::sinks::drafts::Draft;
 use crate::dataflow::sinks::exports;
 use crate::dataflow::sinks::files::{self, Making};
-use crate::dataflow::sinks::tables::{NAMES, TableRows, drafts, empty, rejected_partition};
+use crate::dataflow::sinks::rejected::Rejected;
+use crate::dataflow::sinks::tables::{NAMES, TableRows, drafts, empty};
 use crate::dataflow::steps::Step;
-use crate::engine::{Net, Owners, RoundRobin};
+use crate::engine::Net;
 use crate::error::Result;
 use crate::heap::give_back_what_is_free;
 use crate::job::{Digest, Job};
@@ -44,22 +45,23 @@ pub fn result(
     folder: &Location,
     found: &mut ReplicaTables,
     sources: &[String],
-    rejections: Vec<Rejection>,
+    rejections: Rejections,
     job: &Job,
 ) -> Result<Staged> {
     let partitions = job.output.partitions as usize;
-    let rejected = rejected(net, rejections, sources, partitions)?;
+    let rejected = Rejected::gather(net, rejections, (sources.len(), partitions), job)?;
     let made = std::mem::take(&mut found.more_tables);
-    let rows = TableRows::of(found, rejected)?;
+    let rows = TableRows::of(found)?;
     make_room(net, found, job)?;
     let attempt = attempt(net, folder)?;
     let files = or_discard(net, &attempt, |net| {
-        let mut parts = drafts(found, &rows, sources, partitions)?;
+        let mut parts = drafts(found, &rows, sources)?;
+        parts.extend(rejected.drafts(sources));
         parts.extend(made.into_iter().map(Draft::from));
         let empty = |name: &str| empty(name, &found.crawl);
         let making = Making::by(net, job, &NAMES, &empty)?;
         let mine = files::put_tables(net, &attempt, parts, making)?;
-        drop(rows);
+        drop((rows, rejected));
         give_back_what_is_free();
         let mut files = written(net, mine)?;
         if net.index() == 0 {
@@ -117,21 +119,6 @@ fn written(net: &mut Net<'_>, mine: Vec<FileEntry>) -> Result<Vec<FileEntry>> {
     let mut files: Vec<FileEntry> = net.all_gather("files", mine)?.into_iter().flatten().collect();
     files.sort_unstable();
     Ok(files)
-}
-
-/// The rejected records that this worker writes, ascending. One exchange, to bring the records to their owners.
-pub(crate) fn rejected(
-    net: &mut Net<'_>,
-    rejections: Vec<Rejection>,
-    sources: &[String],
-    partitions: usize,
-) -> Result<Vec<Rejection>> {
-    let dealt = RoundRobin::new(net.peers());
-    let owner = |row: &Rejection| dealt.owner(rejected_partition(row.source, sources.len(), partitions));
-    let rows = rejections.into_iter().map(|row| (owner(&row), row));
-    let mut rejected = net.exchange_rows("rejected", rows)?;
-    rejected.sort_unstable();
-    Ok(rejected)
 }
 
 /// Stages the parts of tables, `summary.json` and `views.sql`; worker 0 learns of all files.

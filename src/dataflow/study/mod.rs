@@ -21,9 +21,9 @@ use crate::dataflow::shuffle::directory::Partitions;
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, make_room, room};
 use crate::dataflow::sinks::drafts::by_page;
 use crate::dataflow::sinks::files::Making;
+use crate::dataflow::sinks::rejected::{self, Rejected};
 use crate::dataflow::sinks::summary::Records;
-use crate::dataflow::sinks::tables::{rejected_drafts, rejected_table};
-use crate::dataflow::sinks::write::{commit, put_tables, rejected};
+use crate::dataflow::sinks::write::{commit, put_tables};
 use crate::engine::{Net, Owners};
 use crate::error::{Error, Result};
 use crate::ids::{Page, doc_id};
@@ -114,12 +114,13 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let sources = &queue.work.inputs;
     let pages = crawl.directory.owned(net.index());
     let documents: Vec<Page> = pages.filter(|&page| found.documents.contains(page)).collect();
-    let rejected = rejected(net, std::mem::take(&mut shelf.rejections), sources, partitions.count())?;
+    let kinds = (sources.len(), partitions.count());
+    let not_kept = Rejected::gather(net, std::mem::take(&mut shelf.rejections), kinds, job)?;
     let mut parts = by_page("duplicates", &crawl, &documents, |&page| page, |rows| table(&crawl, &found, rows));
-    parts.extend(rejected_drafts(&rejected, sources, partitions.count()));
+    parts.extend(not_kept.drafts(sources));
     let empty = |name: &str| match name {
         "duplicates" => table(&crawl, &found, &[]),
-        _ => Ok(rejected_table(&[], &[])),
+        _ => Ok(rejected::table(&[], &[])),
     };
     let making = Making::by(net, job, &["duplicates", "rejected"], &empty)?;
     let told = serde_json::to_string_pretty(&summary).expect("plain values");
