@@ -6,9 +6,9 @@
 //!
 //! # Memory
 //! 24 bytes a page that has copies, or what `room` allows; 20 to 40 a pair of servers that share a page, 4 a server; some 300 a pair that
-//! is told, while hosts of pairs get their names.
+//! is told, and the names of hosts with as many pages as a pair shares.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -156,7 +156,7 @@ pub fn overlap(
         part_pairs: x.part_pairs + y.part_pairs,
         surplus: x.surplus + y.surplus,
     })?;
-    let parts = named(net, crawl, pairs, &pages_of, partitions)?;
+    let parts = named(net, crawl, pairs, (&pages_of, settings.min_shared), partitions)?;
     Ok(ServerOverlap { server, parts, counts })
 }
 
@@ -177,21 +177,15 @@ fn named(
     net: &mut Net<'_>,
     crawl: &Crawl,
     pairs: Vec<(ServerPair, ServerPairKind)>,
-    pages_of: &[u32],
+    (pages_of, min_shared): (&[u32], u32),
     partitions: Partitions,
 ) -> Result<Vec<Part>> {
     let dealt = RoundRobin::new(net.peers());
-    let paired: BTreeSet<HostId> = pairs.iter().flat_map(|(pair, _)| [pair.a, pair.b]).collect();
-    let paired = net.share("hosts of pairs", paired.into_iter().collect())?;
-    let is_paired = net.once(|| {
-        let mut is_paired = vec![false; pages_of.len()];
-        paired.iter().for_each(|&host| is_paired[host] = true);
-        is_paired
-    })?;
     let mut names: BTreeMap<HostId, String> = BTreeMap::new();
     crawl.pages.each(|row| {
         let id = crawl.directory.hosts[row.page];
-        if is_paired[id] {
+        // The others are in no pair.
+        if pages_of[id] >= min_shared {
             names.entry(id).or_insert_with(|| host(row.url()).to_string());
         }
     })?;
