@@ -11,11 +11,17 @@ import zlib
 parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
 parser.add_argument("--pages", type=int, default=300_000)
 parser.add_argument("--revisits", type=int, default=0, help="revisits of the first pages, at the end")
+parser.add_argument("--host-pages", type=int, default=50, help="pages of a host")
+parser.add_argument("--others", type=int, default=3, help="records beside each page that are not kept, up to 3")
 parser.add_argument("--seed", type=int, default=1)
 parser.add_argument("--out", required=True, help="the file, .warc.gz")
 given = parser.parse_args()
 rng = random.Random(given.seed)
 words = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(3, 9))) for _ in range(5000)]
+
+
+def url_of(n):
+    return f"http://h{n // given.host_pages}.example/d{n % given.host_pages // 100}/{n % given.host_pages}"
 
 
 def record(kind, url, number, body, more=()):
@@ -32,15 +38,19 @@ def response(kind, body):
 http = ("Content-Type: application/http; msgtype=response",)
 with open(given.out, "wb") as out:
     for n in range(given.pages):
-        url = f"http://h{n // 50}.example/{n % 50}"
-        text = " ".join(rng.choices(words, k=60))
-        html = f'<html><title>{n}</title><body><p>{text}</p><a href="/{(n + 1) % 50}">next</a></body></html>'
-        out.write(record("request", url, 4 * n, b"GET / HTTP/1.1\r\n\r\n", ("Content-Type: application/http; msgtype=request",)))
+        url, next_url = url_of(n), url_of(n - n % given.host_pages + (n + 1) % given.host_pages)
+        # Every tenth page says what the one before says.
+        text = text if n % 10 == 9 else " ".join(rng.choices(words, k=60))
+        html = f'<html><title>{n}</title><body><p>{text}</p><a href="{next_url}">next</a></body></html>'
+        others = [
+            record("request", url, 4 * n, b"GET / HTTP/1.1\r\n\r\n", ("Content-Type: application/http; msgtype=request",)),
+            record("metadata", url, 4 * n + 2, b"via: none\r\n", ("Content-Type: application/warc-fields",)),
+            record("response", url + ".png", 4 * n + 3, response("image/png", b"\x89PNG" + bytes(40)), http),
+        ]
         out.write(record("response", url, 4 * n + 1, response("text/html", html.encode()), http))
-        out.write(record("metadata", url, 4 * n + 2, b"via: none\r\n", ("Content-Type: application/warc-fields",)))
-        out.write(record("response", url + ".png", 4 * n + 3, response("image/png", b"\x89PNG" + bytes(40)), http))
+        out.writelines(others[: given.others])
     for n in range(given.revisits):
         profile = "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/server-not-modified"
         refers = f"WARC-Refers-To: <urn:uuid:{4 * n + 1:032x}>"
-        url = f"http://h{n // 50}.example/{n % 50}"
-        out.write(record("revisit", url, 4 * (given.pages + n), b"HTTP/1.1 304 Not Modified\r\n\r\n", (*http, profile, refers)))
+        not_modified = b"HTTP/1.1 304 Not Modified\r\n\r\n"
+        out.write(record("revisit", url_of(n), 4 * (given.pages + n), not_modified, (*http, profile, refers)))
