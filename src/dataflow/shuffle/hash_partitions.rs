@@ -79,7 +79,7 @@ impl<T: Pod + Send> HashPartitions<T> {
     }
 
     fn empty(net: &Net<'_>, bits: u32, room: &MemoryBudget) -> HashPartitions<T> {
-        HashPartitions { buckets: Buckets::new(1 << bits, room.of_worker(net), &room.disk(net)) }
+        HashPartitions { buckets: Buckets::new(1 << bits, room.of_buckets(net, 1 << bits), &room.disk(net)) }
     }
 
     fn receive(

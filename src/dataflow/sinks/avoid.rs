@@ -104,7 +104,7 @@ impl Shares<'_> {
         rows: impl IntoIterator<Item = T>,
         cluster: impl Fn(&T) -> ClusterId,
     ) -> Result<Buckets<T>> {
-        let mut shares = Buckets::new(self.count, self.room.of_worker(net), &self.room.disk(net));
+        let mut shares = Buckets::new(self.count, self.room.of_buckets(net, self.count), &self.room.disk(net));
         let share = |row: &T| self.directory.place(cluster(row).smallest()) / self.stretch;
         net.exchange(
             name,
