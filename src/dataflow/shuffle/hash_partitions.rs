@@ -50,7 +50,7 @@ impl<T: Pod + Send> HashPartitions<T> {
             },
         )?;
         let bits = bucket_bits(counts.iter().sum::<u64>() / net.peers() as u64 * size_of::<T>() as u64);
-        let mut partitions = HashPartitions::empty(net, bits, room);
+        let mut partitions = HashPartitions::empty(net, bits, 1, room);
         let shares = Shares::new(net.peers(), bits);
         partitions.lay_down(&waiting, hash, &shares)?;
         if !counts.into_iter().all(is_few) {
@@ -72,14 +72,16 @@ impl<T: Pod + Send> HashPartitions<T> {
         key: impl Fn(&T) -> K,
         room: &MemoryBudget,
     ) -> Result<HashPartitions<T>> {
-        let mut partitions = HashPartitions::empty(net, bits, room);
+        let mut partitions = HashPartitions::empty(net, bits, 1, room);
         let hash = |row: &T| splitmix64(key(row).into());
         partitions.receive(net, name, rows, hash, Shares::new(net.peers(), bits))?;
         Ok(partitions)
     }
 
-    fn empty(net: &Net<'_>, bits: u32, room: &MemoryBudget) -> HashPartitions<T> {
-        HashPartitions { buckets: Buckets::new(1 << bits, room.of_buckets(net, 1 << bits), &room.disk(net)) }
+    /// One of so many kinds of rows that share the room.
+    fn empty(net: &Net<'_>, bits: u32, kinds: u64, room: &MemoryBudget) -> HashPartitions<T> {
+        let bytes = room.of_buckets(net, kinds, 1 << bits);
+        HashPartitions { buckets: Buckets::new(1 << bits, bytes, &room.parted(kinds).disk(net)) }
     }
 
     fn receive(
@@ -141,9 +143,9 @@ pub fn two_with_bits<T: Pod + Send, U: Pod + Send, K: Into<u64>>(
     (second, second_key): (impl IntoIterator<Item = U>, impl Fn(&U) -> K),
     room: &MemoryBudget,
 ) -> Result<(HashPartitions<T>, HashPartitions<U>)> {
-    let (shares, room) = (Shares::new(net.peers(), bits), room.parted(2));
+    let shares = Shares::new(net.peers(), bits);
     let (mut of_first, mut of_second) =
-        (HashPartitions::empty(net, bits, &room), HashPartitions::empty(net, bits, &room));
+        (HashPartitions::empty(net, bits, 2, room), HashPartitions::empty(net, bits, 2, room));
     let first_hash = |row: &T| splitmix64(first_key(row).into());
     let second_hash = |row: &U| splitmix64(second_key(row).into());
     net.exchange_two(

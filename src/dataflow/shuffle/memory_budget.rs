@@ -111,14 +111,14 @@ impl MemoryBudget {
         if self.memory_bytes == 0 { u64::MAX } else { self.memory_bytes / net.workers_per_process() as u64 }
     }
 
-    /// Bytes of full blocks that a worker may hold in so many buckets: its share, beside their open blocks, rows on their way to it, and a
-    /// bucket that is read with as much again to put it in order.
-    pub fn of_buckets(&self, net: &Net<'_>, count: usize) -> u64 {
+    /// Bytes of full blocks that a worker may hold of each of so many kinds of rows in so many buckets: of its share beside their open
+    /// blocks, rows on their way to it, and a bucket that is read with as much again to put it in order.
+    pub fn of_buckets(&self, net: &Net<'_>, kinds: u64, count: usize) -> u64 {
         if self.memory_bytes == 0 {
             return u64::MAX;
         }
-        let beside = (count * BLOCK_BYTES) as u64 + ON_THE_WAY + 2 * BUCKET_BYTES;
-        self.of_worker(net).saturating_sub(beside)
+        let beside = kinds * (count * BLOCK_BYTES) as u64 + ON_THE_WAY + 2 * BUCKET_BYTES;
+        self.of_worker(net).saturating_sub(beside) / kinds
     }
 
     /// Gives the system what the step before has freed, where memory has a bound.

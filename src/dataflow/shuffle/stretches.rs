@@ -26,7 +26,7 @@ impl<T: Pod> Stretches<T> {
     /// For about `rows` rows of so many pages, as far as `room` has memory for them.
     pub fn new(net: &Net<'_>, (pages, rows): (usize, u64), room: &MemoryBudget) -> Stretches<T> {
         let bits = bucket_bits(rows * size_of::<T>() as u64);
-        let buckets = Buckets::new(1 << bits, room.of_buckets(net, 1 << bits), &room.disk(net));
+        let buckets = Buckets::new(1 << bits, room.of_buckets(net, 1, 1 << bits), &room.disk(net));
         Stretches { pages, stretch: (pages >> bits) + 1, buckets }
     }
 

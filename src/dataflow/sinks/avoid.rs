@@ -91,7 +91,7 @@ struct Shares<'a> {
     count: usize,
     /// Pages of an owner that may be the smallest of a share's clusters.
     stretch: usize,
-    /// For the rows of one kind.
+    /// For the rows of both kinds.
     room: MemoryBudget,
 }
 
@@ -104,7 +104,8 @@ impl Shares<'_> {
         rows: impl IntoIterator<Item = T>,
         cluster: impl Fn(&T) -> ClusterId,
     ) -> Result<Buckets<T>> {
-        let mut shares = Buckets::new(self.count, self.room.of_buckets(net, self.count), &self.room.disk(net));
+        let mut shares =
+            Buckets::new(self.count, self.room.of_buckets(net, 2, self.count), &self.room.parted(2).disk(net));
         let share = |row: &T| self.directory.place(cluster(row).smallest()) / self.stretch;
         net.exchange(
             name,
@@ -216,7 +217,7 @@ pub fn copies<'a>(
     let directory = &*crawl.directory;
     let owned = directory.owned(net.index()).map(|page| u64::from(sizes[ClusterId::of(page)]));
     let bits = bucket_bits(owned.filter(|&pages| pages > 1).sum::<u64>() * size_of::<PageCopy>() as u64);
-    let shares = Shares { directory, count: 1 << bits, stretch: (crawl.pages.len() >> bits) + 1, room: room.parted(2) };
+    let shares = Shares { directory, count: 1 << bits, stretch: (crawl.pages.len() >> bits) + 1, room: room.clone() };
     let rows = until_failure(rows, |rows| shares.laid_down(net, "copies", rows.flatten(), |copy| copy.cluster))?;
     Ok(Copies { shares, rows })
 }
