@@ -10,7 +10,7 @@ use object_store::path::Path as Key;
 use object_store::{ObjectStoreExt, WriteMultipart};
 
 use super::blocking::wait;
-use super::location::{Listed, Location, Place};
+use super::location::{Listed, Location, Place, text_of};
 use super::open::Stamp;
 use crate::error::{Error, Result};
 use crate::leftovers::Temporary;
@@ -293,7 +293,7 @@ impl Location {
         for entry in entries {
             let entry = entry.map_err(failed)?;
             let path = folder.join(entry.file_name());
-            let relative = format!("{below}{}", entry.file_name().to_string_lossy());
+            let relative = format!("{below}{}", text_of(&entry.file_name()));
             if entry.file_type().map_err(failed)?.is_dir() {
                 if depth > 1 {
                     self.walk(&path, &format!("{relative}/"), depth - 1, files)?;

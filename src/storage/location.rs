@@ -16,7 +16,9 @@ use super::open::Stamp;
 use super::stores::Stores;
 use crate::error::{Error, Result};
 
-/// A file or folder; equal and ordered by its name. Cheap to clone.
+/// A file or folder; equal and ordered by its name, and by its path where two have the same. Cheap to clone.
+///
+/// A path that is not UTF-8 has a name in which such bytes are written as `\xE9`.
 #[derive(Clone)]
 pub struct Location {
     name: Arc<str>,
@@ -193,6 +195,16 @@ impl Location {
     }
 }
 
+/// The name of a file as text: bytes that are no UTF-8 as `\xE9`.
+pub(super) fn text_of(name: &std::ffi::OsStr) -> String {
+    let mut text = String::new();
+    for chunk in name.as_encoded_bytes().utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02X}")));
+    }
+    text
+}
+
 /// An absolute path without links, as far as it exists.
 fn resolved(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
@@ -237,7 +249,7 @@ impl fmt::Debug for Location {
 
 impl PartialEq for Location {
     fn eq(&self, other: &Location) -> bool {
-        self.name == other.name
+        self.cmp(other) == Ordering::Equal
     }
 }
 
@@ -251,7 +263,7 @@ impl PartialOrd for Location {
 
 impl Ord for Location {
     fn cmp(&self, other: &Location) -> Ordering {
-        self.name.cmp(&other.name)
+        self.name.cmp(&other.name).then_with(|| self.path().cmp(&other.path()))
     }
 }
 
