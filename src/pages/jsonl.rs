@@ -158,13 +158,49 @@ fn line(bytes: &[u8], offset: u64, fields: &Fields, sink: &mut Sink<'_>) -> Resu
         return Ok(());
     }
     let page = match std::str::from_utf8(bare) {
-        Ok(text) => page(text, fields),
+        Ok(text) => page(text, fields).or_else(|refusal| match without_nan(text) {
+            Some(text) => page(&text, fields).map(|page| RawPage { mended: Some(Reason::BadJson), ..page }),
+            None => Err(refusal),
+        }),
         Err(error) => Err((Reason::NotUtf8, format!("byte {} of the line is no UTF-8", error.valid_up_to()))),
     };
     sink(match page {
         Ok(page) => Found::Page(RawPage { offset, length: bytes.len() as u64, ..page }),
         Err((reason, detail)) => Found::Refused(Refused::new(offset, reason, detail)),
     })
+}
+
+/// A line of JSON with `null` for numbers that are none (`NaN`, `Infinity`), as Python and others write them against the
+/// standard; `None` if it has none of them.
+fn without_nan(text: &str) -> Option<String> {
+    const NUMBERS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
+    if !NUMBERS.iter().any(|number| text.contains(number)) {
+        return None;
+    }
+    let mut repaired = String::with_capacity(text.len());
+    let (mut rest, mut is_string) = (text, false);
+    while let Some(at) = rest.find(['"', '\\', 'N', 'I', '-']) {
+        let (before, here) = rest.split_at(at);
+        repaired.push_str(before);
+        let number = NUMBERS.iter().find(|number| !is_string && here.starts_with(**number));
+        let length = match number {
+            Some(number) => {
+                repaired.push_str("null");
+                number.len()
+            }
+            None => {
+                // What a backslash escapes ends no string.
+                let escaped =
+                    if here.starts_with('\\') { here[1..].chars().next().map_or(0, char::len_utf8) } else { 0 };
+                is_string ^= here.starts_with('"');
+                repaired.push_str(&here[..1 + escaped]);
+                1 + escaped
+            }
+        };
+        rest = &here[length..];
+    }
+    repaired.push_str(rest);
+    Some(repaired)
 }
 
 fn page(text: &str, fields: &Fields) -> std::result::Result<RawPage, (Reason, String)> {

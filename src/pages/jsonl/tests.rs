@@ -184,6 +184,24 @@ fn fields_are_taken_in_the_order_of_their_names() {
 }
 
 #[test]
+fn numbers_that_are_none_are_null_and_text_keeps_their_names() {
+    for (line, text) in [
+        (r#"{"url":"a","score":NaN,"text":"NaN"}"#, "NaN"),
+        (r#"{"a":[Infinity,-Infinity, NaN ],"url":"a","text":"-Infinity \" NaN"}"#, r#"-Infinity " NaN"#),
+        (r#"{"url":"a","text":"\\","b":{"c":NaN}}"#, r"\"),
+        (r#"{"url":"a","date":NaN,"text":"t"}"#, "t"),
+    ] {
+        let Found::Page(page) = one(line) else { panic!("{line}") };
+        assert_eq!((std::str::from_utf8(&page.body).unwrap(), page.mended), (text, Some(Reason::BadJson)), "{line}");
+    }
+    for line in [r#"{"url":"a","text":NaNs}"#, r#"{"url":"a","text":"t" NaN}"#, r#"{"url":"a","text":"NaN}"#, "NaN"] {
+        assert_eq!(reasons(&all(line.as_bytes())), [(0, Reason::BadJson)], "{line}");
+    }
+    // A field that must be text is none.
+    assert_eq!(reasons(&all(br#"{"url":NaN,"text":"t"}"#)), [(0, Reason::BadField)]);
+}
+
+#[test]
 fn a_failing_store_ends_the_run_and_is_no_bad_line() {
     struct Broken;
     impl ReadAt for Broken {
