@@ -95,7 +95,8 @@ fn add_entries(
     Ok(Ok(()))
 }
 
-const DAMAGED: &str = "a damaged zip archive, perhaps a download that was cut off; fetch it again";
+const DAMAGED: &str = "a damaged zip archive, perhaps a download that was cut off, or one with more than 64 KiB behind its end; \
+                       fetch it again";
 
 /// Tells a failure of the store from a damaged archive.
 fn damaged(error: ZipError) -> Result<&'static str> {
@@ -187,6 +188,11 @@ mod tests {
         }
         // Some zip files have bytes before the first entry, such as a program that unpacks them.
         assert_eq!(read(&[b"some bytes".to_vec(), packed(&files, false)].concat()).unwrap(), expected);
+        // Some have bytes after the directory: of a download into a longer file, or of whoever signed it.
+        for (after, large) in [(vec![0; 100], false), (b"PK\x05\x06 signed".to_vec(), true), (vec![7; 60_000], false)] {
+            assert_eq!(read(&[packed(&files, large), after].concat()).unwrap(), expected);
+        }
+        assert!(read(&[packed(&files, false), vec![7; 70_000]].concat()).unwrap_err().contains("more than 64 KiB"));
     }
 
     #[test]
