@@ -13,6 +13,7 @@
 //!   constantly.
 //! - A chunk of several units is hashed as the sequence of its units' hashes, so that sliding windows copy no text.
 
+mod columns;
 mod split;
 
 use xxhash_rust::xxh3::xxh3_64;

@@ -26,9 +26,13 @@ impl Chunks {
             Unit::ShingleParagraphs => "shingle-paragraphs",
         };
         let sliding = if sliding { "-sliding" } else { "" };
-        let wrap = if wrap > 0 && unit == Unit::Lines { format!("-wrap{wrap}") } else { String::new() };
+        // Version 2 wraps by columns, and text without spaces.
+        let (wrap, version) = match wrap > 0 && unit == Unit::Lines {
+            true => (format!("-wrap{wrap}"), 2),
+            false => (String::new(), 1),
+        };
         let min_text = if min_text > 0 { format!("-min{min_text}-or-bytes") } else { String::new() };
-        format!("{named}-{count}{sliding}{wrap}{min_text}-xxh3-{bits}-v1")
+        format!("{named}-{count}{sliding}{wrap}{min_text}-xxh3-{bits}-v{version}")
     }
 }
 
@@ -87,7 +91,8 @@ mod tests {
     #[test]
     fn names_of_chunks_tell_every_setting_that_changes_a_fingerprint() {
         let chunks = Chunks { unit: Unit::Lines, count: 4, sliding: true, wrap: 80, bits: 32, min_text: 64 };
-        assert_eq!(chunks.recipe(), "lines-4-sliding-wrap80-min64-or-bytes-xxh3-32-v1");
+        assert_eq!(chunks.recipe(), "lines-4-sliding-wrap80-min64-or-bytes-xxh3-32-v2");
+        assert_eq!(Chunks { wrap: 0, ..chunks }.recipe(), "lines-4-sliding-min64-or-bytes-xxh3-32-v1");
     }
 
     #[test]
