@@ -1,11 +1,11 @@
-//! HTML: an extractor that has read another page finds what a new one finds; texts and links have the form that they say.
+//! HTML and XHTML: an extractor that has read another page finds what a new one finds; texts and links have the form that they say.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use webtwin_base::ids::doc_id;
 use webtwin_base::job::{Limits, Links};
 use webtwin_fuzz::first;
-use webtwin_pages::pages::html::Extractor;
+use webtwin_pages::pages::html::{Extracted, Extractor};
 use webtwin_pages::pages::url::CanonicalUrl;
 
 /// Leaves all that a page can leave open.
@@ -14,16 +14,23 @@ const OTHER: &[u8] = b"<base href=//other.example/><title>t</title><a href=x>\xe
 const CHARSETS: [Option<&str>; 6] =
     [None, Some("utf-8"), Some("windows-1252"), Some("shift_jis"), Some("utf-16le"), Some("iso-2022-jp")];
 
+fn read<'a>(extractor: &'a mut Extractor, how: usize, body: &[u8], url: &CanonicalUrl) -> Extracted<'a> {
+    let charset = CHARSETS[how % CHARSETS.len()];
+    match (how / CHARSETS.len()) % 2 {
+        0 => extractor.html(body, charset, url),
+        _ => extractor.xhtml(body, charset, url),
+    }
+}
+
 fuzz_target!(|data: &[u8]| {
     let Some((how, body)) = first(data) else { return };
-    let charset = CHARSETS[how % CHARSETS.len()];
     let url = CanonicalUrl::parse("http://a.example/folder/page.html?q=1").expect("a URL");
     let limits = Limits { links: 8, ..Limits::default() };
     let follow = Links { redirects: true, refresh: true, canonical: true };
     let (mut new, mut used) = (Extractor::following(&limits, &follow), Extractor::following(&limits, &follow));
     used.html(OTHER, Some("windows-1252"), &url);
-    let found = used.html(body, charset, &url);
-    assert_eq!(found, new.html(body, charset, &url));
+    let found = read(&mut used, how, body, &url);
+    assert_eq!(found, read(&mut new, how, body, &url));
     assert!(found.links.is_sorted_by(|x, y| x < y) && found.links.len() <= 8);
     assert!(!found.links.contains(&doc_id(url.as_str())));
     assert!(found.leads_to != Some(doc_id(url.as_str())));
@@ -31,5 +38,5 @@ fuzz_target!(|data: &[u8]| {
     assert!(!found.text.starts_with('\n') && !found.text.ends_with('\n'));
     assert!(found.text.lines().all(|line| !line.starts_with(' ') && !line.ends_with(' ')));
     assert!(found.text.len() <= 4 * body.len() + 16, "{} of {}", found.text.len(), body.len());
-    new.text(body, charset);
+    new.text(body, CHARSETS[how % CHARSETS.len()]);
 });

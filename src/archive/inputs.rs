@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::report::SUMMARY;
 use crate::error::{Error, Result};
-use crate::pages::detect::{Kind, claims_archive, claims_wacz, detect, is_html};
+use crate::pages::detect::{Kind, claims_archive, claims_wacz, detect};
+use crate::pages::sniff::is_html;
 use crate::pages::warc::{Format, probe};
 use crate::storage::expand::{Expanded, expand};
 use crate::storage::location::Location;

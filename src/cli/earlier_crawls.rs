@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::error::{Error, Result};
-use crate::pages::detect::is_html;
+use crate::pages::sniff::is_html;
 use crate::storage::expand::expand;
 use crate::storage::location::{seen_from_anywhere, working_folder};
 use crate::storage::state::Generation;

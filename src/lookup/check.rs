@@ -25,6 +25,8 @@ const MOST_COPIES: usize = 1000;
 pub enum Form {
     /// HTML as fetched.
     Html,
+    /// XHTML as fetched.
+    Xhtml,
     /// Text.
     Text,
 }
@@ -126,6 +128,7 @@ impl Checker {
         let blank = CanonicalUrl::parse("http://localhost/").expect("this is a URL");
         let text = match asked.form {
             Form::Html => self.extractor.html(asked.body, asked.charset, asked.url.unwrap_or(&blank)).text,
+            Form::Xhtml => self.extractor.xhtml(asked.body, asked.charset, asked.url.unwrap_or(&blank)).text,
             Form::Text => self.extractor.text(asked.body, asked.charset).text,
         };
         let document = self.recipe.fingerprint(text, &mut self.fprints);

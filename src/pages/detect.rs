@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use super::decoded::{Compression, Decoded, sort_out};
+use super::sniff::is_html;
 use super::{warc, zip_entries};
 use crate::error::{Error, Result};
 use crate::job::Limits;
@@ -98,15 +99,6 @@ pub(super) fn recognise(file: &dyn ReadAt, name: &str) -> Result<std::result::Re
         None if head.iter().all(u8::is_ascii_whitespace) && raw.len() < HEAD => Ok(Ok(Kind::Empty)),
         None => refuse("not_warc: neither WARC nor JSONL, Parquet or HTML; see the docs for what can be read"),
     }
-}
-
-/// Whether a file begins like HTML.
-pub fn is_html(head: &[u8]) -> bool {
-    let start = trim(head);
-    let begins = |tag: &&str| start.len() >= tag.len() && start[..tag.len()].eq_ignore_ascii_case(tag.as_bytes());
-    let tags = ["<!doctype html", "<html", "<head", "<body", "<title", "<!--"];
-    tags.iter().any(begins)
-        || (begins(&"<?xml") && start.windows(5).take(1024).any(|tag| tag.eq_ignore_ascii_case(b"<html")))
 }
 
 /// Format by the decoded first bytes; `None` if they do not tell.

@@ -103,7 +103,7 @@ pub(super) fn document(form: Form, body: &[u8], limits: &Limits) -> Result<std::
         }
         Form::Pdf => "pdf",
         Form::PostScript => "postscript",
-        Form::Html | Form::Text => unreachable!("pages are no documents"),
+        Form::Html | Form::Xhtml | Form::Text => unreachable!("pages are no documents"),
     };
     let missing = |what: &str| Ok(Err((Reason::NoConverter, format!("{format}: {what}"))));
     let Some(program) = PROGRAM.get() else { return missing("no helper program is named") };

@@ -3,12 +3,12 @@
 
 use url::{Position, Url};
 
-use super::detect::is_html;
 use super::record::{Form, Found, Names, RawPage, Reason, Refused, Sink};
+use super::sniff::{self, is_html};
 use crate::error::{Error, Result};
 use crate::job::Input;
 use crate::read_at::ReadAt;
-use crate::storage::expand::has_page_ending;
+use crate::storage::expand::{has_ending, has_page_ending};
 use crate::storage::location::{Listed, Location};
 use crate::storage::open::open_pinned;
 
@@ -23,21 +23,28 @@ pub fn read_files(folder: &Location, files: &[Listed], input: &Input, sink: &mut
     let (base, limits) = (parse_base(&input.base)?, &input.limits);
     for listed in files {
         let relative = relative(folder, &listed.location);
+        let shown = String::from_utf8_lossy(relative);
         let refuse = |reason, detail: String| Found::Refused(Refused::new(0, reason, detail));
         if listed.stamp.bytes > limits.record_bytes {
             let detail =
-                format!("{relative}: {} bytes; limits.record_bytes is {}", listed.stamp.bytes, limits.record_bytes);
+                format!("{shown}: {} bytes; limits.record_bytes is {}", listed.stamp.bytes, limits.record_bytes);
             sink(refuse(Reason::RecordTooLarge, detail))?;
             continue;
         }
         let file = open_pinned(&listed.location, &listed.stamp)?;
-        let start = file.read_at(0, 1024)?;
+        let start = file.read_at(0, sniff::ROOT_BYTES)?;
         let (form, mime) = match Form::printed(&start).filter(|&form| form.is_wanted(input)) {
-            _ if has_page_ending(relative) || is_html(&start) => (Form::Html, "text/html"),
             Some(form @ Form::Pdf) => (form, "application/pdf"),
             Some(form) => (form, "application/postscript"),
+            None if sniff::binary(&start).is_some() => {
+                let is = sniff::binary(&start).unwrap_or_default();
+                sink(refuse(Reason::NotText, format!("{shown}: {is}")))?;
+                continue;
+            }
+            None if has_ending(&shown, ".xhtml") => (Form::Xhtml, "application/xhtml+xml"),
+            None if has_page_ending(&shown) || is_html(&start) => (Form::Html, "text/html"),
             None => {
-                sink(refuse(Reason::NotText, format!("{relative}: no HTML")))?;
+                sink(refuse(Reason::NotText, format!("{shown}: no HTML")))?;
                 continue;
             }
         };
@@ -81,25 +88,29 @@ pub fn url_of_file(folder: &Location, file: &Listed, base: &Url) -> String {
     url_of(base, relative(folder, &file.location))
 }
 
-/// Path of a file below its folder; for a file given by itself, the path as given.
-fn relative<'a>(folder: &Location, file: &'a Location) -> &'a str {
-    let name = match folder == file {
-        true => file
-            .name()
-            .split_once("://")
-            .map_or(file.name(), |(_, rest)| rest.split_once('/').map_or(rest, |(_, key)| key)),
-        false => &file.name()[folder.name().len()..],
+/// Path of a file below its folder, byte by byte as the disk has it; for a file given by itself, the path as given.
+fn relative<'a>(folder: &'a Location, file: &'a Location) -> &'a [u8] {
+    let bytes = |location: &'a Location| match location.path() {
+        Some(path) => path.as_os_str().as_encoded_bytes(),
+        None => location.name().as_bytes(),
     };
-    name.trim_start_matches('/')
+    let path = match folder == file {
+        true => {
+            let key = || file.name().split_once("://").and_then(|(_, rest)| rest.split_once('/'));
+            if file.path().is_some() { bytes(file) } else { key().map_or(bytes(file), |(_, key)| key.as_bytes()) }
+        }
+        false => &bytes(file)[bytes(folder).len()..],
+    };
+    &path[path.iter().take_while(|&&byte| byte == b'/').count()..]
 }
 
-/// Every byte with a meaning in URLs is percent-encoded, so different files have different URLs. So are tabs and
-/// newlines, which `Url` would drop.
-fn url_of(base: &Url, relative: &str) -> String {
+/// Every byte with a meaning in URLs is percent-encoded, and so is every byte beyond ASCII, so different files have different
+/// URLs, whatever the encoding of their names. So are tabs and newlines, which `Url` would drop.
+fn url_of(base: &Url, relative: &[u8]) -> String {
     let mut url = base[..Position::AfterPath].trim_end_matches('/').to_string();
-    for segment in relative.split('/').filter(|segment| !matches!(*segment, "." | ".." | "")) {
+    for segment in relative.split(|&byte| byte == b'/').filter(|segment| !matches!(*segment, b"." | b".." | b"")) {
         url.push('/');
-        for byte in segment.bytes() {
+        for &byte in segment {
             match byte {
                 b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => url.push(byte.into()),
                 _ if b"-._~!$&'()*+,;=:@".contains(&byte) => url.push(byte.into()),
@@ -136,7 +147,9 @@ mod tests {
             ("dir/50%2F.xhtml", "<p>"),
             ("dir/no-ending", "<!DOCTYPE html><p>"),
             ("empty.html", ""),
-            ("image.png", "\u{1}PNG"),
+            ("image.png", "GIF89a"),
+            ("list.txt", "words"),
+            ("picture.html", "GIF89a"),
             ("large.html", "0123456789012345678901234567890"),
             ("line\nbreak.html", "<p>"),
             ("ü.html", "<p>"),
@@ -159,12 +172,37 @@ mod tests {
                 "http://base.example/sub/dir/index.php%3Fid=3%23x.HTM",
                 "http://base.example/sub/dir/no-ending",
                 "http://base.example/sub/empty.html",
-                "not_text image.png: no HTML",
+                "not_text image.png: image/gif",
                 "record_too_large large.html: 31 bytes; limits.record_bytes is 30",
                 "http://base.example/sub/line%0Abreak.html",
+                "not_text list.txt: no HTML",
+                "not_text picture.html: image/gif",
                 "http://base.example/sub/%C3%BC.html",
             ]
         );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_name_that_is_no_utf8_is_a_page_of_its_own_with_its_bytes_in_the_url() {
+        use std::os::unix::ffi::OsStrExt;
+        let temporary = tempfile::tempdir().unwrap();
+        // Two names in Latin-1, the first again in UTF-8, and that of its percent-encoding.
+        for name in
+            [&b"caf\xe9.html"[..], b"caf\xe8.html", "caf\u{e9}.html".as_bytes(), b"caf%E9.html", b"caf\\xE9.html"]
+        {
+            std::fs::write(temporary.path().join(std::ffi::OsStr::from_bytes(name)), "<p>").unwrap();
+        }
+        let folder = Location::parse(&format!("{}/", temporary.path().display())).unwrap();
+        let url = |found| match found {
+            Found::Page(page) => page.url.replace("http://base.example/sub/", ""),
+            Found::Refused(refused) => refused.detail,
+        };
+        let mut urls: Vec<String> = read(&folder, &Limits::default()).into_iter().map(url).collect();
+        urls.sort();
+        assert_eq!(urls, ["caf%25E9.html", "caf%5CxE9.html", "caf%C3%A9.html", "caf%E8.html", "caf%E9.html"]);
+        let listed = folder.list(None).unwrap();
+        assert!(listed.windows(2).all(|pair| pair[0].location < pair[1].location));
     }
 
     #[test]

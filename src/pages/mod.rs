@@ -5,6 +5,7 @@ pub mod again;
 pub mod detect;
 mod origin;
 pub mod side_files;
+pub mod sniff;
 pub mod work_items;
 mod zip_entries;
 

@@ -9,6 +9,8 @@ use crate::pages::warc::segments::Segment;
 pub enum Form {
     /// HTML as fetched; text and links are to be extracted.
     Html,
+    /// XHTML as fetched, in which any element may close itself.
+    Xhtml,
     /// Text that was extracted already (WET, a `text` column); it has no links.
     Text,
     /// A PDF document; its text and links are to be extracted.
@@ -27,7 +29,7 @@ impl Form {
     /// Whether the job takes documents of this form for pages.
     pub(super) fn is_wanted(self, input: &Input) -> bool {
         match self {
-            Form::Html | Form::Text => true,
+            Form::Html | Form::Xhtml | Form::Text => true,
             Form::Pdf => input.pdf == Printed::Text,
             Form::PostScript => input.postscript == Printed::Text,
         }
@@ -43,7 +45,7 @@ pub struct RawPage {
     pub fetch_time: i64,
     /// HTTP status; 200 if the crawl does not say.
     pub status: u16,
-    /// Media type without parameters, lower case; empty if not given.
+    /// Media type without parameters, lower case; empty if not given, and as written where it is none.
     pub mime: String,
     /// Charset of the transport (HTTP header), if it names one.
     pub charset: Option<String>,
@@ -257,7 +259,7 @@ reasons! {
     HttpHeaderUnterminated = "http_header_unterminated", Bad;
     /// A damaged chunked body.
     BadChunk = "bad_chunk", Bad;
-    /// A content encoding of an unknown name.
+    /// A content encoding of an unknown name, or a word that names none; the body is taken as it is, unless it is no text.
     UnknownEncoding = "unknown_encoding", Bad;
     /// More stacked content encodings than allowed.
     TooManyEncodings = "too_many_encodings", Bad;

@@ -9,11 +9,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::decoded::{Compression, Decoded, sort_out};
-use super::detect::{Kind, detect, is_html};
+use super::detect::{Kind, detect};
 use super::origin::Origin;
 use super::parquet_rows::ParquetRows;
 use super::record::{Form, Found, Names, RawPage, Refused, Sink};
 use super::side_files::{SideFile, SideFiles, recognise_found};
+use super::sniff::is_html;
 use super::warc::{self, RangeEnd};
 use super::zip_entries::{Entry, Slice, entries};
 use super::{html_dir, jsonl};

@@ -268,7 +268,8 @@ async fn check(State(shared): All, Extension(served): Of, uri: Uri, headers: Hea
     let url = url.as_deref().map(canonical).transpose()?;
     let (media, told) = media_type(&headers);
     let form = match media.as_str() {
-        "text/html" | "application/xhtml+xml" => Form::Html,
+        "text/html" => Form::Html,
+        "application/xhtml+xml" => Form::Xhtml,
         "text/plain" => Form::Text,
         _ => {
             return Err(Problem::new(

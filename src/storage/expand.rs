@@ -148,12 +148,15 @@ fn is_page_folder(files: &[Listed], is_page: IsPage) -> Result<bool> {
     }
 }
 
-/// Whether the name of a file has the ending of a page.
+/// True if the name of a file has the ending of a page.
 pub fn has_page_ending(name: &str) -> bool {
-    PAGE_ENDINGS.iter().any(|ending| {
-        name.len() > ending.len()
-            && name.as_bytes()[name.len() - ending.len()..].eq_ignore_ascii_case(ending.as_bytes())
-    })
+    PAGE_ENDINGS.iter().any(|ending| has_ending(name, ending))
+}
+
+/// True if a name ends so, in whatever case, and has more than that.
+pub fn has_ending(name: &str, ending: &str) -> bool {
+    let at = name.len().checked_sub(ending.len()).filter(|&at| at > 0);
+    at.is_some_and(|at| name.as_bytes()[at..].eq_ignore_ascii_case(ending.as_bytes()))
 }
 
 /// Reads the entries of a list of paths.

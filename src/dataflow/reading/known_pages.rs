@@ -86,6 +86,7 @@ pub fn content(page: &RawPage, url: &CanonicalUrl) -> u128 {
     part(url.as_str().as_bytes());
     part(match page.form {
         Form::Html => b"html",
+        Form::Xhtml => b"xhtml",
         Form::Text => b"text",
         Form::Pdf => b"pdf",
         Form::PostScript => b"postscript",

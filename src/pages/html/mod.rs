@@ -8,6 +8,9 @@
 //! and a second `br` in a row. Table cells are separated by a space. Text that only a style sheet or a script would
 //! hide is kept, and `noscript` is shown.
 //!
+//! **XHTML** is read by rules of XML where they matter (`xml`): its media type, or an XML declaration with the namespace of
+//! XHTML, says that a page is XHTML.
+//!
 //! **Links** are `href` of `a` and `area` and `src` of `frame` and `iframe`, resolved against the first `base` of the
 //! page, wherever it is, and given as doc ids of canonical URLs. A page may also lead to another as a redirect does
 //! (`leads`).
@@ -27,11 +30,13 @@ mod leads;
 mod links;
 mod text;
 pub(super) mod tokenizer;
+mod xml;
 
 use elements::{Content, Element, Gap, Role};
 use links::{Base, Links};
 use text::Lines;
-use tokenizer::{Sink, Tag, tokenize};
+use tokenizer::{Sink, Tag, tokenize, tokenize_xml};
+use xml::{Xml, character_data};
 
 use crate::error::Result;
 use crate::ids::{DocId, doc_id};
@@ -39,6 +44,7 @@ use crate::job::{Limits, Links as Follow};
 use crate::pages::charset::{Decoded, Decoder};
 use crate::pages::helper::{self, Document};
 use crate::pages::record::{Form, RawPage, Refusal};
+use crate::pages::sniff;
 use crate::pages::url::CanonicalUrl;
 
 /// Extracts one page after another, reusing its buffers.
@@ -116,6 +122,7 @@ impl Extractor {
         let charset = page.charset.as_deref();
         Ok(match page.form {
             Form::Html => Ok(self.html(&page.body, charset, url)),
+            Form::Xhtml => Ok(self.xhtml(&page.body, charset, url)),
             Form::Text => Ok(self.text(&page.body, charset)),
             form @ (Form::Pdf | Form::PostScript) => {
                 helper::document(form, &page.body, &self.limits)?.map(|document| self.document(&document, url))
@@ -123,14 +130,39 @@ impl Extractor {
         })
     }
 
-    /// Text and links of HTML fetched from `url`, with the charset that its transport named.
+    /// Text and links of HTML fetched from `url`, with the charset that its transport named. It is read as XHTML if it begins
+    /// with an XML declaration and has the namespace of XHTML.
     pub fn html<'a>(&'a mut self, body: &[u8], transport_charset: Option<&str>, url: &CanonicalUrl) -> Extracted<'a> {
+        self.markup(body, transport_charset, url, false)
+    }
+
+    /// As [`Extractor::html`], for a page that is XHTML by its media type or name.
+    pub fn xhtml<'a>(&'a mut self, body: &[u8], transport_charset: Option<&str>, url: &CanonicalUrl) -> Extracted<'a> {
+        self.markup(body, transport_charset, url, true)
+    }
+
+    fn markup<'a>(
+        &'a mut self,
+        body: &[u8],
+        transport_charset: Option<&str>,
+        url: &CanonicalUrl,
+        is_xhtml: bool,
+    ) -> Extracted<'a> {
         let Decoded { text: page, replaced } = self.decoder.decode(body, transport_charset, true);
+        let root = match is_xhtml {
+            true => sniff::html_root(page.as_bytes()),
+            false => sniff::declared_xhtml(page.as_bytes()),
+        };
+        let xml = (is_xhtml || root.is_some()).then(|| Xml::new(page, root.map_or(b"", |root| root.prefix)));
         let mut base = Base::new(url.clone());
         let mut based = false;
         let (leads_to, title) = loop {
             let mut pass = Pass::new(&mut self.lines, &mut self.links, base, based, self.follow);
-            tokenize(page, &mut pass);
+            pass.is_xml = xml.is_some();
+            match &xml {
+                Some(xml) => tokenize_xml(page, xml, &mut pass),
+                None => tokenize(page, &mut pass),
+            }
             match pass.late_base {
                 // References before the base are relative to it, too.
                 Some(late) => (base, based) = (late, true),
@@ -201,6 +233,8 @@ struct Pass<'a> {
     /// Number of open templates; below, of open SVG or MathML elements.
     templates: u32,
     foreign: u32,
+    /// True if the page is XHTML.
+    is_xml: bool,
 }
 
 impl<'a> Pass<'a> {
@@ -220,11 +254,23 @@ impl<'a> Pass<'a> {
             title: None,
             templates: 0,
             foreign: 0,
+            is_xml: false,
         }
     }
 }
 
 impl Pass<'_> {
+    /// Writes the content of an element in which there are references, but no tags.
+    fn escapable(&mut self, text: &str) {
+        match self.is_xml {
+            true => character_data(text, |piece, is_verbatim| match is_verbatim {
+                true => self.lines.push(piece),
+                false => self.lines.push_escaped(piece),
+            }),
+            false => self.lines.push_escaped(text),
+        }
+    }
+
     fn link(&mut self, value: Option<&str>) {
         if let Some(value) = value {
             self.linked = true;
@@ -275,6 +321,12 @@ impl Sink for Pass<'_> {
         }
     }
 
+    fn verbatim(&mut self, text: &str) {
+        if self.templates == 0 {
+            self.lines.push(text);
+        }
+    }
+
     #[inline(always)]
     fn start(&mut self, tag: &Tag<'_>) -> bool {
         let Element { gap, role, .. } = *tag.element;
@@ -286,7 +338,7 @@ impl Sink for Pass<'_> {
             match role {
                 Role::Preformatted => self.lines.enter_preformatted(),
                 Role::Break => self.lines.end_line(),
-                Role::Foreign => self.foreign += u32::from(!tag.closes_itself),
+                Role::Foreign => self.foreign += u32::from(self.is_xml || !tag.closes_itself),
                 Role::Base => self.rebase(tag.value),
                 // Frames are hidden, but their source is a link.
                 Role::Link | Role::Hidden => self.link(tag.value),
@@ -308,12 +360,12 @@ impl Sink for Pass<'_> {
             if self.foreign == 0 && self.title.is_none() {
                 self.lines.separate(Gap::Paragraph);
                 let from = self.lines.as_str().len();
-                self.lines.push_escaped(text);
+                self.escapable(text);
                 self.title = Some(from..self.lines.as_str().len());
                 self.lines.separate(Gap::Paragraph);
             }
         } else if element.content == Content::Escapable {
-            self.lines.push_escaped(text);
+            self.escapable(text);
         } else {
             self.lines.push(text);
         }
@@ -328,7 +380,8 @@ impl Sink for Pass<'_> {
             self.lines.separate(element.gap);
             match element.role {
                 Role::Preformatted => self.lines.leave_preformatted(),
-                // The standard reads `</br>` as `<br>`.
+                // The standard reads `</br>` as `<br>`, but not in XHTML.
+                Role::Break if self.is_xml => {}
                 Role::Break => self.lines.end_line(),
                 Role::Foreign => self.foreign = self.foreign.saturating_sub(1),
                 Role::Usual | Role::Hidden | Role::Title | Role::Template => {}

@@ -69,6 +69,38 @@ fn text_is_lines_and_paragraphs() {
 }
 
 #[test]
+fn in_xhtml_what_closes_itself_swallows_nothing() {
+    const NAMESPACE: &str = "http://www.w3.org/1999/xhtml";
+    let mut extractor = Extractor::new(&Limits::default());
+    let url = CanonicalUrl::parse("http://example.com/").unwrap();
+    let declared = |root: &str, body: &str| format!("<?xml version='1.0'?>\n<{root}>{body}</{root}>");
+    for (body, expected) in [
+        ("<script src='x'/><p>a</p>", "a"),
+        ("<style/><p>a</p><title/><p>b</p>", "a\n\nb"),
+        ("a<textarea/>b<iframe src='x'/>c<noscript/>d<a id='x'/>e", "a\n\nbc\nde"),
+        ("a<pre/>b\nc<template/>d<br/>e<br></br>f<svg/><title>g</title>", "a\n\nb cd\ne\nf\n\ng"),
+        ("<svg><svg/><title>no</title></svg><title>yes</title>", "yes"),
+        ("<title>a <![CDATA[& <b>]]> c &amp; d<!-- e --></title>f", "a & <b> c & d\n\nf"),
+        ("<p>a<![CDATA[ &amp; <b> ]]>c</p><script><![CDATA[</script>]]></script>d", "a &amp; <b> c\n\nd"),
+        ("<textarea><![CDATA[a\nb]]></textarea>", "a\nb"),
+    ] {
+        let page = declared("html", body);
+        assert_eq!(extractor.xhtml(page.as_bytes(), None, &url).text, expected, "{body}");
+        assert_eq!(extractor.xhtml(body.as_bytes(), None, &url).text, expected, "{body}, without a root");
+        let page = page.replacen("<html", &format!("<html xmlns='{NAMESPACE}'"), 1);
+        assert_eq!(extractor.html(page.as_bytes(), None, &url).text, expected, "{body}, by its namespace");
+    }
+    let prefixed = "<h:head><h:title>a</h:title><h:script/></h:head><h:p>b</h:p><h:a href='c'>d</h:a>";
+    let prefixed = declared("h:html", prefixed).replacen("<h:html", &format!("<h:html xmlns:h='{NAMESPACE}'"), 1);
+    let extracted = extractor.html(prefixed.as_bytes(), None, &url);
+    assert_eq!((extracted.text, extracted.links), ("a\n\nb\n\nd", &[doc_id("http://example.com/c")][..]));
+    // Without its declaration, or its namespace, it is HTML.
+    for html in [declared("html", "<script/>a</script>b"), format!("<html xmlns='{NAMESPACE}'><script/>a</script>b")] {
+        assert_eq!(extractor.html(html.as_bytes(), None, &url).text, "b", "{html}");
+    }
+}
+
+#[test]
 fn links_are_those_that_lead_to_pages() {
     let html = "<a href=a>1</a><A HREF='/b#c'>2</A><area href=\"?x=1&amp;y=2&copy=3\"><frame src=frame><iframe src=//other.example>\
         </iframe><a href=#top><a href=''><a name=x><a href=page?q><a src=no><img src=no><link href=no><a href=mailto:x>\

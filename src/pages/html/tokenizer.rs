@@ -1,7 +1,7 @@
 //! Characters to text, tags and the contents of raw elements, in one pass that never goes back.
 //!
-//! In: a page, decoded. Out: calls of a [`Sink`], in page order. Comments, doctypes, processing instructions and CDATA
-//! sections are skipped. There is no tree, so depth costs nothing: for each start tag the sink says whether its content
+//! In: a page, decoded. Out: calls of a [`Sink`], in page order. Comments, doctypes, processing instructions and, in HTML,
+//! CDATA sections are skipped. There is no tree, so depth costs nothing: for each start tag the sink says whether its content
 //! is to be read as [`Element::content`] says, as a tree builder would.
 //!
 //! # Cost
@@ -12,7 +12,7 @@
 //! WHATWG HTML section 13.2.5 ("tokenization"); comments name its states.
 //!
 //! # Deviations
-//! - A CDATA section is a bogus comment everywhere, not only outside of SVG and MathML.
+//! - In HTML a CDATA section is a bogus comment everywhere, not only outside of SVG and MathML.
 //! - A NUL in a name is not made U+FFFD; no name that matters has either.
 
 use std::ops::Range;
@@ -20,11 +20,16 @@ use std::ops::Range;
 use memchr::{memchr, memchr2};
 
 use super::elements::{Content, Element, Name};
+use super::xml::Xml;
+use crate::pages::sniff::doctype_end;
 
 /// Receives the parts of a page.
 pub(super) trait Sink {
     /// Text between tags, character references as written; a run of text may come in several calls, cut before `<`.
     fn text(&mut self, text: &str);
+
+    /// Text of a CDATA section of XHTML, in which nothing is a reference.
+    fn verbatim(&mut self, text: &str);
 
     /// A start tag. Returns whether to read its content as raw, if [`Element::content`] says so.
     fn start(&mut self, tag: &Tag<'_>) -> bool;
@@ -32,7 +37,7 @@ pub(super) trait Sink {
     /// The whole content of a raw element, as written.
     fn content(&mut self, element: &'static Element, text: &str);
 
-    /// An end tag of this element.
+    /// An end tag of this element; in XHTML also that of an element that closes itself.
     fn end(&mut self, element: &'static Element);
 }
 
@@ -64,10 +69,21 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// Reads a whole page into `sink`.
+/// Reads a whole page of HTML into `sink`.
 pub(super) fn tokenize(page: &str, sink: &mut impl Sink) {
+    read::<false>(page, &Xml::default(), sink);
+}
+
+/// Reads a whole page of XHTML into `sink`.
+pub(super) fn tokenize_xml(page: &str, xml: &Xml, sink: &mut impl Sink) {
+    read::<true>(page, xml, sink);
+}
+
+#[inline(always)]
+fn read<const XML: bool>(page: &str, xml: &Xml, sink: &mut impl Sink) {
     let bytes = page.as_bytes();
     let mut at = 0;
+    let mut expects_doctype = XML;
     while let Some(length) = memchr(b'<', &bytes[at..]) {
         let open = at + length;
         if open > at {
@@ -77,9 +93,15 @@ pub(super) fn tokenize(page: &str, sink: &mut impl Sink) {
         at = open + 1;
         match bytes.get(at) {
             Some(letter) if letter.is_ascii_alphabetic() => {
-                let Some(tag) = start_tag(page, &mut at) else { return };
-                if sink.start(&tag) && tag.element.content != Content::Data {
-                    let end = content_end(bytes, at, tag.name, tag.element.content);
+                let Some(tag) = start_tag::<XML>(page, &mut at, xml) else { return };
+                let reads_content = sink.start(&tag);
+                if XML && tag.closes_itself {
+                    sink.end(tag.element);
+                } else if reads_content && tag.element.content != Content::Data {
+                    let end = match XML {
+                        true => xml.content_end(bytes, at, tag.name),
+                        false => content_end(bytes, at, tag.name, tag.element.content),
+                    };
                     sink.content(tag.element, &page[at..end]);
                     at = end;
                 }
@@ -87,7 +109,7 @@ pub(super) fn tokenize(page: &str, sink: &mut impl Sink) {
             Some(b'/') => match bytes.get(at + 1) {
                 Some(letter) if letter.is_ascii_alphabetic() => {
                     at += 1;
-                    let element = name(bytes, &mut at).element();
+                    let element = name::<XML>(bytes, &mut at, xml).element();
                     if attributes(bytes, &mut at, |_, _| ()).is_none() {
                         return;
                     }
@@ -97,6 +119,14 @@ pub(super) fn tokenize(page: &str, sink: &mut impl Sink) {
                 None => return sink.text(&page[open..]),
             },
             Some(b'!') if bytes[at..].starts_with(b"!--") => at = comment_end(bytes, at + 1),
+            Some(b'!') if XML && let Some((text, end)) = xml.cdata(page, open) => {
+                sink.verbatim(text);
+                at = end;
+            }
+            // The first one only: each may be sought for up to the end of the page.
+            Some(b'!') if XML && std::mem::take(&mut expects_doctype) => {
+                at = doctype_end(&bytes[open..]).map_or_else(|| bogus_comment_end(bytes, at), |length| open + length);
+            }
             // A doctype, too, ends at the first `>`, even within its quotes.
             Some(b'!' | b'?') => at = bogus_comment_end(bytes, at),
             _ => sink.text("<"),
@@ -109,10 +139,10 @@ pub(super) fn tokenize(page: &str, sink: &mut impl Sink) {
 
 /// Reads a start tag from its name; `None` if the page ends within it, which makes it no tag.
 #[inline(always)]
-fn start_tag<'a>(page: &'a str, at: &mut usize) -> Option<Tag<'a>> {
+fn start_tag<'a, const XML: bool>(page: &'a str, at: &mut usize, xml: &Xml) -> Option<Tag<'a>> {
     let bytes = page.as_bytes();
     let from = *at;
-    let element = name(bytes, at).element();
+    let element = name::<XML>(bytes, at, xml).element();
     let named = *at;
     let mut tag = Tag { name: &page[from..named], element, attributes: "", value: None, closes_itself: false };
     tag.closes_itself = if element.attribute.is_empty() {
@@ -133,8 +163,11 @@ fn start_tag<'a>(page: &'a str, at: &mut usize) -> Option<Tag<'a>> {
 
 /// Reads a tag name (tag name state).
 #[inline(always)]
-fn name(bytes: &[u8], at: &mut usize) -> Name {
+fn name<const XML: bool>(bytes: &[u8], at: &mut usize, xml: &Xml) -> Name {
     let mut name = Name::EMPTY;
+    if XML && bytes[*at..].starts_with(&xml.prefix) {
+        *at += xml.prefix.len();
+    }
     while let Some(&byte) = bytes.get(*at)
         && CLASS[byte as usize] & (SPACE | END) == 0
     {
@@ -277,7 +310,7 @@ fn script_end(bytes: &[u8], from: usize) -> usize {
 }
 
 /// Whether `rest` begins with a tag name, in any case, and the name ends there.
-fn named(rest: &[u8], name: &[u8]) -> bool {
+pub(super) fn named(rest: &[u8], name: &[u8]) -> bool {
     rest.len() > name.len()
         && CLASS[rest[name.len()] as usize] & (SPACE | END) != 0
         && rest[..name.len()].eq_ignore_ascii_case(name)
@@ -319,6 +352,10 @@ mod tests {
 
     impl Sink for Seen {
         fn text(&mut self, text: &str) {
+            self.text.push_str(text);
+        }
+
+        fn verbatim(&mut self, text: &str) {
             self.text.push_str(text);
         }
 
@@ -372,6 +409,31 @@ mod tests {
     fn a_missing_value_does_not_keep_a_script_from_being_one() {
         assert_eq!(ours("<script src= ><p></script><a href=>").text, "<p>");
         assert_eq!(ours("<script src= ><p></script><a href=>").tags[1], ("a".to_owned(), Some(String::new())));
+    }
+
+    fn xhtml(page: &str) -> Seen {
+        let mut seen = Seen::default();
+        tokenize_xml(page, &Xml::new(page, b""), &mut seen);
+        seen
+    }
+
+    #[test]
+    fn in_xhtml_an_element_that_closes_itself_has_no_content() {
+        for name in ["script", "style", "title", "textarea", "iframe", "noembed", "noframes", "xmp", "plaintext", "a"] {
+            assert_eq!(xhtml(&format!("<{name} x='y'/><p>text</p>")).text, "text", "{name}");
+            assert_eq!(xhtml(&format!("<{name}>a</{name}><p>text</p>")).tags.len(), 2, "{name}");
+        }
+    }
+
+    #[test]
+    fn in_xhtml_cdata_is_text_and_may_hold_an_end_tag() {
+        assert_eq!(xhtml("<p>a<![CDATA[ <b> & ]]>c</p>").text, "a <b> & c");
+        assert_eq!(xhtml("<script>//<![CDATA[\nx = '</script>'\n//]]></script><p>b</p>").tags.len(), 2);
+        assert_eq!(xhtml("<style><!-- </style> --></style><p>b</p>").tags.len(), 2);
+        // What is never closed is no section.
+        assert_eq!(xhtml("<script><![CDATA[ x </script><p>b</p>").tags.len(), 2);
+        assert_eq!(xhtml("<p>a<![CDATA[b</p><i>c</i>").tags.len(), 2);
+        assert_eq!(xhtml("<!DOCTYPE html [ <!ENTITY a '<b>'> ]><p>b</p>").text, "b");
     }
 
     fn sample(parts: &'static [&'static str]) -> impl Strategy<Value = &'static str> {

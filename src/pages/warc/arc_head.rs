@@ -14,7 +14,8 @@
 
 use memchr::memchr_iter;
 
-use super::fields::{media_type, next_line, text};
+use super::fields::{next_line, text};
+use super::media_type::media_type;
 use super::record_head::Head;
 
 /// Bytes after a place from which [`starts`] decides: more than any URL that servers accept.

@@ -9,6 +9,7 @@ use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
 use crate::job::Limits;
 use crate::pages::record::{Reason, Refusal};
+use crate::pages::sniff;
 
 /// Largest window of a zstd body, as a power of two: the limit of RFC 9659.
 const ZSTD_WINDOW_LOG: u32 = 23;
@@ -16,37 +17,116 @@ const ZSTD_WINDOW_LOG: u32 = 23;
 /// Decoded bytes from which on the ratio is checked.
 const RATIO_FROM: u64 = 1 << 20;
 
-/// Removes `encodings`, beginning with the one applied last.
+/// A content encoding that can be removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Coding {
+    Gzip,
+    Deflate,
+    Brotli,
+    Zstd,
+}
+
+impl Coding {
+    fn named(word: &str) -> Option<Coding> {
+        match word.strip_prefix("x-").unwrap_or(word) {
+            "gzip" | "gz" => Some(Coding::Gzip),
+            "deflate" | "zlib" => Some(Coding::Deflate),
+            "br" | "brotli" => Some(Coding::Brotli),
+            "zstd" | "zst" => Some(Coding::Zstd),
+            _ => None,
+        }
+    }
+
+    /// The encoding of a body that begins with the mark of one.
+    fn marked(body: &[u8]) -> Option<Coding> {
+        match body {
+            [0x1f, 0x8b, 8, ..] => Some(Coding::Gzip),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Coding::Zstd),
+            _ => None,
+        }
+    }
+
+    /// Decodes a body; without its bytes, it is not in this encoding.
+    fn remove(self, body: &[u8], limits: &Limits) -> Result<Decoded, Refusal> {
+        match self {
+            Coding::Gzip if !body.starts_with(&[0x1f, 0x8b]) => Ok(LIE),
+            Coding::Gzip => drain(MultiGzDecoder::new(body), body, limits),
+            Coding::Zstd if Coding::marked(body) != Some(Coding::Zstd) => Ok(LIE),
+            Coding::Zstd => drain(zstd_reader(body)?, body, limits),
+            Coding::Deflate => deflate(body, limits),
+            Coding::Brotli => {
+                Ok(unmarked(drain(brotli_decompressor::Decompressor::new(body, 4096), body, limits)?, body))
+            }
+        }
+    }
+}
+
+/// The words of a `Content-Encoding` or `Transfer-Encoding`, lower case and without parameters (`gzip;q=1.0`); `identity` is
+/// none.
+pub(super) fn words(value: &str) -> impl Iterator<Item = String> {
+    let bare = |word: &str| {
+        word.split(';').next().unwrap_or_default().trim_matches(['"', '\'', ' ', '\t']).to_ascii_lowercase()
+    };
+    value.split(',').map(bare).filter(|word| !word.is_empty() && word != "identity")
+}
+
+/// Removes the encodings that `words` name, beginning with the one applied last.
 ///
 /// A body that is not encoded as its head says is taken as it is, with [`Reason::EncodingLie`]; if decoding breaks off,
 /// the part that decodes is returned. The first damage is reported.
+///
+/// A word that names no encoding (`none`, `utf-8`) leaves the body as it is, with [`Reason::UnknownEncoding`], as browsers do;
+/// unless the body begins with the mark of an encoding, which is removed, or is no text.
+///
+/// # Errors
+/// When the body is over the limits, or in an encoding that cannot be told.
 pub(super) fn decode<'m>(
-    encodings: &[String],
+    words: &[String],
     body: Cow<'m, [u8]>,
     limits: &Limits,
 ) -> Result<(Cow<'m, [u8]>, Option<Reason>), Refusal> {
-    if encodings.len() > limits.encodings as usize {
-        let detail = format!("{} content encodings, {} are allowed", encodings.len(), limits.encodings);
-        return Err((Reason::TooManyEncodings, detail));
-    }
     let (mut body, mut mended) = (body, None);
-    for encoding in encodings.iter().rev() {
+    let mut removed = 0;
+    // What the body is not in, as it is now: a head may name an encoding thousands of times.
+    let mut refuted: Vec<Coding> = Vec::new();
+    for word in words.iter().rev() {
         if body.is_empty() {
             break;
         }
-        let (decoded, damage) = match encoding.as_str() {
-            "gzip" | "x-gzip" if !body.starts_with(&[0x1f, 0x8b]) => (None, Some(Reason::EncodingLie)),
-            "gzip" | "x-gzip" => drain(MultiGzDecoder::new(&*body), &body, limits)?,
-            "zstd" if !body.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) => (None, Some(Reason::EncodingLie)),
-            "zstd" => drain(zstd_reader(&body)?, &body, limits)?,
-            "deflate" => deflate(&body, limits)?,
-            "br" => unmarked(drain(brotli_decompressor::Decompressor::new(&*body, 4096), &body, limits)?, &body),
-            _ => return Err((Reason::UnknownEncoding, encoding.chars().take(40).collect())),
+        let named = Coding::named(word);
+        if named.is_none() {
+            mended = mended.or(Some(Reason::UnknownEncoding));
+        }
+        let Some(coding) = named.or_else(|| Coding::marked(&body)) else {
+            if !names_no_encoding(word) && sniff::binary(&body).is_none() && sniff::has_control_bytes(&body) {
+                return Err((Reason::UnknownEncoding, word.chars().take(40).collect()));
+            }
+            continue;
         };
+        if refuted.contains(&coding) {
+            continue;
+        }
+        let (decoded, damage) = coding.remove(&body, limits)?;
         mended = mended.or(damage);
-        body = decoded.map_or(body, Cow::Owned);
+        match decoded {
+            Some(decoded) => {
+                removed += 1;
+                if removed > limits.encodings {
+                    let detail = format!("more than the {} content encodings that are allowed", limits.encodings);
+                    return Err((Reason::TooManyEncodings, detail));
+                }
+                (body, refuted) = (Cow::Owned(decoded), Vec::new());
+            }
+            None => refuted.push(coding),
+        }
     }
     Ok((body, mended))
+}
+
+/// True if a word cannot be the name of an encoding: it names a charset, a media type, or that there is none.
+fn names_no_encoding(word: &str) -> bool {
+    const NONE: [&str; 8] = ["none", "null", "no", "plain", "text", "binary", "7bit", "8bit"];
+    NONE.contains(&word) || word.contains(['/', '*']) || encoding_rs::Encoding::for_label(word.as_bytes()).is_some()
 }
 
 /// The first bytes of what is in gzip; as many as there are if it is damaged.
@@ -60,6 +140,9 @@ pub(super) fn gunzipped_head(body: &[u8]) -> Vec<u8> {
 /// The decoded bytes, if any, and the damage found.
 type Decoded = (Option<Vec<u8>>, Option<Reason>);
 
+/// The body is not in the encoding.
+const LIE: Decoded = (None, Some(Reason::EncodingLie));
+
 /// RFC 9110 defines `deflate` as zlib; many servers send it raw.
 fn deflate(body: &[u8], limits: &Limits) -> Result<Decoded, Refusal> {
     let zlib = body.len() > 2 && body[0] & 0x0f == 8 && u16::from_be_bytes([body[0], body[1]]).is_multiple_of(31);
@@ -72,12 +155,14 @@ fn deflate(body: &[u8], limits: &Limits) -> Result<Decoded, Refusal> {
     Ok(unmarked(drain(DeflateDecoder::new(body), body, limits)?, body))
 }
 
-/// Judges a failure of a format without a magic number: a body that reads like text was never encoded.
+/// Judges a failure of a format without a magic number: a body that reads like text, or that begins with the magic number of
+/// another format, was never encoded in this one.
 fn unmarked(decoded: Decoded, body: &[u8]) -> Decoded {
     let start = &body[..body.len().min(512)];
     let like_text = start.iter().all(|&byte| byte >= b' ' || matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c));
     let nothing = decoded.0.as_ref().is_none_or(Vec::is_empty);
-    if decoded.1.is_some() && (like_text || nothing) { (None, Some(Reason::EncodingLie)) } else { decoded }
+    let is_other = Coding::marked(body).is_some();
+    if decoded.1.is_some() && (like_text || nothing || is_other) { LIE } else { decoded }
 }
 
 fn zstd_reader(body: &[u8]) -> Result<impl Read + '_, Refusal> {
@@ -172,6 +257,42 @@ mod tests {
             assert_eq!(decoded(&[encoding], PAGE), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))), "{encoding}");
         }
         assert_eq!(decoded(&["gzip", "gzip"], &gzip(PAGE)), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))));
+        assert_eq!(decoded(&["gzip"; 4], PAGE), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))));
+        // Some servers send back what the client accepts.
+        let accepted = ["gzip", "deflate", "br", "zstd"];
+        assert_eq!(decoded(&accepted, &gzip(PAGE)), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))));
+        assert_eq!(decoded(&["br"; 20_000], PAGE), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))));
+    }
+
+    #[test]
+    fn words_that_name_no_encoding_leave_the_body_as_it_is() {
+        let latin = "caf\u{e9}".chars().map(|letter| letter as u8).collect::<Vec<u8>>();
+        for word in ["none", "utf-8", "binary", "text/html", "*", "iso-8859-1", "x-none", "rot13"] {
+            for body in [PAGE, &latin] {
+                assert_eq!(decoded(&[word], body), Ok((body.to_vec(), Some(Reason::UnknownEncoding))), "{word}");
+            }
+            let both = ["none, gzip", "gzip, none", "none"].map(|words| words.replace("none", word));
+            for words in &both {
+                let words: Vec<&str> = words.split(", ").collect();
+                assert_eq!(
+                    decoded(&words, &gzip(PAGE)),
+                    Ok((PAGE.to_vec(), Some(Reason::UnknownEncoding))),
+                    "{words:?}"
+                );
+            }
+        }
+        let utf16: Vec<u8> = "<p>x".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(decoded(&["utf-16le"], &utf16), Ok((utf16.clone(), Some(Reason::UnknownEncoding))));
+        assert_eq!(decoded(&["exi"], b"\x80\x02\x00\x01"), Err(Reason::UnknownEncoding));
+        // The media type decides of a picture, whatever its encoding is called.
+        assert_eq!(decoded(&["exi"], b"GIF89a\0").map(|decoded| decoded.1), Ok(Some(Reason::UnknownEncoding)));
+    }
+
+    #[test]
+    fn words_have_no_parameters_quotes_or_capitals() {
+        let of = |value| words(value).collect::<Vec<String>>();
+        assert_eq!(of("GZip;q=1.0, \"br\",, Identity,chunked "), ["gzip", "br", "chunked"]);
+        assert_eq!(of(""), [""; 0]);
     }
 
     #[test]
@@ -199,7 +320,7 @@ mod tests {
             decoded(&["zstd"], &zstd::bulk::compress(&zeros[..2 << 20], 3).unwrap()),
             Err(Reason::DecodedTooLarge)
         );
-        assert_eq!(decoded(&["rot13"], PAGE), Err(Reason::UnknownEncoding));
-        assert_eq!(decoded(&["gzip"; 4], PAGE), Err(Reason::TooManyEncodings));
+        let four = (0..4).fold(PAGE.to_vec(), |body, _| gzip(&body));
+        assert_eq!(decoded(&["gzip"; 4], &four), Err(Reason::TooManyEncodings));
     }
 }

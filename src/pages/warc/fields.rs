@@ -63,18 +63,6 @@ pub(super) fn text(bytes: &[u8]) -> String {
     }
 }
 
-/// Splits a `Content-Type` into its media type, lower case, and the charset it names.
-pub(super) fn media_type(value: &str) -> (String, Option<String>) {
-    let mut parts = value.split(';');
-    let media = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
-    let charset = parts.find_map(|part| {
-        let (name, value) = part.split_once('=')?;
-        let value = value.trim().trim_matches(['"', '\'']).trim();
-        (name.trim().eq_ignore_ascii_case("charset") && !value.is_empty()).then(|| value.to_owned())
-    });
-    (media, charset)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,13 +97,5 @@ mod tests {
     fn header_bytes_that_are_no_utf8_are_latin1() {
         assert_eq!(text(b"caf\xe9"), "café");
         assert_eq!(text("café".as_bytes()), "café");
-    }
-
-    #[test]
-    fn a_content_type_gives_media_type_and_charset() {
-        assert_eq!(media_type("Text/HTML; Charset=\"UTF-8\""), ("text/html".to_owned(), Some("UTF-8".to_owned())));
-        assert_eq!(media_type("text/html;foo;charset = latin1 ; x=y").1.as_deref(), Some("latin1"));
-        assert_eq!(media_type("text/plain; charset="), ("text/plain".to_owned(), None));
-        assert_eq!(media_type(""), (String::new(), None));
     }
 }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 
-use super::arc_head;
 use super::record_head::{self, Head, HeadEnd, MAGIC};
+use super::{arc_head, http};
 
 /// The format of the records of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,12 +91,13 @@ impl Format {
     }
 
     /// The head of a record in the light of its payload: in ARC, what a server sent without an HTTP head (HTTP/0.9) is the
-    /// page itself.
+    /// page itself, and a record without any content is what archives leave in the place of one that they took out.
     pub(super) fn settle<'h>(self, head: &'h Head, payload: &[u8]) -> Cow<'h, Head> {
         match self {
-            Format::Arc if !payload.starts_with(b"HTTP/") => {
-                Cow::Owned(Head { kind: "resource".to_owned(), ..head.clone() })
+            Format::Arc if payload.iter().all(|&byte| byte == 0 || byte.is_ascii_whitespace()) => {
+                Cow::Owned(Head { kind: "tombstone".to_owned(), ..head.clone() })
             }
+            Format::Arc if !http::begins(payload) => Cow::Owned(Head { kind: "resource".to_owned(), ..head.clone() }),
             _ => Cow::Borrowed(head),
         }
     }

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::fields::{Line, is_blank, lines, media_type, next_line, text};
+use super::encodings;
+use super::fields::{Line, is_blank, lines, next_line, text};
+use super::media_type::media_type;
 use crate::job::Limits;
 use crate::pages::record::{Reason, Refusal};
 
@@ -17,7 +19,7 @@ pub(super) struct Response<'m> {
     pub charset: Option<String>,
     /// Whether the head says that the body is chunked.
     pub chunked: bool,
-    /// Content encodings in the order in which they were applied, lower case.
+    /// Content encodings as written, in the order in which they were applied, lower case.
     pub encodings: Vec<String>,
     /// `Location`, as written; empty if not given.
     pub location: String,
@@ -42,12 +44,18 @@ pub(super) fn parse<'m>(mut message: &'m [u8], limits: &Limits) -> Result<Respon
             });
         };
         let body = &message[end..];
-        if (100..200).contains(&status) && body.starts_with(b"HTTP/") {
+        if (100..200).contains(&status) && begins(body) {
             message = body;
             continue;
         }
         return Ok(with_fields(status, &message[..end], body));
     }
+}
+
+/// True if a message begins with a status line: that of HTTP, or of the streams of SHOUTcast (`ICY 200 OK`).
+pub(super) fn begins(message: &[u8]) -> bool {
+    let starts_with = |name: &[u8]| message.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+    starts_with(b"HTTP/") || starts_with(b"ICY")
 }
 
 fn status(message: &[u8]) -> Result<u16, Refusal> {
@@ -56,9 +64,7 @@ fn status(message: &[u8]) -> Result<u16, Refusal> {
     let version = words.next().unwrap_or_default();
     let code = words.next().filter(|code| code.len() == 3 && code.iter().all(u8::is_ascii_digit));
     match code {
-        Some(code) if version.starts_with(b"HTTP/") => {
-            Ok(code.iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0')))
-        }
+        Some(code) if begins(version) => Ok(code.iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0'))),
         _ => Err((Reason::BadHttpStatus, "the payload does not start with an HTTP status line".to_owned())),
     }
 }
@@ -85,23 +91,25 @@ fn with_fields<'m>(status: u16, head: &[u8], body: &'m [u8]) -> Response<'m> {
         location: String::new(),
         body,
     };
+    let mut content_types = String::new();
     for line in lines(head) {
         let Line::Field(name, value) = line else { continue };
         let is = |wanted: &str| name.eq_ignore_ascii_case(wanted.as_bytes());
-        if is("Content-Type") && response.media.is_empty() {
-            (response.media, response.charset) = media_type(&text(&value));
+        if is("Content-Type") {
+            content_types.push_str(&text(&value));
+            content_types.push(',');
         } else if is("Location") && response.location.is_empty() {
             response.location = text(&value);
         } else if is("Transfer-Encoding") || is("Content-Encoding") {
-            for word in text(&value).to_ascii_lowercase().split(',').map(str::trim) {
-                match word {
-                    "" | "identity" => (),
+            for word in encodings::words(&text(&value)) {
+                match word.as_str() {
                     "chunked" => response.chunked = true,
-                    _ => response.encodings.push(word.to_owned()),
+                    _ => response.encodings.push(word),
                 }
             }
         }
     }
+    (response.media, response.charset) = media_type(&content_types);
     response
 }
 
@@ -161,6 +169,7 @@ mod tests {
             |message: &str| parse(message.as_bytes(), &Limits::default()).map(|head| (head.status, head.location));
         assert_eq!(parse("HTTP/1.0 302 \r\r\nLocation: /x\r\r\n"), Ok((302, "/x".into())));
         assert_eq!(parse("HTTP/1.1 404 Not Found"), Ok((404, String::new())));
+        assert_eq!(parse("ICY 401 Service Unavailable\r\n"), Ok((401, String::new())));
         assert_eq!(parse("HTTP/1.1 200 OK\r\nA: b\r\n").unwrap_err().0, Reason::HttpHeaderUnterminated);
     }
 
@@ -173,6 +182,19 @@ mod tests {
         assert_eq!(response.charset.as_deref(), Some("x"));
         assert_eq!(response.encodings, ["gzip", "br"]);
         assert_eq!(response.body, b"body\n\nmore");
+    }
+
+    #[test]
+    fn a_type_given_twice_is_one_and_the_last_one_counts() {
+        let media = |fields: &str| {
+            let message = format!("http/1.1 200 OK\n{fields}\n\n");
+            let response = parse(message.as_bytes(), &Limits::default()).unwrap();
+            (response.media, response.charset)
+        };
+        let html = |charset: Option<&str>| ("text/html".to_owned(), charset.map(str::to_owned));
+        assert_eq!(media("Content-Type: text/html\nContent-Type: text/html; charset=utf-8"), html(Some("utf-8")));
+        assert_eq!(media("Content-Type: text/plain\nContent-Type: text/html"), html(None));
+        assert_eq!(media("Content-Type: text/html\nContent-Type: */*"), html(None));
     }
 
     #[test]

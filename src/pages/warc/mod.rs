@@ -10,7 +10,7 @@
 //! | bytes | `blocks`, `window`, `stream` | what is at this position? |
 //! | members | `members`, `decoder` | where does a compressed member start, and how does it end? |
 //! | records | `records`, `format`, `record_head`, `arc_head`, `fields` | where does a record start, and how long is it really? |
-//! | pages | `page`, `http`, `encodings` | what does it say? |
+//! | pages | `page`, `form`, `media_type`, `http`, `encodings` | what does it say? |
 //! | stored records | `stored` | which bytes are whole records, to be moved rather than read? |
 //! | references | `revisits`, `segments`, `digests` | which record has what it does not say itself? |
 //!
@@ -35,6 +35,7 @@ use std::io::Read;
 use std::ops::Range;
 
 use super::record::{Reason, Sink};
+use super::sniff::is_html;
 use crate::error::Result;
 use crate::job::{Input, Limits};
 use crate::read_at::ReadAt;
@@ -45,8 +46,10 @@ mod decoder;
 mod digests;
 mod encodings;
 mod fields;
+mod form;
 mod format;
 mod http;
+mod media_type;
 mod members;
 mod page;
 mod record_head;
@@ -207,7 +210,7 @@ fn probe_for(file: &dyn ReadAt, format: Format) -> Result<Option<Compression>> {
             return Ok(Some(compression));
         }
     }
-    if page::like_html(&first) {
+    if is_html(&first) {
         return Ok(None);
     }
     let mut nothing = |_| Ok(());
@@ -235,14 +238,14 @@ pub fn looks_like(file: &dyn ReadAt) -> Result<&'static str> {
     if first.starts_with(&[0x1f, 0x8b]) && members.open(0)? != Place::Other(Reason::BadCompression) {
         return Ok(match members.first_bytes() {
             [0x1f, 0x8b, ..] => "gzip within gzip, so decompress it once",
-            inner if page::like_html(inner) => "a gzip file of HTML",
+            inner if is_html(inner) => "a gzip file of HTML",
             _ => "a gzip file of something that is no WARC",
         });
     }
     Ok(match start_of_text(&first) {
         [] if file.is_empty() => "an empty file",
         text if text.starts_with(b"version https://git-lfs") => "a git LFS pointer, so fetch the file it stands for",
-        text if page::like_html(text) => "an HTML page, perhaps an error page of the server it came from",
+        text if is_html(text) => "an HTML page, perhaps an error page of the server it came from",
         [0x28, 0xb5, 0x2f, 0xfd, ..] => "a zstd file of something that is no WARC",
         _ => "no WARC record in its first MiB",
     })

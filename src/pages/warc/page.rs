@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::form::{form, form_of_media, is_gzip, leaves_it_to_the_bytes, no_text, no_text_declared};
 use super::{digests, encodings, http, record_head::Head, revisits};
 use crate::job::{Input, Limits};
 use crate::pages::fetch_time;
@@ -18,10 +19,10 @@ pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, input: &
         return Err((Reason::NoTargetUri, format!("{} without WARC-Target-URI", head.kind)));
     }
     let mut page = if is_http(head) && !is_bare(head, payload) {
-        from_http(payload, input)?
+        from_http(head, payload, input)?
     } else {
         let (body, broken) = unwrapped(&head.media, Cow::Borrowed(payload), &input.limits)?;
-        let form = form(&head.media, &body, input)?;
+        let form = form(&head.media, &head.identified, &body, input)?;
         raw(200, head.media.clone(), head.charset.clone(), body, form, broken)
     };
     page.mended = mended.or(page.mended);
@@ -102,10 +103,10 @@ pub(super) fn is_http(head: &Head) -> bool {
 /// Whether the response of a web server is the page alone, under its own type and without an HTTP head, as some programs
 /// write it. By the standard its type would be that of the message.
 fn is_bare(head: &Head, payload: &[u8]) -> bool {
-    !payload.starts_with(b"HTTP/") && form_of_media(&head.media).is_some()
+    !http::begins(payload) && form_of_media(&head.media).is_some()
 }
 
-fn from_http(payload: &[u8], input: &Input) -> Result<RawPage, Refusal> {
+fn from_http(head: &Head, payload: &[u8], input: &Input) -> Result<RawPage, Refusal> {
     let limits = &input.limits;
     let response = http::parse(payload, limits)?;
     if !(200..300).contains(&response.status) {
@@ -114,11 +115,11 @@ fn from_http(payload: &[u8], input: &Input) -> Result<RawPage, Refusal> {
     no_text(&response.media, input).map_or(Ok(()), Err)?;
     let decoded = decode(&response, limits);
     // What no head calls a page is no loss.
-    let decoded = decoded.map_err(|refusal| no_text_said(&response.media).unwrap_or(refusal));
+    let decoded = decoded.map_err(|refusal| no_text_declared(&response.media).unwrap_or(refusal));
     let (body, mended) = decoded?;
     let (body, broken) = unwrapped(&response.media, body, limits)?;
     let mended = mended.or(broken);
-    let form = form(&response.media, &body, input)?;
+    let form = form(&response.media, &head.identified, &body, input)?;
     Ok(raw(response.status, response.media, response.charset, body, form, mended))
 }
 
@@ -135,7 +136,9 @@ fn unwrapped<'b>(
     let is_document = match form_of_media(media) {
         Some(Form::Pdf | Form::PostScript) => true,
         // Before all of it is decoded: most such files are programs.
-        None if says_nothing(media) || is_gzip(media) => Form::printed(&encodings::gunzipped_head(&body)).is_some(),
+        None if leaves_it_to_the_bytes(media) || is_gzip(media) => {
+            Form::printed(&encodings::gunzipped_head(&body)).is_some()
+        }
         _ => false,
     };
     if is_document { encodings::decode(&["gzip".to_owned()], body, limits) } else { Ok((body, None)) }
@@ -176,95 +179,9 @@ fn raw(
     }
 }
 
-/// Decides by media type and first bytes whether there is text, and in which form.
-fn form(media: &str, body: &[u8], input: &Input) -> Result<Form, Refusal> {
-    let refuse = |what: &str| Err((Reason::NotText, what.chars().take(80).collect()));
-    let said = form_of_media(media);
-    if let Some(form @ (Form::Pdf | Form::PostScript)) =
-        said.or_else(|| Form::printed(body).filter(|_| says_nothing(media) || is_gzip(media)))
-    {
-        return if form.is_wanted(input) {
-            Ok(form)
-        } else {
-            refuse(if media.is_empty() { "no media type" } else { media })
-        };
-    }
-    if let Some(really) = binary(body) {
-        return refuse(&format!("{really} under {}", if media.is_empty() { "no type" } else { media }));
-    }
-    match said {
-        Some(form) => Ok(form),
-        None if media.is_empty() && like_html(body) => Ok(Form::Html),
-        None => refuse(if media.is_empty() { "no media type" } else { media }),
-    }
-}
-
-/// Why a page of this media type, if it is given, has no text.
-pub(super) fn no_text(media: &str, input: &Input) -> Option<Refusal> {
-    match form_of_media(media) {
-        Some(form) if form.is_wanted(input) => None,
-        None if says_nothing(media) || is_gzip(media) => None,
-        _ => Some((Reason::NotText, media.chars().take(80).collect())),
-    }
-}
-
-/// Why a page of this media type has no text, whatever its bytes are: it is not one that is.
-fn no_text_said(media: &str) -> Option<Refusal> {
-    (!media.is_empty() && form_of_media(media).is_none()).then(|| (Reason::NotText, media.chars().take(80).collect()))
-}
-
-/// Whether a media type leaves it to the bytes what they are.
-fn says_nothing(media: &str) -> bool {
-    matches!(media, "" | "application/octet-stream" | "binary/octet-stream")
-}
-
-/// Whether a media type is that of gzip, whatever is inside.
-fn is_gzip(media: &str) -> bool {
-    matches!(media, "application/gzip" | "application/x-gzip")
-}
-
-fn form_of_media(media: &str) -> Option<Form> {
-    match media {
-        "text/html" | "application/xhtml+xml" | "application/xml+xhtml" | "application/vnd.wap.xhtml+xml" => {
-            Some(Form::Html)
-        }
-        "text/plain" => Some(Form::Text),
-        "application/pdf" | "application/x-pdf" => Some(Form::Pdf),
-        "application/postscript" | "application/x-postscript" => Some(Form::PostScript),
-        _ => None,
-    }
-}
-
-/// Names the format of bytes that are certainly not text, whatever their media type says.
-fn binary(body: &[u8]) -> Option<&'static str> {
-    const MARKS: [(&[u8], &str); 9] = [
-        (b"%PDF-", "application/pdf"),
-        (b"\x89PNG\r\n\x1a\n", "image/png"),
-        (b"\xff\xd8\xff", "image/jpeg"),
-        (b"GIF87a", "image/gif"),
-        (b"GIF89a", "image/gif"),
-        (b"PK\x03\x04", "application/zip"),
-        (b"\x1f\x8b\x08", "application/gzip"),
-        (b"\x28\xb5\x2f\xfd", "application/zstd"),
-        (b"\x7fELF", "application/x-elf"),
-    ];
-    MARKS.iter().find(|(mark, _)| body.starts_with(mark)).map(|&(_, name)| name)
-}
-
-/// Whether bytes without a media type look like HTML; XML does when it says `html` early.
-pub(super) fn like_html(body: &[u8]) -> bool {
-    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
-    let early = body[..body.len().min(1024)].to_ascii_lowercase();
-    match early.starts_with(b"<?xml") {
-        true => memchr::memmem::find(&early, b"html").is_some(),
-        false => early.first() == Some(&b'<'),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::Printed;
     use crate::pages::warc::record_head::parse;
 
     fn made(fields: &str, payload: &str, mended: Option<Reason>) -> Result<RawPage, Reason> {
@@ -273,30 +190,6 @@ mod tests {
     }
 
     const RESPONSE: &str = "WARC-Type: response\r\nWARC-Target-URI: http://a/\r\nContent-Type: application/http\r\n";
-
-    #[test]
-    fn media_type_and_first_bytes_decide_the_form() {
-        let form = |head: &str, body: &str| {
-            made(RESPONSE, &format!("HTTP/1.1 200 OK\r\n{head}\r\n{body}"), None).map(|p| p.form)
-        };
-        assert_eq!(form("Content-Type: text/html\r\n", "x"), Ok(Form::Html));
-        assert_eq!(form("Content-Type: application/xhtml+xml\r\n", "x"), Ok(Form::Html));
-        assert_eq!(form("Content-Type: text/plain\r\n", "<p>"), Ok(Form::Text));
-        assert_eq!(form("Content-Type: image/png\r\n", "x"), Err(Reason::NotText));
-        assert_eq!(form("Content-Type: text/html\r\n", "%PDF-1.4"), Err(Reason::NotText));
-        assert_eq!(form("", " \u{feff}x"), Err(Reason::NotText));
-        assert_eq!(form("", "\u{feff} <!DOCTYPE html>"), Ok(Form::Html));
-        assert_eq!(form("", "<?xml version='1.0'?><html>"), Ok(Form::Html));
-        assert_eq!(form("", "<?xml version='1.0'?><rss>"), Err(Reason::NotText));
-        assert_eq!(form("Content-Type: application/pdf\r\n", "\n%PDF-1.4"), Ok(Form::Pdf));
-        assert_eq!(form("Content-Type: application/octet-stream\r\n", "%PDF-1.4"), Ok(Form::Pdf));
-        assert_eq!(form("Content-Type: application/octet-stream\r\n", "%!PS-Adobe-3.0"), Ok(Form::PostScript));
-        assert_eq!(form("Content-Type: application/postscript\r\n", "x"), Ok(Form::PostScript));
-        assert_eq!(form("", "%PDF-1.4"), Ok(Form::Pdf));
-        assert_eq!(form("Content-Type: application/octet-stream\r\n", "<p>"), Err(Reason::NotText));
-        let lie = "Content-Type: application/octet-stream\r\nContent-Encoding: unheard-of\r\n";
-        assert_eq!(form(lie, "%PDF-1.4"), Err(Reason::NotText));
-    }
 
     #[test]
     fn a_document_made_for_paper_is_one_in_a_gzip_file_too() {
@@ -339,17 +232,6 @@ mod tests {
     }
 
     #[test]
-    fn documents_made_for_paper_are_no_pages_where_the_job_does_not_want_them() {
-        let input = Input { pdf: Printed::Skip, postscript: Printed::Skip, ..Input::default() };
-        for (media, body) in [("application/pdf", "%PDF-1.4"), ("", "%PDF-1.4"), ("", "%!PS"), ("text/plain", "%PDF-")]
-        {
-            assert_eq!(form(media, body.as_bytes(), &input).unwrap_err().0, Reason::NotText);
-        }
-        assert!(no_text("application/pdf", &input).is_some() && no_text("application/postscript", &input).is_some());
-        assert!(no_text("application/pdf", &Input::default()).is_none());
-    }
-
-    #[test]
     fn resources_and_conversions_are_their_payload() {
         let wet =
             made("WARC-Type: conversion\r\nWARC-Target-URI: http://a/\r\nContent-Type: text/plain\r\n", "text", None)
@@ -362,6 +244,21 @@ mod tests {
         )
         .unwrap();
         assert_eq!((page.form, page.charset.as_deref()), (Form::Html, Some("x")));
+    }
+
+    #[test]
+    fn what_a_crawler_identified_goes_for_what_the_server_left_open() {
+        let of = |identified: &str, declared: &str| {
+            let fields = format!("{RESPONSE}WARC-Identified-Payload-Type: {identified}\r\n");
+            made(&fields, &format!("HTTP/1.1 200 OK\r\n{declared}\r\nx"), None).map(|page| page.form)
+        };
+        assert_eq!(of("text/html", ""), Ok(Form::Html));
+        assert_eq!(of("image/png", "Content-Type: text/html\r\n"), Err(Reason::NotText));
+        let resource =
+            "WARC-Type: resource\r\nWARC-Target-URI: http://a/\r\nContent-Type: application/octet-stream\r\n";
+        let identified = format!("{resource}WARC-Identified-Payload-Type: text/html\r\n");
+        assert_eq!(made(&identified, "<p>", None).map(|page| page.form), Ok(Form::Html));
+        assert_eq!(made(resource, "<p>", None), Err(Reason::NotText));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use memchr::{memchr_iter, memmem};
 
-use super::fields::{Line, is_blank, lines, media_type, next_line, text};
+use super::fields::{Line, is_blank, lines, next_line, text};
+use super::media_type::media_type;
 
 /// Bytes after a place from which [`starts`] decides.
 pub(super) const LOOK_BYTES: usize = 512;
@@ -112,6 +113,8 @@ pub(super) struct Head {
     pub media: String,
     /// Charset that `Content-Type` names.
     pub charset: Option<String>,
+    /// `WARC-Identified-Payload-Type`: the media type that the crawler found, lower case; empty if absent.
+    pub identified: String,
     /// `Content-Length`, or what is wrong with it.
     pub length: Result<u64, String>,
     /// Whether a line is not a header line.
@@ -148,6 +151,7 @@ impl Head {
             date: String::new(),
             media: String::new(),
             charset: None,
+            identified: String::new(),
             length: Err("no Content-Length".to_owned()),
             odd_line: false,
             segment: None,
@@ -205,6 +209,8 @@ pub(super) fn parse(bytes: &[u8]) -> Head {
             head.refers_to_date = text(&value);
         } else if is("Content-Type") {
             (head.media, head.charset) = media_type(&text(&value));
+        } else if is("WARC-Identified-Payload-Type") {
+            head.identified = media_type(&text(&value)).0;
         } else if is("Content-Length") {
             match &length {
                 None => head.length = number(&value),

@@ -5,7 +5,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{digests, http, page, record_head::Head};
+use super::{digests, form, http, page, record_head::Head};
 use crate::job::{Input, Limits};
 use crate::pages::fetch_time;
 use crate::pages::record::{Means, Names, Reason, Redirect, Refusal, Revisit};
@@ -20,7 +20,7 @@ pub(super) fn refusal(head: &Head, payload: &[u8], input: &Input) -> Option<Refu
     let response = http::parse(payload, &input.limits).ok()?;
     match response.status {
         304 => None,
-        200..300 => page::no_text(&response.media, input),
+        200..300 => form::no_text(&response.media, input),
         other => Some((Reason::StatusNot2xx, other.to_string())),
     }
 }

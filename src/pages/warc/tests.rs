@@ -186,7 +186,10 @@ fn file(format: Format, packing: Packing, pieces: &[Piece]) -> (Vec<u8>, Vec<Str
         match piece {
             Piece::Page(words) => {
                 bytes.extend(packing.pack(&page(&i.to_string(), None, *words)));
-                urls.push(format!("http://h/{i}"));
+                // In ARC a record without content is a tombstone.
+                if format == Format::Warc || *words > 0 {
+                    urls.push(format!("http://h/{i}"));
+                }
             }
             Piece::Archive { records, cut } => {
                 let inner: Vec<u8> =

@@ -1,0 +1,116 @@
+//! Rules of XML by which XHTML differs from HTML: any element may close itself, and CDATA sections are text.
+//!
+//! XHTML is often not well formed, and a browser would refuse such a page. Here it is read as far as HTML can be: unknown
+//! entities stay as written, and tags need not match.
+//!
+//! # Deviations
+//! - The elements of `<script>` and `<style>` are not read, as in HTML; only CDATA sections and comments may hold their end tag.
+//! - Names are those of HTML in either case. The namespace of the root counts, not those that elements declare further down.
+//! - Entities that the doctype declares are not replaced.
+
+use memchr::memchr;
+use memchr::memmem::{find, rfind};
+
+use super::tokenizer::named;
+
+const CDATA: &[u8] = b"<![CDATA[";
+const CDATA_END: &[u8] = b"]]>";
+const COMMENT: &[u8] = b"<!--";
+const COMMENT_END: &[u8] = b"-->";
+
+/// What is known of a whole page of XHTML before it is read.
+#[derive(Debug, Default)]
+pub(super) struct Xml {
+    /// What the names of its elements begin with, colon included; empty if XHTML is the default namespace.
+    pub prefix: Vec<u8>,
+    /// Where the last `]]>` is; below, the last `-->`. A section that is open beyond it is none, which keeps reading linear.
+    last_cdata_end: usize,
+    last_comment_end: usize,
+}
+
+impl Xml {
+    /// Prepares to read a page; `prefix` is that of its root element.
+    pub fn new(page: &str, prefix: &[u8]) -> Xml {
+        let prefix = if prefix.is_empty() { Vec::new() } else { [prefix, b":"].concat() };
+        let last = |mark| rfind(page.as_bytes(), mark).unwrap_or(0);
+        Xml { prefix, last_cdata_end: last(CDATA_END), last_comment_end: last(COMMENT_END) }
+    }
+
+    /// Text of the CDATA section that begins at `at`, and where the section ends.
+    pub fn cdata<'p>(&self, page: &'p str, at: usize) -> Option<(&'p str, usize)> {
+        let (from, end) = self.section(page.as_bytes(), at, CDATA, CDATA_END, self.last_cdata_end)?;
+        Some((&page[from..end], end + CDATA_END.len()))
+    }
+
+    /// End of the content of a raw element: its end tag outside of CDATA sections and comments, or the end of the page.
+    pub fn content_end(&self, bytes: &[u8], from: usize, name: &str) -> usize {
+        let mut at = from;
+        while let Some(length) = memchr(b'<', &bytes[at..]) {
+            at += length;
+            let cdata = || self.section(bytes, at, CDATA, CDATA_END, self.last_cdata_end);
+            let comment = || self.section(bytes, at, COMMENT, COMMENT_END, self.last_comment_end);
+            if bytes[at + 1..].starts_with(b"/") && named(&bytes[at + 2..], name.as_bytes()) {
+                return at;
+            }
+            at = cdata().or_else(comment).map_or(at + 1, |(_, end)| end);
+        }
+        bytes.len()
+    }
+
+    /// Range of the content of a section that begins at `at`.
+    fn section(&self, bytes: &[u8], at: usize, open: &[u8], close: &[u8], last: usize) -> Option<(usize, usize)> {
+        let from = at + open.len();
+        let is_closed = from <= last && bytes[at..].starts_with(open);
+        let length = if is_closed { find(&bytes[from..], close) } else { None };
+        length.map(|length| (from, from + length))
+    }
+}
+
+/// Yields the character data of an element: text with references, and CDATA sections, for which `is_verbatim` is true.
+/// Comments are skipped.
+pub(super) fn character_data(text: &str, mut push: impl FnMut(&str, bool)) {
+    let xml = Xml::new(text, b"");
+    let (mut at, mut from) = (0, 0);
+    while let Some(length) = memchr(b'<', &text.as_bytes()[at..]) {
+        at += length;
+        let end = match xml.cdata(text, at) {
+            Some((verbatim, end)) => {
+                push(&text[from..at], false);
+                push(verbatim, true);
+                end
+            }
+            None => match xml.section(text.as_bytes(), at, COMMENT, COMMENT_END, xml.last_comment_end) {
+                Some((_, end)) => {
+                    push(&text[from..at], false);
+                    end + COMMENT_END.len()
+                }
+                None => {
+                    at += 1;
+                    continue;
+                }
+            },
+        };
+        (at, from) = (end, end);
+    }
+    push(&text[from..], false);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn character_data_is_text_and_cdata_without_comments() {
+        let of = |text: &str| {
+            let mut pieces = String::new();
+            character_data(text, |piece, is_verbatim| {
+                let marks = if is_verbatim { ['[', ']'] } else { ['(', ')'] };
+                pieces.extend([&marks[0].to_string(), piece, &marks[1].to_string()]);
+            });
+            pieces.replace("()", "")
+        };
+        assert_eq!(of("a &amp; <![CDATA[b & <c>]]> d"), "(a &amp; )[b & <c>]( d)");
+        assert_eq!(of("a<!-- <![CDATA[ -->b<![CDATA[]]>"), "(a)(b)[]");
+        assert_eq!(of("a<![CDATA[b < c"), "(a<![CDATA[b < c)");
+    }
+}

@@ -1,0 +1,181 @@
+//! Decides whether a body is a page, and in which form: by its media type, what the crawler identified, and its first bytes.
+//!
+//! A body is a page where a browser would show it as HTML or plain text. A type that says nothing (`*/*`, `unknown/unknown`,
+//! `html`, none at all) leaves it to the bytes; `application/octet-stream` and types of other formats do not, for a browser
+//! would save such a body to a file.
+//!
+//! # Source
+//! WHATWG MIME Sniffing, section 7.
+//!
+//! # Deviations
+//! - A text without a media type is no page: most such bodies are scripts, style sheets or data.
+//! - Types that no browser knows but that name HTML (`application/html`, `text/x-html`) are HTML.
+//! - A body that is certainly a picture or archive is none, whatever the server calls it.
+
+use super::media_type::is_media_type;
+use crate::job::Input;
+use crate::pages::record::{Form, Reason, Refusal};
+use crate::pages::sniff;
+
+/// Decides by media type, `WARC-Identified-Payload-Type` and first bytes whether there is text, and in which form.
+///
+/// # Errors
+/// Why there is none.
+pub(super) fn form(media: &str, identified: &str, body: &[u8], input: &Input) -> Result<Form, Refusal> {
+    let shown = || if media.is_empty() { "no media type" } else { media };
+    let declared = form_of_media(media);
+    if let Some(form @ (Form::Pdf | Form::PostScript)) =
+        declared.or_else(|| Form::printed(body).filter(|_| leaves_it_to_the_bytes(media) || is_gzip(media)))
+    {
+        return if form.is_wanted(input) { Ok(form) } else { Err(not_text(shown())) };
+    }
+    if let Some(really) = sniff::binary(body).or_else(|| is_picture(identified).then_some(identified)) {
+        return Err(not_text(&format!("{really} under {}", if media.is_empty() { "no type" } else { media })));
+    }
+    let by_bytes = || match media {
+        _ if is_xml(media) => sniff::html_root(body).map(|_| Form::Xhtml),
+        _ if !leaves_it_to_the_bytes(media) => None,
+        _ if says_nothing(media) && sniff::is_html(body) => Some(Form::Html),
+        _ => form_of_media(identified).filter(|form| matches!(form, Form::Html | Form::Xhtml)),
+    };
+    declared.or_else(by_bytes).ok_or_else(|| not_text(shown()))
+}
+
+/// Why a page of this media type, if it is given, has no text, whatever its bytes are.
+pub(super) fn no_text(media: &str, input: &Input) -> Option<Refusal> {
+    match form_of_media(media) {
+        Some(form) if form.is_wanted(input) => None,
+        None if leaves_it_to_the_bytes(media) || is_gzip(media) || is_xml(media) => None,
+        _ => Some(not_text(media)),
+    }
+}
+
+/// Why a page whose body cannot be decoded is no loss: its media type is not that of a page.
+pub(super) fn no_text_declared(media: &str) -> Option<Refusal> {
+    (!media.is_empty() && form_of_media(media).is_none()).then(|| not_text(media))
+}
+
+fn not_text(what: &str) -> Refusal {
+    (Reason::NotText, what.chars().take(80).collect())
+}
+
+/// True if a media type leaves it to the bytes what they are, or to who identified them.
+pub(super) fn leaves_it_to_the_bytes(media: &str) -> bool {
+    says_nothing(media) || matches!(media, "application/octet-stream" | "binary/octet-stream")
+}
+
+/// True if a media type is none, or unknown by its own words.
+fn says_nothing(media: &str) -> bool {
+    !is_media_type(media) || media.split(['/', '-', '.', '+']).any(|word| matches!(word, "unknown" | "*"))
+}
+
+/// True if a media type is that of gzip, whatever is inside.
+pub(super) fn is_gzip(media: &str) -> bool {
+    matches!(media, "application/gzip" | "application/x-gzip")
+}
+
+fn is_xml(media: &str) -> bool {
+    matches!(media, "text/xml" | "application/xml")
+}
+
+/// True if a media type is that of pictures, sounds, moving pictures or fonts.
+fn is_picture(media: &str) -> bool {
+    ["image/", "audio/", "video/", "font/"].iter().any(|kind| media.starts_with(kind))
+}
+
+/// The form that a media type names.
+pub(super) fn form_of_media(media: &str) -> Option<Form> {
+    let names = |wanted: &[&str]| {
+        let of_text = media.strip_prefix("text/").or_else(|| media.strip_prefix("application/"));
+        of_text.is_some_and(|subtype| subtype.split(['+', '-', '.']).any(|word| wanted.contains(&word)))
+    };
+    match media {
+        "text/plain" => Some(Form::Text),
+        "application/pdf" | "application/x-pdf" => Some(Form::Pdf),
+        "application/postscript" | "application/x-postscript" => Some(Form::PostScript),
+        _ if names(&["xhtml"]) => Some(Form::Xhtml),
+        _ if names(&["html", "htm", "shtml"]) => Some(Form::Html),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::Printed;
+
+    fn of(media: &str, identified: &str, body: &str) -> Result<Form, Reason> {
+        form(media, identified, body.as_bytes(), &Input::default()).map_err(|refusal| refusal.0)
+    }
+
+    #[test]
+    fn media_type_and_first_bytes_decide_the_form() {
+        let html = "<!doctype html><p>x";
+        let xhtml = "<?xml version='1.0'?><html>";
+        let no = Err(Reason::NotText);
+        for (media, body, expected) in [
+            ("text/html", "x", Ok(Form::Html)),
+            ("application/html", "x", Ok(Form::Html)),
+            ("text/htm", "x", Ok(Form::Html)),
+            ("text/x-server-parsed-html", "x", Ok(Form::Html)),
+            ("application/xhtml+xml", "x", Ok(Form::Xhtml)),
+            ("application/vnd.wap.xhtml+xml", "x", Ok(Form::Xhtml)),
+            ("application/xml+xhtml", "x", Ok(Form::Xhtml)),
+            ("text/plain", "<p>", Ok(Form::Text)),
+            ("image/png", "x", no),
+            ("text/html", "%PDF-1.4", no),
+            ("text/html", "GIF89a", no),
+            ("text/html", "BM is no bitmap", Ok(Form::Html)),
+            ("", " \u{feff}x", no),
+            ("", "\u{feff} <!DOCTYPE html>", Ok(Form::Html)),
+            ("", xhtml, Ok(Form::Html)),
+            ("", "<?xml version='1.0'?><rss>", no),
+            ("", "%PDF-1.4", Ok(Form::Pdf)),
+            ("html", html, Ok(Form::Html)),
+            ("text", html, Ok(Form::Html)),
+            ("none", html, Ok(Form::Html)),
+            ("*/*", html, Ok(Form::Html)),
+            ("unknown/unknown", html, Ok(Form::Html)),
+            ("application/x-unknown-content-type", html, Ok(Form::Html)),
+            ("unknown/unknown", "function f() {}", no),
+            ("text/xml", xhtml, Ok(Form::Xhtml)),
+            ("application/xml", "<!DOCTYPE html><html>", Ok(Form::Xhtml)),
+            ("application/xml", "<p>", no),
+            ("text/xml", "<rss>", no),
+            ("application/rss+xml", xhtml, no),
+            ("application/pdf", "\n%PDF-1.4", Ok(Form::Pdf)),
+            ("application/octet-stream", "%PDF-1.4", Ok(Form::Pdf)),
+            ("application/octet-stream", "%!PS-Adobe-3.0", Ok(Form::PostScript)),
+            ("application/octet-stream", html, no),
+            ("application/postscript", "x", Ok(Form::PostScript)),
+            ("multipart/mixed", html, no),
+            ("text/vnd.wap.wml", html, no),
+            ("application/json", html, no),
+        ] {
+            assert_eq!(of(media, "", body), expected, "{media} {body}");
+            let early = no_text(media, &Input::default());
+            assert!(early.is_none() || expected.is_err(), "{media} {body}");
+        }
+    }
+
+    #[test]
+    fn what_was_identified_counts_where_the_media_type_says_nothing_or_the_body_is_a_picture() {
+        assert_eq!(of("", "text/html", "x"), Ok(Form::Html));
+        assert_eq!(of("application/octet-stream", "application/xhtml+xml", "x"), Ok(Form::Xhtml));
+        assert_eq!(of("", "text/plain", "x"), Err(Reason::NotText));
+        assert_eq!(of("image/png", "text/html", "<p>"), Err(Reason::NotText));
+        assert_eq!(of("text/html", "image/png", "x"), Err(Reason::NotText));
+        assert_eq!(of("text/html", "application/rss+xml", "x"), Ok(Form::Html));
+    }
+
+    #[test]
+    fn documents_made_for_paper_are_no_pages_where_the_job_does_not_want_them() {
+        let input = Input { pdf: Printed::Skip, postscript: Printed::Skip, ..Input::default() };
+        for (media, body) in [("application/pdf", "%PDF-1.4"), ("", "%PDF-1.4"), ("", "%!PS"), ("text/plain", "%PDF-")]
+        {
+            assert_eq!(form(media, "", body.as_bytes(), &input).unwrap_err().0, Reason::NotText);
+        }
+        assert!(no_text("application/pdf", &input).is_some() && no_text("application/postscript", &input).is_some());
+        assert!(no_text("application/pdf", &Input::default()).is_none());
+    }
+}
