@@ -260,11 +260,18 @@ impl Error {
     }
 
     /// Makes an error of a failed write to a local disk: [`Error::DiskFull`], with `remedy`, when it has no room for
-    /// `bytes` more, [`Error::Storage`] otherwise.
+    /// `bytes` more, [`Error::Usage`] where a file and a folder have each other's place, [`Error::Storage`] otherwise.
     pub fn write(path: impl Into<String>, cause: &std::io::Error, bytes: u64, remedy: &str) -> Error {
         let cause = match cause.kind() {
             ErrorKind::StorageFull => "no space left on device".into(),
             ErrorKind::QuotaExceeded => "disk quota exceeded".into(),
+            ErrorKind::NotADirectory => {
+                let why = "a folder above it is a file; choose another path, or move that file away";
+                return Error::Usage(format!("{}: {why}", path.into()));
+            }
+            ErrorKind::IsADirectory => {
+                return Error::Usage(format!("{}: is a folder; name a file, in it or elsewhere", path.into()));
+            }
             _ => return Error::storage(path, cause),
         };
         Error::DiskFull { path: path.into(), needed_bytes: bytes, cause, remedy: remedy.into() }
@@ -319,6 +326,7 @@ mod tests {
         assert_eq!(line, "out/a: no space left on device: 72.7 KiB or more needed; make room there");
         assert!(of(ErrorKind::QuotaExceeded).to_string().contains("disk quota exceeded"));
         assert_eq!((of(ErrorKind::StorageFull).exit_code(), of(ErrorKind::PermissionDenied).exit_code()), (9, 8));
+        assert_eq!((of(ErrorKind::NotADirectory).exit_code(), of(ErrorKind::IsADirectory).exit_code()), (2, 2));
     }
 
     #[test]

@@ -93,7 +93,9 @@ fn fingerprint_files_and_their_joins_are_predicted() {
     let metrics = |name: &str| {
         let text = std::fs::read_to_string(at(name)).unwrap();
         move |what: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(&format!("webtwin_{what} ")).map(str::to_string));
+            let line = text
+                .lines()
+                .find_map(|line| line.strip_prefix(&format!("webtwin_{what}{{process=\"0\"}} ")).map(str::to_string));
             line.unwrap().parse::<f64>().unwrap() as u64
         }
     };
@@ -140,6 +142,18 @@ fn a_crawl_that_is_not_there_yet_is_predicted_in_proportion() {
     let memory = |machines: &str| of(&plan(&["--pages", "1e9"], &["--machines", machines]), "memory_bytes");
     let (ten, hundred, thousand) = (memory("10"), memory("100"), memory("1000"));
     assert!(ten > 2 * hundred && hundred > thousand && thousand > 60_000_000_000, "{ten} {hundred} {thousand}");
+    // Chunks and pairs are those of the settings.
+    let by = |preset: &str| {
+        let plan = plan(&["--pages", "1e6", "--set", &format!("preset={preset}")], &[]);
+        (of(&plan["expected"], "tuples"), of(&plan["expected"], "pairs"))
+    };
+    let [two, four, whole, crawl] = ["two-line", "four-line", "document", "crawl"].map(by);
+    assert!(two.0 > 3 * four.0 / 2 && four.0 > 2 * whole.0 && two.1 > whole.1, "{two:?} {four:?} {whole:?}");
+    assert!(crawl.0 != two.0 && crawl.0 != four.0, "{crawl:?}");
+    // A cluster file says how many machines there are.
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/cluster-config/two-processes.toml");
+    let planned = plan(&["--pages", "1e6"], &["--cluster", file]);
+    assert_eq!((planned["machines"].as_u64(), planned["workers"].as_u64()), (Some(2), Some(2)));
     let sample = plan(&["--input", CRAWL, "--pages", "1200000"], &[]);
     let whole = plan(&["--input", CRAWL], &[]);
     assert_near("chunks", of(&sample["expected"], "tuples"), 100 * of(&whole["expected"], "tuples"));

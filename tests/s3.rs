@@ -3,9 +3,10 @@
 //! Needs `moto[server]` for Python 3; where it is not installed the test says so and ends.
 
 use std::collections::BTreeSet;
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::support::ports::reserved_address;
@@ -67,7 +68,6 @@ impl Moto {
         let mut command = crate::support::program::webtwin(arguments);
         command
             .env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port))
-            .env("AWS_ALLOW_HTTP", "true")
             .env("AWS_ACCESS_KEY_ID", "canary-key-id")
             .env("AWS_SECRET_ACCESS_KEY", "canary-secret")
             .env("AWS_REGION", "us-east-1");
@@ -77,12 +77,92 @@ impl Moto {
     fn stores(&self) -> Stores {
         Stores::with_settings([
             ("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port)),
-            ("AWS_ALLOW_HTTP", "true".into()),
             ("AWS_ACCESS_KEY_ID", "canary-key-id".into()),
             ("AWS_SECRET_ACCESS_KEY", "canary-secret".into()),
             ("AWS_REGION", "us-east-1".into()),
         ])
         .with_patience(Duration::from_secs(5))
+    }
+}
+
+/// Forwards requests to a store, and flips a bit in the first answer to each GET of an object, or of a list without folders. Returns
+/// its port.
+fn flipping_proxy(store: u16) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let seen: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+    std::thread::spawn(move || {
+        for client in listener.incoming().map_while(Result::ok) {
+            let seen = Arc::clone(&seen);
+            std::thread::spawn(move || forward(client, store, &seen).unwrap_or_default());
+        }
+    });
+    port
+}
+
+/// Forwards one request; both servers close after it.
+fn forward(client: TcpStream, store: u16, seen: &Mutex<BTreeSet<String>>) -> std::io::Result<()> {
+    let mut client = BufReader::new(client);
+    let (mut head, mut length) = (String::new(), 0);
+    while !head.ends_with("\r\n\r\n") {
+        let start = head.len();
+        if client.read_line(&mut head)? == 0 {
+            return Ok(());
+        }
+        let line = head[start..].to_ascii_lowercase();
+        length = line.strip_prefix("content-length:").map_or(length, |value| value.trim().parse().unwrap());
+    }
+    let mut body = vec![0; length];
+    client.read_exact(&mut body)?;
+    let mut server = TcpStream::connect(("127.0.0.1", store))?;
+    server.write_all(head.replacen("\r\n", "\r\nConnection: close\r\n", 1).as_bytes())?;
+    server.write_all(&body)?;
+    let mut answer = Vec::new();
+    server.read_to_end(&mut answer)?;
+    let asked = head.lines().next().unwrap();
+    let body = answer.windows(4).position(|four| four == b"\r\n\r\n").map_or(answer.len(), |end| end + 4);
+    let is_chosen = asked.starts_with("GET ") && !asked.contains("delimiter") && body < answer.len();
+    if is_chosen && seen.lock().unwrap().insert(asked.into()) {
+        let middle = body + (answer.len() - body) / 2;
+        answer[middle] ^= 1;
+    }
+    client.get_mut().write_all(&answer)
+}
+
+#[test]
+fn bits_that_flip_on_their_way_from_the_store_cost_requests_and_no_result() {
+    let Some(mut moto) = Moto::start() else { return };
+    moto.create_bucket("out");
+    let run = |moto: &Moto, name: &str| {
+        let output = format!("s3://out/{name}");
+        let run = ["run", "--input", "synth://?pages=120&seed=1", "--output", &output, "--workers", "1"];
+        let ended =
+            moto.webtwin(&[&run[..], &["--state", &format!("s3://out/state-{name}")]].concat()).output().unwrap();
+        (ended.status.code(), crate::support::program::said(&ended))
+    };
+    assert_eq!(run(&moto, "undisturbed").0, Some(0));
+    let store = std::mem::replace(&mut moto.port, 0);
+    for round in 0..3 {
+        moto.port = flipping_proxy(store);
+        let name = format!("flipped-{round}");
+        let (code, told) = run(&moto, &name);
+        assert!([Some(0), Some(6)].contains(&code), "{told}");
+        moto.port = store;
+        let stores = moto.stores();
+        let files = |name: &str| {
+            let folder = Location::parse_with(&format!("s3://out/{name}"), &stores).unwrap();
+            let manifest = Manifest::read(&folder).unwrap();
+            manifest.verify(&folder).unwrap();
+            manifest.files
+        };
+        assert!(files(&name) == files("undisturbed"), "{told}");
+        // What has been written is read through the same.
+        moto.port = flipping_proxy(store);
+        let show = moto.webtwin(&["show", &format!("s3://out/{name}/pages"), "--limit", "0"]).output().unwrap();
+        assert_eq!(show.status.code(), Some(0), "{}", crate::support::program::said(&show));
+        let check = moto.webtwin(&["state", "check", &format!("s3://out/state-{name}")]).output().unwrap();
+        assert_eq!(check.status.code(), Some(0), "{}", crate::support::program::said(&check));
+        moto.port = store;
     }
 }
 
@@ -275,7 +355,7 @@ fn storage_works_the_same_on_s3() {
             .map(|run| {
                 let output = &output;
                 scope.spawn(move || {
-                    let attempt = Attempt::new(output, &run.to_string()).unwrap();
+                    let attempt = Attempt::new(output, &format!("{run:x}")).unwrap();
                     let staged = attempt.put("pairs/part-00000.parquet", b"rows");
                     let committed = staged.and_then(|()| manifest(attempt.id()).commit(&attempt));
                     committed.map_or_else(|error| error.exit_code(), |()| 0)

@@ -4,11 +4,11 @@
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Once, OnceLock};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::build::{cpu_seconds, peak_memory_bytes};
 use crate::console::{is_json, say, tell, tell_object};
@@ -30,6 +30,12 @@ const LOOKS_A_MINUTE: u32 = 300;
 /// Where metrics are written, if anywhere.
 static METRICS: OnceLock<PathBuf> = OnceLock::new();
 
+/// Number of this process in its cluster.
+static PROCESS: AtomicUsize = AtomicUsize::new(0);
+
+/// The last metrics that were written, but for how the run ended.
+static LAST: Mutex<String> = Mutex::new(String::new());
+
 /// From now on, watchers write metrics to this file, too, or to that which a symbolic link leads to.
 ///
 /// # Errors
@@ -44,6 +50,25 @@ pub(super) fn write_metrics_to(file: PathBuf) -> Result<()> {
     }
     let _ = METRICS.set(if found.is_ok() { file.canonicalize().unwrap_or(file) } else { file });
     Ok(())
+}
+
+/// From now on, metrics are those of the process of this number.
+pub(super) fn is_process(number: usize) {
+    PROCESS.store(number, Ordering::Relaxed);
+}
+
+/// Writes how the run ended into the file of metrics, after what was last written there.
+pub(super) fn write_end(code: u8) {
+    if let Some(file) = METRICS.get() {
+        let last = LAST.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let rows = [
+            is_ended(true),
+            ("end_time_seconds", "gauge", "When the run ended, in seconds since 1970.", since_1970.as_secs_f64()),
+            ("exit_code", "gauge", "Exit code of the run.", f64::from(code)),
+        ];
+        write_metrics(file, &(last + &samples(&rows)));
+    }
 }
 
 /// Shows progress until it is dropped.
@@ -61,7 +86,9 @@ impl Watcher {
             let (start, mut last, mut looks) = (Instant::now(), "", 0);
             let record = |stage| {
                 if let Some(file) = METRICS.get() {
-                    write_metrics(file, &metrics(&progress, stage, stages, start.elapsed().as_secs_f64()));
+                    let text = metrics(&progress, stage, stages, start.elapsed().as_secs_f64());
+                    write_metrics(file, &(text.clone() + &samples(&[is_ended(false)])));
+                    *LAST.lock().unwrap_or_else(PoisonError::into_inner) = text;
                 }
             };
             while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
@@ -161,10 +188,23 @@ fn metrics(progress: &Progress, stage: &str, stages: &[&str], seconds: f64) -> S
             traffic.map_or(0.0, |traffic| read(&traffic.sent_bytes)),
         ),
     ];
+    samples(&rows)
+}
+
+/// Name, kind, help and value of a metric.
+type Sample = (&'static str, &'static str, &'static str, f64);
+
+fn is_ended(is: bool) -> Sample {
+    ("ended", "gauge", "1 once the run has ended.", f64::from(u8::from(is)))
+}
+
+/// Metrics of this process as text.
+fn samples(rows: &[Sample]) -> String {
+    let process = PROCESS.load(Ordering::Relaxed);
     let mut text = String::new();
     for (name, kind, help, value) in rows {
         let name = format!("webtwin_{name}");
-        writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}")
+        writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name}{{process=\"{process}\"}} {value}")
             .expect("text takes all that is written");
     }
     text
@@ -222,8 +262,8 @@ mod tests {
         let progress = Progress::new(10);
         progress.done.store(5, Ordering::Relaxed);
         let text = metrics(&progress, "finding", &["reading", "finding"], 2.0);
-        assert!(text.contains("\n# TYPE webtwin_share_read gauge\nwebtwin_share_read 0.5\n"), "{text}");
-        assert!(text.contains("\nwebtwin_stage_number 2\n"), "{text}");
+        assert!(text.contains("\n# TYPE webtwin_share_read gauge\nwebtwin_share_read{process=\"0\"} 0.5\n"), "{text}");
+        assert!(text.contains("\nwebtwin_stage_number{process=\"0\"} 2\n"), "{text}");
         for line in text.lines() {
             let words: Vec<&str> = line.split(' ').collect();
             let is_sample = words.len() == 2 && words[1].parse::<f64>().is_ok();

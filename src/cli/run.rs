@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::progress::{Watcher, write_metrics_to};
+use super::progress::{Watcher, is_process, write_end, write_metrics_to};
 use super::recrawl::{Last, RecrawlArgs, Scheduled, sets_of_a_comparison};
 use super::{JobArgs, WorkerArgs, diff, outcome, plan, retries, signals};
 use crate::console::tell;
@@ -67,15 +67,22 @@ pub(super) fn run(args: Args) -> Result<()> {
     if let Some(file) = args.metrics {
         write_metrics_to(file)?;
     }
-    let Some(retries) = args.retries else { return execute(job, &args.workers) };
+    let Some(retries) = args.retries else { return execute_to_the_end(job, &args.workers) };
     // A recrawl goes on from its state.
     job.effort.resume |= reads_crawl(&job) && job.kind != JobKind::Recrawl;
     if args.attempt.is_some() {
         retries::end_with_supervisor();
-        return execute(job, &args.workers);
+        return execute_to_the_end(job, &args.workers);
     }
     let folder = output_of(&job)?;
     retries::supervise(retries, || is_committed(&job, &folder).unwrap_or(false))
+}
+
+/// Runs a job, and writes how that ended to the metrics, if there are any.
+fn execute_to_the_end(job: Job, workers: &WorkerArgs) -> Result<()> {
+    let done = execute(job, workers);
+    write_end(done.as_ref().map_or_else(Error::exit_code, |()| 0));
+    done
 }
 
 /// The folder of a job's result.
@@ -117,6 +124,7 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
         Disk::new(&room_beside(0, &job).spill, 0).look()?;
     }
     let at = workers.resolve()?;
+    is_process(at.1);
     let Recrawl { state, add, retract, replace, sticky, .. } = &job.recrawl;
     let plain = state.is_empty() && add.is_empty() && retract.is_empty() && replace.is_empty() && !sticky;
     if job.kind != JobKind::Recrawl && !plain {
@@ -178,7 +186,8 @@ fn replicas(job: Job, (cluster, process): (Cluster, usize), folder: Location) ->
     let summaries = reading((&queue, records.as_deref()), &CRAWL_STAGES, || {
         run_on(&cluster, process, digest, move |net| dataflow::replicas::run(net, &shared.0, &shared.1, &shared.2))
     })?;
-    tell_replicas(&of_job, process, &summaries, &folder)
+    tell_replicas(&of_job, process, &summaries, &folder);
+    Ok(())
 }
 
 /// Most pages of a made-up crawl that are held against what was planted in it as soon as it is done, unless memory has a bound: that takes
@@ -186,7 +195,7 @@ fn replicas(job: Job, (cluster, process): (Cluster, usize), folder: Location) ->
 const MOST_HELD_AGAINST_TRUTH: u64 = 200_000;
 
 /// Reports on stderr what a run has found.
-fn tell_replicas(job: &Job, process: usize, summaries: &[Summary], folder: &Location) -> Result<()> {
+fn tell_replicas(job: &Job, process: usize, summaries: &[Summary], folder: &Location) {
     if process == 0
         && let Some(summary) = summaries.first()
     {
@@ -196,10 +205,12 @@ fn tell_replicas(job: &Job, process: usize, summaries: &[Summary], folder: &Loca
             && summary.pages.pages <= MOST_HELD_AGAINST_TRUTH
             && job.effort.memory_bytes == 0
         {
-            outcome::truth(url, folder)?;
+            // The result is committed, whatever becomes of this.
+            if let Err(error) = outcome::truth(url, folder) {
+                tell(format_args!("warning: the result is whole, but was not held against what was planted: {error}"));
+            }
         }
     }
-    Ok(())
 }
 
 /// What a scheduled run has before it.
@@ -279,7 +290,7 @@ fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location, mut
         tell(format_args!("state: {pairs}"));
     }
     let summaries = summaries?;
-    tell_replicas(&job, process, &summaries, &folder)?;
+    tell_replicas(&job, process, &summaries, &folder);
     if process == 0 {
         // What is not removed now is removed next time.
         let pruned = state.prune(keep).unwrap_or_default();
@@ -328,7 +339,15 @@ fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
         return Err(Error::Usage(format!("--resume needs a local disk, not {root}: give --set effort.records=DIR")));
     };
     // Most readers of Parquet folders skip names that begin with an underscore.
-    Ok(Some(root.join(format!("{}{}", output::RECORDS, &Digest::of(job).hex()[..16]))))
+    let records = root.join(format!("{}{}", output::RECORDS, &Digest::of(job).hex()[..16]));
+    match records.is_symlink() {
+        false => Ok(Some(records)),
+        // Its name can be known before: whoever may write here could have records written elsewhere.
+        true => Err(Error::Usage(format!(
+            "--resume: {} is a symbolic link, which no run makes; remove it, or name another folder with --set effort.records=DIR",
+            records.display()
+        ))),
+    }
 }
 
 /// The work of a job that reads a crawl; says what lies beside it, and what looks wrong.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::column::Seal;
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::storage::location::Location;
+use crate::storage::location::{Location, is_plain};
 use crate::storage::manifest::Manifest;
 
 /// Format of the index that this build writes and reads.
@@ -69,8 +69,12 @@ impl About {
                 return refuse(format!("an index of format {format:?}, but this build reads {FORMAT}; make it anew"));
             }
         }
-        match serde_json::from_value(manifest.job.clone()) {
-            Ok(about) => Ok((manifest, about)),
+        match serde_json::from_value::<About>(manifest.job.clone()) {
+            // Names of columns are joined to the folder's.
+            Ok(about) => match about.columns.keys().find(|name| !is_plain(name)) {
+                Some(name) => refuse(format!("its manifest names a column {name:?}, which is not in its folder")),
+                None => Ok((manifest, about)),
+            },
             Err(cause) => refuse(format!("its manifest does not read: {cause}; make the index anew")),
         }
     }

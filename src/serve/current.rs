@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::lookup::Index;
 use crate::lookup::answer::{Asker, Recheck};
 use crate::lookup::check::Checker;
-use crate::storage::location::Location;
+use crate::storage::location::{Location, is_plain};
 
 /// Name of the file that names the index, in a folder that is followed.
 const CURRENT: &str = "CURRENT";
@@ -135,6 +135,10 @@ fn named(settings: &Settings) -> Result<String> {
         true => Err(Error::input(file.name(), "is empty; it names the folder of an index")),
         // A path from the root, or a URL, is where it says; others are below the folder.
         false if name.starts_with('/') || name.contains("://") => Ok(name),
+        false if !is_plain(name.trim_end_matches('/')) => Err(Error::input(
+            file.name(),
+            format!("names {name:?}; it names a folder below its own, or an absolute path or URL"),
+        )),
         false => Ok(folder.join(&name)?.name().to_string()),
     }
 }

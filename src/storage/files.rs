@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
+use data_encoding::HEXLOWER_PERMISSIVE;
 use futures_util::TryStreamExt;
+use md5::{Digest, Md5};
 use object_store::path::Path as Key;
 use object_store::{ObjectStoreExt, WriteMultipart};
 
@@ -14,6 +16,9 @@ use super::location::{Listed, Location, Place, text_of};
 use super::open::Stamp;
 use crate::error::{Error, Result};
 use crate::leftovers::Temporary;
+
+/// Times that a store is asked for bytes that a checksum shows to be damaged.
+pub(super) const READS: usize = 3;
 
 impl Location {
     /// Returns all bytes of the file, or `None` when it does not exist.
@@ -28,14 +33,51 @@ impl Location {
                 Err(error) => Err(Error::storage(self.name(), error)),
             },
             Place::Remote(store, key) => {
-                let answer = wait(async { store.get(key).await?.bytes().await })?;
-                match answer {
-                    Ok(bytes) => Ok(Some(bytes.into())),
-                    Err(object_store::Error::NotFound { .. }) => Ok(None),
-                    Err(error) => Err(self.store_error(error)),
+                let mut before: Option<Vec<u8>> = None;
+                for _ in 0..READS {
+                    let answer = wait(async {
+                        let answer = store.get(key).await?;
+                        let tag = answer.meta.e_tag.clone();
+                        Ok((answer.bytes().await?, tag))
+                    })?;
+                    let bytes: Vec<u8> = match answer {
+                        Ok((bytes, tag)) if is_as_tagged(&bytes, tag.as_deref()) => return Ok(Some(bytes.into())),
+                        Ok((bytes, _)) => bytes.into(),
+                        Err(object_store::Error::NotFound { .. }) => return Ok(None),
+                        Err(error) => return Err(self.store_error(error)),
+                    };
+                    // A tag of 32 digits may be no checksum, but damage is not the same twice.
+                    if before.replace(bytes) == before {
+                        return Ok(before);
+                    }
                 }
+                Err(Error::storage(
+                    self.name(),
+                    "its bytes change on their way from the store, each time in another way",
+                ))
             }
         }
+    }
+
+    /// Reads the file and decodes it; `None` when it does not exist. Where that fails a store is asked again, a few times, since
+    /// bytes may have changed on their way.
+    ///
+    /// # Errors
+    /// As [`Location::get`]; the inner result is that of the last `decode`.
+    pub fn get_as<T, E>(
+        &self,
+        decode: impl Fn(Vec<u8>) -> std::result::Result<T, E>,
+    ) -> Result<Option<std::result::Result<T, E>>> {
+        let reads = if self.path().is_some() { 1 } else { READS };
+        let mut decoded = None;
+        for _ in 0..reads {
+            let Some(bytes) = self.get()? else { return Ok(None) };
+            match decode(bytes) {
+                Ok(good) => return Ok(Some(Ok(good))),
+                bad => decoded = Some(bad),
+            }
+        }
+        Ok(decoded)
     }
 
     /// Whether there is a file here.
@@ -262,7 +304,14 @@ impl Location {
             }
             Place::Remote(store, key) => {
                 let prefix = (!key.is_root()).then_some(key);
-                let found: Vec<_> = wait(store.list(prefix).try_collect())?.map_err(|error| self.store_error(error))?;
+                let mut found: object_store::Result<Vec<_>> = wait(store.list(prefix).try_collect())?;
+                for _ in 1..READS {
+                    // A list that cannot be read may be damaged on its way; all else has been tried again already.
+                    if let Err(object_store::Error::Generic { .. }) = found {
+                        found = wait(store.list(prefix).try_collect())?;
+                    }
+                }
+                let found = found.map_err(|error| self.store_error(error))?;
                 let skip = if key.is_root() { 0 } else { key.as_ref().len() + 1 };
                 let mut files = Vec::with_capacity(found.len());
                 for meta in found {
@@ -314,7 +363,11 @@ impl Location {
 /// Writes a synced temporary file in the folder of `path` and returns it; folders are made as needed.
 pub fn write_beside(path: &Path, parts: &[&[u8]]) -> io::Result<Temporary> {
     let folder = folder_of(path);
-    fs::create_dir_all(folder)?;
+    fs::create_dir_all(folder).map_err(|error| match error.kind() {
+        // What exists is a file.
+        io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),
+        _ => error,
+    })?;
     let mut random = [0u8; 8];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
     let name = path.file_name().ok_or_else(|| io::Error::other("names no file"))?.to_string_lossy();
@@ -340,6 +393,13 @@ pub(super) fn folder_of(path: &Path) -> &Path {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     }
+}
+
+/// True unless the entity tag of an object is the MD5 of its bytes, as it is of most objects on S3, and says that these are others.
+pub(super) fn is_as_tagged(bytes: &[u8], tag: Option<&str>) -> bool {
+    let digest = tag.and_then(|tag| tag.strip_prefix('"')?.strip_suffix('"')).filter(|tag| tag.len() == 32);
+    let Some(digest) = digest.and_then(|tag| HEXLOWER_PERMISSIVE.decode(tag.as_bytes()).ok()) else { return true };
+    Md5::digest(bytes)[..] == digest[..]
 }
 
 /// Whether the file is missing; `a/b/c` is, too, if `a/b` is a file.

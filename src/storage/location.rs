@@ -205,6 +205,12 @@ pub(super) fn text_of(name: &std::ffi::OsStr) -> String {
     text
 }
 
+/// Returns true if a path is relative, and plain: names with `/` between them, none of which is `.` or `..`. So what is joined by
+/// it to a folder is below that folder, unless there are links.
+pub fn is_plain(path: &str) -> bool {
+    !path.contains('\0') && path.split('/').all(|name| !matches!(name, "" | "." | ".."))
+}
+
 /// An absolute path without links, as far as it exists.
 fn resolved(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
@@ -276,6 +282,16 @@ mod tests {
         assert_eq!(Location::parse("file:///a%20b/c").unwrap().path().unwrap(), Path::new("/a b/c"));
         assert_eq!(Location::parse("/a%20b/c").unwrap().path().unwrap(), Path::new("/a%20b/c"));
         assert_eq!(Location::parse("a:b//c").unwrap().path().unwrap(), Path::new("a:b//c"));
+    }
+
+    #[test]
+    fn a_plain_path_leads_to_no_other_folder() {
+        for plain in ["a", "pages/part-00000.parquet", "a b/ü", "...", "a\\b", ".a/..b"] {
+            assert!(is_plain(plain), "{plain}");
+        }
+        for other in ["", "/", "/etc/x", "..", "../x", "a/../../x", "a/..", "./a", "a//b", "a/", "a\0b"] {
+            assert!(!is_plain(other), "{other}");
+        }
     }
 
     #[test]

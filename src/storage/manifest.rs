@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::location::{Location, working_folder};
+use super::location::{Location, is_plain, working_folder};
 use super::output::Attempt;
 use crate::error::{Error, Result};
 
@@ -148,15 +148,18 @@ impl Manifest {
     /// [`Error::Input`] if it is missing, unreadable, of a newer format, or names files outside its folder.
     pub fn read(folder: &Location) -> Result<Manifest> {
         let location = folder.join(NAME)?;
-        let name = location.name().to_string();
-        let bytes = location.get()?.ok_or_else(|| {
-            Error::input(
+        let read = location.get_as(|bytes| Manifest::decode(location.name(), &bytes))?;
+        read.unwrap_or_else(|| {
+            Err(Error::input(
                 folder.name(),
                 "no manifest.json: this is not a result, or the run that wrote it did not finish",
-            )
-        })?;
-        let refuse = |reason: String| Err(Error::input(name.clone(), reason));
-        let value: serde_json::Value = match serde_json::from_slice(&bytes) {
+            ))
+        })
+    }
+
+    fn decode(name: &str, bytes: &[u8]) -> Result<Manifest> {
+        let refuse = |reason: String| Err(Error::input(name, reason));
+        let value: serde_json::Value = match serde_json::from_slice(bytes) {
             Ok(value) => value,
             Err(cause) => return refuse(format!("not readable: {cause}")),
         };
@@ -168,9 +171,8 @@ impl Manifest {
             Ok(manifest) => manifest,
             Err(cause) => return refuse(format!("not readable: {cause}")),
         };
-        let outside = |file: &&FileEntry| file.path.starts_with('/') || file.path.split('/').any(|part| part == "..");
-        match manifest.files.iter().find(outside) {
-            Some(file) => refuse(format!("names {}, which is outside of its folder", file.path)),
+        match manifest.files.iter().find(|file| !is_plain(&file.path)) {
+            Some(file) => refuse(format!("names {:?}, which is outside of its folder", file.path)),
             None => Ok(manifest),
         }
     }
@@ -181,13 +183,13 @@ impl Manifest {
     /// [`Error::Input`] if it is missing, or has another length or checksum.
     pub fn read_file(&self, folder: &Location, file: &FileEntry) -> Result<Vec<u8>> {
         let location = folder.join(&file.path)?;
-        let bytes = location
-            .get()?
-            .ok_or_else(|| Error::input(location.name(), "missing, though the manifest names it; run the job again"))?;
-        if bytes.len() as u64 != file.bytes || checksum(&bytes) != file.xxh3 {
-            return Err(Error::input(location.name(), "not the file the manifest names: length or checksum differ"));
-        }
-        Ok(bytes)
+        let checked = |bytes: Vec<u8>| match bytes.len() as u64 == file.bytes && checksum(&bytes) == file.xxh3 {
+            true => Ok(bytes),
+            false => Err(Error::input(location.name(), "not the file the manifest names: length or checksum differ")),
+        };
+        location.get_as(checked)?.unwrap_or_else(|| {
+            Err(Error::input(location.name(), "missing, though the manifest names it; run the job again"))
+        })
     }
 
     /// Checks every file of the result against its entry.
@@ -232,9 +234,9 @@ mod tests {
     fn of_two_commits_the_first_wins_and_the_second_is_told() {
         let (_dir, folder) = folder();
         let commit = |id: &str| manifest(id, vec![]).commit(&Attempt::new(&folder, id).unwrap());
-        commit("one").unwrap();
-        assert_eq!(commit("two").unwrap_err().exit_code(), 4);
-        assert_eq!(Manifest::read(&folder).unwrap().attempt, "one");
+        commit("1").unwrap();
+        assert_eq!(commit("2").unwrap_err().exit_code(), 4);
+        assert_eq!(Manifest::read(&folder).unwrap().attempt, "1");
     }
 
     #[test]

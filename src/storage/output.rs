@@ -15,6 +15,10 @@
 //! publishing it. So one that was made after the result was published, in the moment when `_commit.json` is gone
 //! already, is seen to have come too late.
 //!
+//! # Trust
+//! A decision may be another's: whoever may write to the folder can put one there, and the next run acts on it. So it is refused
+//! unless each path in it is one that a run may write, below the folder and not through a symbolic link.
+//!
 //! # Cost
 //! On a local disk a rename a file. In a store a copy within the store and a removal, eight at a time.
 
@@ -24,8 +28,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{sync_folder, write_beside};
-use super::location::Location;
+use super::files::{READS, sync_folder, write_beside};
+use super::location::{Location, is_plain};
 use super::manifest::{self, FileEntry};
 use super::new_file::NewFile;
 use crate::error::{Error, Result};
@@ -59,8 +63,12 @@ const MOVERS: usize = 8;
 ///
 /// # Errors
 /// [`Error::LostCommit`] when there is a result already; [`Error::Usage`] when there are files that no unfinished run has
-/// left; [`Error::Storage`] when the folder cannot be written, or is in a store that lets two runs create one object.
+/// left, or the folder can be none; [`Error::Input`] when the decision of another run leads out of the folder;
+/// [`Error::Storage`] when the folder cannot be written, or is in a store that lets two runs create one object.
 pub fn prepare(folder: &Location) -> Result<()> {
+    if let Some(path) = folder.path() {
+        refuse_what_is_no_folder(path, "--output")?;
+    }
     refuse_committed(folder)?;
     if let Some(file) = folder.first_file(of_unfinished_runs)? {
         // It may be part of a result that is just being published.
@@ -75,7 +83,8 @@ pub fn prepare(folder: &Location) -> Result<()> {
 /// Looks whether a run may write to the folder that an option names, whatever is in it. Nothing is left behind.
 ///
 /// # Errors
-/// [`Error::Storage`] or [`Error::DiskFull`] when the folder cannot be written, or is in a store that lets two runs create one object.
+/// [`Error::Usage`] when a file or a link that leads nowhere is in its place; [`Error::Storage`] or [`Error::DiskFull`] when the folder
+/// cannot be written, or is in a store that lets two runs create one object.
 pub fn refuse_unwritable(folder: &Location, option: &str) -> Result<()> {
     match folder.path() {
         Some(path) => writable_disk(folder, path, option),
@@ -104,14 +113,33 @@ fn is_half_written(name: &str) -> bool {
     name.ends_with(".tmp") && MANIFESTS.iter().chain(&[DECISION]).any(of)
 }
 
+/// Fails if a folder can be none, since something else has its name or that of a folder above it. `option` is where it was given.
+///
+/// # Errors
+/// [`Error::Usage`] for a file, and for a symbolic link that leads nowhere.
+fn refuse_what_is_no_folder(path: &Path, option: &str) -> Result<()> {
+    let refuse =
+        |what: String| Err(Error::Usage(format!("{option} {}: {what}; choose another {option}", path.display())));
+    // Without a slash at its end, after which a link would be followed.
+    let path: &Path = path.components().as_path();
+    let link = path.ancestors().take_while(|above| !above.exists()).find(|above| above.is_symlink());
+    if let Some(link) = link {
+        let target = link.read_link().unwrap_or_default();
+        let (link, target) = (link.display(), target.display());
+        return refuse(format!("{link} is a symbolic link to {target}, which is not there: make that folder"));
+    }
+    match nearest(path) {
+        file if !file.is_dir() => refuse(format!("{} is a file", file.display())),
+        _ => Ok(()),
+    }
+}
+
 /// The nearest folder that exists decides, by a file that is written there and removed: permissions do not tell of full
 /// devices, quotas and folders that only look like some (`/proc`).
 fn writable_disk(folder: &Location, path: &Path, option: &str) -> Result<()> {
+    refuse_what_is_no_folder(path, option)?;
     let nearest = nearest(path);
     let refuse = |cause: String| Err(Error::storage(folder.name(), cause));
-    if !nearest.is_dir() {
-        return refuse(format!("{} is a file; choose another {option}", nearest.display()));
-    }
     // Under a name that other runs pass over.
     match write_beside(&nearest.join(DECISION), &[&[0; PROBE_BYTES]]) {
         Ok(_removed) => Ok(()),
@@ -264,21 +292,27 @@ impl Attempt {
     ///
     /// # Errors
     /// [`Error::LostCommit`] when another run was first; its result is published then. [`Error::CommitUnknown`] when the
-    /// store does not tell. [`Error::Storage`] when a file is not there as it was written, or when the store fails; if
-    /// that is amid publishing, the next run into the folder goes on.
+    /// store does not tell, or fails once the attempt is decided on. [`Error::Storage`] when a file is not there as it was
+    /// written, or when the store or disk fails; if that is amid publishing, the next run into the folder goes on.
     pub fn commit(&self, name: &str, manifest: &[u8], files: Vec<StagedFile>) -> Result<()> {
-        if !MANIFESTS.contains(&name) {
-            return Err(Error::Invariant(format!("{name} is not known to make a folder a result")));
-        }
         let text = String::from_utf8_lossy(manifest).into_owned();
         let decision = Decision { format: FORMAT, attempt: self.id.clone(), name: name.into(), manifest: text, files };
+        if let Some(fault) = decision.fault() {
+            return Err(Error::Invariant(format!("a decision {fault}")));
+        }
         let decided = decision.all_in(&self.staged).and_then(|()| {
             self.folder.join(DECISION)?.put_if_absent(&decision.to_json(), |stored| {
                 serde_json::from_slice::<Decision>(stored).is_ok_and(|stored| stored.attempt == self.id)
             })
         });
         let published = match decided {
-            Ok(()) => decision.publish(&self.folder),
+            Ok(()) => decision.publish(&self.folder).map_err(|error| match error {
+                // Whatever the store has answered, the decision is made.
+                Error::Storage { .. } if self.folder.path().is_none() => {
+                    Error::CommitUnknown(self.folder.name().into())
+                }
+                other => other,
+            }),
             // It may have been decided on, so all of it stays.
             Err(Error::CommitUnknown(_)) => return Err(Error::CommitUnknown(self.folder.name().into())),
             Err(error) => {
@@ -329,13 +363,58 @@ impl Decision {
 
     fn read(folder: &Location) -> Result<Option<Decision>> {
         let location = folder.join(DECISION)?;
-        let Some(bytes) = location.get()? else { return Ok(None) };
-        match serde_json::from_slice::<Decision>(&bytes) {
-            Ok(decision) if decision.format == FORMAT => Ok(Some(decision)),
+        location.get_as(|bytes| Decision::decode(location.name(), &bytes))?.transpose()
+    }
+
+    fn decode(name: &str, bytes: &[u8]) -> Result<Decision> {
+        let fault = match serde_json::from_slice::<Decision>(bytes) {
+            Ok(decision) if decision.format == FORMAT => match decision.fault() {
+                None => return Ok(decision),
+                Some(fault) => fault,
+            },
             // Where there are no hard links, a process killed at this moment leaves half a decision, on which nobody acts.
-            _ => Err(Error::storage(
-                location.name(),
-                "not the decision of a run of this build; if no run writes here now, remove it",
+            _ => "is not the decision of a run of this build".into(),
+        };
+        let why = format!("{fault}; nothing was moved: if no run writes here now, remove this file and run again");
+        Err(Error::input(name, why))
+    }
+
+    /// What it has that no run writes, as a part of a sentence.
+    fn fault(&self) -> Option<String> {
+        let is_result = |path: &str| {
+            let top = path.split('/').next().unwrap_or_default();
+            is_plain(path) && !of_unfinished_runs(top) && !MANIFESTS.contains(&path)
+        };
+        if !is_hexadecimal(&self.attempt) {
+            return Some(format!("names the attempt {:?}, which is none", self.attempt));
+        }
+        if !MANIFESTS.contains(&self.name.as_str()) {
+            return Some(format!("names the manifest {:?}, which makes no folder a result", self.name));
+        }
+        let (path, _) = self.files.iter().find(|(path, _)| !is_result(path))?;
+        Some(format!("names {path:?}, which is no file of a result below its folder"))
+    }
+
+    /// Fails if a file would come from, or go to, somewhere else by way of a symbolic link.
+    fn refuse_links(&self, staged: &Location, folder: &Location) -> Result<()> {
+        let (Some(staged), Some(folder)) = (staged.path(), folder.path()) else { return Ok(()) };
+        let paths = || self.files.iter().map(|(path, _)| Path::new(path));
+        let folders: BTreeSet<&Path> = paths().flat_map(|path| path.ancestors().skip(1)).collect();
+        let below = |root: &Path, path: &Path| match path.as_os_str().is_empty() {
+            true => root.to_path_buf(),
+            false => root.join(path),
+        };
+        // The folder itself may be a link: its user has named it.
+        let to = folders.iter().filter(|path| !path.as_os_str().is_empty()).map(|path| folder.join(path));
+        let from = folders.iter().map(|path| below(staged, path)).chain(paths().map(|path| staged.join(path)));
+        match to.chain(from).find(|path| path.is_symlink()) {
+            None => Ok(()),
+            Some(link) => Err(Error::input(
+                folder.join(DECISION).to_string_lossy(),
+                format!(
+                    "{} is a symbolic link, which no run writes; nothing was moved: remove the link",
+                    link.display()
+                ),
             )),
         }
     }
@@ -358,6 +437,7 @@ impl Decision {
 
     fn move_all(&self, folder: &Location) -> Result<()> {
         let staged = Attempt::new(folder, &self.attempt)?.staged;
+        self.refuse_links(&staged, folder)?;
         let move_some = |files: &[StagedFile]| -> Result<()> {
             // Files that are not there any more have been moved by somebody else.
             files.iter().try_for_each(|(path, bytes)| staged.join(path)?.move_to(&folder.join(path)?, *bytes))
@@ -373,15 +453,29 @@ impl Decision {
         })
     }
 
-    /// Fails unless all files are below `root` as they were written; afterwards they outlive a crash of the machine.
-    fn all_in(&self, root: &Location) -> Result<()> {
+    /// The first file that is not below `root`, or has another length.
+    fn first_missing(&self, root: &Location) -> Result<Option<&str>> {
         let below = root.name().trim_end_matches('/').len() + 1;
         let listed = root.list(None)?;
         let there: BTreeSet<(&str, u64)> = listed
             .iter()
             .map(|file| (file.location.name().get(below..).unwrap_or_default(), file.stamp.bytes))
             .collect();
-        if let Some((path, _)) = self.files.iter().find(|(path, bytes)| !there.contains(&(path.as_str(), *bytes))) {
+        let mut files = self.files.iter();
+        Ok(files.find(|(path, bytes)| !there.contains(&(path.as_str(), *bytes))).map(|(path, _)| path.as_str()))
+    }
+
+    /// Fails unless all files are below `root` as they were written; afterwards they outlive a crash of the machine.
+    fn all_in(&self, root: &Location) -> Result<()> {
+        // A list may be damaged on its way from a store.
+        let lists = if root.path().is_some() { 1 } else { READS };
+        let mut missing = self.first_missing(root);
+        for _ in 1..lists {
+            if !matches!(missing, Ok(None)) {
+                missing = self.first_missing(root);
+            }
+        }
+        if let Some(path) = missing? {
             return Err(Error::storage(
                 root.join(path)?.name(),
                 "not there as it was written: somebody has removed it, or of several processes each has written to its own disk",

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parquet::file::reader::FileReader;
 use xxhash_rust::xxh3::Xxh3Default;
 
+use super::files::READS;
 use super::location::Location;
 use super::manifest::FileEntry;
 use super::open::{OpenFile, Stamp, open, open_pinned};
@@ -36,19 +37,16 @@ impl TableFile {
     /// The file is read once, 4 MiB at a time.
     pub fn find(folder: &Location, entry: &FileEntry) -> Result<TableFile> {
         let location = folder.join(&entry.path)?;
-        let file = open(&location)?;
-        let mut digest = Xxh3Default::new();
-        let mut at = 0;
-        while at < file.len() && file.len() == entry.bytes {
-            let piece = file.read_at(at, PIECE_BYTES.min((file.len() - at) as usize))?;
-            digest.update(&piece);
-            at += piece.len() as u64;
-        }
-        if at != entry.bytes || format!("{:032x}", digest.digest128()) != entry.xxh3 {
-            return Err(Error::input(location.name(), "not the file the manifest names: length or checksum differ"));
-        }
         let rows = entry.rows.unwrap_or(0) as usize;
-        Ok(TableFile { stamp: file.stamp().clone(), location, rows })
+        // Bytes of a store may have changed on their way.
+        let reads = if location.path().is_some() { 1 } else { READS };
+        for _ in 0..reads {
+            let file = open(&location)?;
+            if is_the_file(&file, entry)? {
+                return Ok(TableFile { stamp: file.stamp().clone(), location, rows });
+            }
+        }
+        Err(Error::input(location.name(), "not the file the manifest names: length or checksum differ"))
     }
 
     /// Opens it to read rows.
@@ -60,6 +58,18 @@ impl TableFile {
         let parquet = ParquetFile::open(file).map_err(|fault| fault.of_input(self.location.name()))?;
         Ok(OpenTable { name: self.location.name().into(), parquet })
     }
+}
+
+/// Whether a file has the length and the checksum of its entry.
+fn is_the_file(file: &OpenFile, entry: &FileEntry) -> Result<bool> {
+    let mut digest = Xxh3Default::new();
+    let mut at = 0;
+    while at < file.len() && file.len() == entry.bytes {
+        let piece = file.read_at(at, PIECE_BYTES.min((file.len() - at) as usize))?;
+        digest.update(&piece);
+        at += piece.len() as u64;
+    }
+    Ok(at == entry.bytes && format!("{:032x}", digest.digest128()) == entry.xxh3)
 }
 
 /// A file of a table, open.

@@ -202,7 +202,16 @@ fn an_output_that_cannot_be_written_is_named_before_any_work_and_nothing_is_made
     for below in ["file", "file/out"] {
         let folder = Location::parse(disk.path().join(below).to_str().unwrap()).unwrap();
         let error = prepare(&folder).unwrap_err();
-        assert!(error.exit_code() == 8 && error.to_string().contains("file is a file"), "{error}");
+        assert!(error.exit_code() == 2 && error.to_string().contains("file is a file"), "{error}");
+    }
+    let link = disk.path().join("link");
+    for (to, below) in [("not-there", ""), ("not-there", "/"), ("not-there", "/a/b"), ("link", "")] {
+        std::os::unix::fs::symlink(disk.path().join(to), &link).unwrap();
+        let folder = Location::parse(&format!("{}{below}", link.display())).unwrap();
+        let error = prepare(&folder).unwrap_err();
+        let told = error.to_string();
+        assert!(error.exit_code() == 2 && told.contains("link is a symbolic link to") && told.contains(to), "{error}");
+        std::fs::remove_file(&link).unwrap();
     }
     // Permissions allow the superuser to write there.
     if std::path::Path::new("/proc/self").exists() {
@@ -218,6 +227,101 @@ fn half_a_decision_is_acted_on_by_nobody() {
     for folder in &folders {
         folder.join(DECISION).unwrap().put(b"{\"format\":1,\"att").unwrap();
         let error = prepare(folder).unwrap_err();
-        assert!(error.exit_code() == 8 && error.to_string().contains(DECISION), "{error}");
+        assert!(error.exit_code() == 3 && error.to_string().contains("remove this file"), "{error}");
     }
+}
+
+/// The decision of an attempt with a staged file each, changed.
+fn planted(folder: &Location, change: impl FnOnce(&mut Decision)) {
+    let mut decision = Decision {
+        format: FORMAT,
+        attempt: "aa".into(),
+        name: manifest::NAME.into(),
+        manifest: "{}".into(),
+        files: vec![("pages/part-00000.parquet".into(), 4)],
+    };
+    folder.join("_attempt-aa/pages/part-00000.parquet").unwrap().put(b"rows").unwrap();
+    change(&mut decision);
+    folder.join(DECISION).unwrap().put(&decision.to_json()).unwrap();
+}
+
+#[test]
+fn a_decision_that_names_what_no_run_writes_is_refused_and_nothing_is_moved() {
+    let names = ["../x", "../../x", "/x", "pages/../../x", "./x", "", "pages//x", "manifest.json", "_commit.json"];
+    let names = names.into_iter().chain(["_attempt-aa/x", "_records-aa/x", "fingerprints.json", "."]);
+    for name in names {
+        for (disk, folder) in folders_of_one() {
+            planted(&folder, |decision| decision.files[0].0 = name.into());
+            refused_and_as_it_was(&disk, &folder, name);
+        }
+    }
+    for attempt in ["", "x", "../..", "aa/../../outside", "aa/pages"] {
+        for (disk, folder) in folders_of_one() {
+            planted(&folder, |decision| decision.attempt = attempt.into());
+            refused_and_as_it_was(&disk, &folder, attempt);
+        }
+    }
+    for name in ["../manifest.json", "/tmp/manifest.json", "views.sql", ""] {
+        for (disk, folder) in folders_of_one() {
+            planted(&folder, |decision| decision.name = name.into());
+            refused_and_as_it_was(&disk, &folder, name);
+        }
+    }
+}
+
+/// Each of the folders, with the disk that both have.
+fn folders_of_one() -> [(std::rc::Rc<tempfile::TempDir>, Location); 2] {
+    let (disk, folders) = folders();
+    let disk = std::rc::Rc::new(disk);
+    folders.map(|folder| (std::rc::Rc::clone(&disk), folder))
+}
+
+fn refused_and_as_it_was(disk: &tempfile::TempDir, folder: &Location, what: &str) {
+    let before = all(folder);
+    let error = prepare(folder).unwrap_err();
+    assert!(error.exit_code() == 3 && error.to_string().contains("nothing was moved"), "{what}: {error}");
+    assert_eq!(all(folder), before, "{what}");
+    assert!(std::fs::read_dir(disk.path()).unwrap().count() <= 1, "{what}: moved out of the folder");
+}
+
+#[test]
+fn a_decision_whose_files_are_behind_links_is_refused_and_nothing_is_moved() {
+    let link = |to: &Path, at: &Path| std::os::unix::fs::symlink(to, at).unwrap();
+    type Plant<'a> = &'a dyn Fn(&Path, &Path);
+    let cases: [(&str, Plant); 4] = [
+        ("a folder of the result", &|outside, out| link(outside, &out.join("pages"))),
+        ("the folder of the attempt", &|outside, out| {
+            std::fs::rename(out.join("_attempt-aa"), outside.join("attempt")).unwrap();
+            link(&outside.join("attempt"), &out.join("_attempt-aa"));
+        }),
+        ("a folder of the attempt", &|outside, out| {
+            std::fs::rename(out.join("_attempt-aa/pages"), outside.join("pages")).unwrap();
+            link(&outside.join("pages"), &out.join("_attempt-aa/pages"));
+        }),
+        ("a staged file", &|outside, out| {
+            let staged = out.join("_attempt-aa/pages/part-00000.parquet");
+            std::fs::rename(&staged, outside.join("theirs")).unwrap();
+            link(&outside.join("theirs"), &staged);
+        }),
+    ];
+    for (what, plant) in cases {
+        let (disk, [folder, _]) = folders();
+        let outside = disk.path().join("outside");
+        std::fs::create_dir(&outside).unwrap();
+        planted(&folder, |_| ());
+        plant(&outside, folder.path().unwrap());
+        let theirs = Location::parse(outside.to_str().unwrap()).unwrap();
+        let before = all(&theirs);
+        let error = prepare(&folder).unwrap_err();
+        assert!(error.exit_code() == 3 && error.to_string().contains("is a symbolic link"), "{what}: {error}");
+        assert_eq!(all(&theirs), before, "{what}");
+    }
+    // Whoever names a folder by a link means what it leads to.
+    let (disk, [_, _]) = folders();
+    std::fs::create_dir(disk.path().join("real")).unwrap();
+    link(&disk.path().join("real"), &disk.path().join("named"));
+    let folder = Location::parse(disk.path().join("named").to_str().unwrap()).unwrap();
+    prepare(&folder).unwrap();
+    run(&folder, 1).unwrap();
+    assert_is(&folder, 1, "named by a link");
 }
