@@ -647,7 +647,7 @@ impl Schedule {
 }
 
 #[test]
-fn a_damaged_or_missing_record_costs_time_and_a_damaged_generation_is_named() {
+fn a_damaged_or_missing_record_costs_time_and_so_does_a_damaged_generation() {
     for is_missing in [false, true] {
         damaged_or_missing(is_missing);
     }
@@ -672,12 +672,24 @@ fn damaged_or_missing(is_missing: bool) {
     succeed(&["state", "prune", &schedule.at("state"), "--keep", "1"]);
     succeed(&["state", "check", &schedule.at("state")]);
 
+    // A generation is read from its copy; where neither is whole, the message has the command that goes on.
     let newest = schedule.folder.path().join("state/gen-000002.json");
     let whole = std::fs::read(&newest).unwrap();
     std::fs::write(&newest, &whole[..whole.len() - 1]).unwrap();
+    fail(&["state", "check", &schedule.at("state")], 8);
+    let arguments = schedule.apply(&Change::Write { segment: 1, seed: 98 });
+    let told = schedule.run(&arguments, 1);
+    assert!(told.contains("gen-000002.json: damaged") && told.contains("its copy is whole"), "{told}");
+    for name in ["state/gen-000003.json", "state/copies/gen-000003.json"] {
+        std::fs::write(schedule.folder.path().join(name), &whole).unwrap();
+    }
     let (state, output) = (schedule.at("state"), schedule.at("refused"));
-    let told = fail(&["run", "--state", &state, "--output", &output, "--replace", &schedule.segment(0)], 8);
-    assert!(told.contains("gen-000002.json") && told.contains("remove it to go on"), "{told}");
+    let run = ["run", "--state", &state, "--output", &output, "--replace", &schedule.segment(0)];
+    let told = fail(&run, 3);
+    let command = format!("webtwin state prune {state}/ --damaged");
+    assert!(told.contains("gen-000003.json") && told.contains(&command), "{told}");
+    succeed(&["state", "prune", &state, "--damaged"]);
+    succeed(&[&run[..], &SMALL].concat());
 }
 
 #[test]

@@ -134,6 +134,9 @@ impl Scheduled {
             diff::refuse_within("--output", &job.output.url, &settings.state)?;
         }
         let before = state.newest()?;
+        if let Some(fault) = before.as_ref().map_or(Ok(None), |before| state.fault(before.number))? {
+            tell(format_args!("warning: {fault}; its copy is whole, and is gone on from"));
+        }
         let changes = [("add", &settings.add), ("retract", &settings.retract)];
         let mut inputs = job.input.urls.clone();
         if inputs.is_empty() {

@@ -36,6 +36,9 @@ pub(super) struct CheckArgs {
 pub(super) struct PruneArgs {
     /// Folder of the state: path or URL
     state: String,
+    /// First remove the generations of which nothing is whole: the next run goes on from the newest that is
+    #[arg(long)]
+    damaged: bool,
     /// Generations that stay, the newest
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     keep: u32,
@@ -60,11 +63,15 @@ fn open(folder: &str) -> Result<State> {
 
 fn show(args: &ShowArgs) -> Result<()> {
     let state = open(&args.state)?;
+    let newest = state.newest()?.expect("a state has generations");
     let mut generations = Vec::new();
     for number in state.generations()? {
-        generations.push(state.generation(number)?);
+        match state.generation(number) {
+            Ok(generation) => generations.push(generation),
+            Err(error @ Error::Input { .. }) => tell(format_args!("warning: {error}")),
+            Err(error) => return Err(error),
+        }
     }
-    let newest = generations.last().expect("a state has generations");
     if args.json {
         let of = |generation: &crate::storage::state::Generation| {
             serde_json::json!({
@@ -116,7 +123,7 @@ fn check(args: &CheckArgs) -> Result<()> {
         files => {
             let what_follows = match checked.damaged_generations {
                 0 => "the next run reads again what they held",
-                _ => "the next run ends with 8 if the newest generation is one of them",
+                _ => "the next run ends with 3 if the newest generation is one of those without a copy that is whole",
             };
             Err(Error::storage(&args.state, format!("{files} files are damaged or missing; {what_follows}")))
         }
@@ -124,7 +131,12 @@ fn check(args: &CheckArgs) -> Result<()> {
 }
 
 fn prune(args: &PruneArgs) -> Result<()> {
-    let pruned = open(&args.state)?.prune(args.keep as usize)?;
+    let state = open(&args.state)?;
+    if args.damaged {
+        let dropped = state.drop_damaged()?;
+        tell(format_args!("removed {dropped} generations of which nothing was whole"));
+    }
+    let pruned = state.prune(args.keep as usize)?;
     tell(format_args!(
         "removed {} generations and {} files of records, {:.1} MB",
         pruned.generations,

@@ -109,10 +109,15 @@ impl Generation {
         }
         let framed: Framed = serde_json::from_slice(bytes).map_err(|cause| format!("damaged: {cause}"))?;
         // Not the checksum alone: the name of an optional field may be damaged too.
-        match framed.generation.encode() == bytes {
-            true => Ok(framed.generation),
-            false => Err("damaged: its checksum differs".into()),
+        if framed.generation.encode() != bytes {
+            return Err("damaged: its checksum differs".into());
         }
+        // A name is joined to the folder's.
+        let is_name = |name: &str| name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if let Some(file) = framed.generation.all_files().find(|file| !is_name(&file.name)) {
+            return Err(format!("damaged: it names a file {:?}, which no state has", file.name));
+        }
+        Ok(framed.generation)
     }
 
     fn checksum(&self) -> String {

@@ -2,13 +2,16 @@
 //!
 //! ```text
 //! STATE/gen-000017.json       a generation: the live inputs, and for each of their work items where its record is
+//! STATE/copies/gen-000017.json    the same bytes again, read where the first file is damaged or missing
 //! STATE/runs/3f/3fa9….run     records one after another, under the hash of the file's bytes; or what a worker has found
 //! ```
 //!
 //! Files of records never change and are shared by generations. A generation is created under a name that must not exist, after
 //! the result that it belongs to, so of two runs that overlap one wins, and a crash between the two leaves a good result and
 //! the state before it. Every record and every generation carries a checksum; a record that is damaged or missing costs the
-//! time to read its input again, never an answer.
+//! time to read its input again, never an answer. A generation that is damaged is read from its copy, which is written once the
+//! generation is committed. Where neither is whole nobody knows what was live, and going on from an older generation would give
+//! another answer; so that is refused, until a person removes the generation ([`State::drop_damaged`]).
 
 mod generation;
 mod records;
@@ -25,6 +28,9 @@ use crate::storage::location::Location;
 
 /// Folder of the files of records.
 const RUNS: &str = "runs";
+
+/// Folder of the copies of generations.
+const COPIES: &str = "copies";
 
 /// Ending of their names.
 const RUN: &str = ".run";
@@ -78,18 +84,20 @@ impl State {
         &self.folder
     }
 
-    /// Numbers of the generations, ascending.
+    /// Numbers of the generations, ascending. One of which only the copy is there counts, too.
     ///
     /// # Errors
     /// [`Error::Storage`] when the folder cannot be listed.
     pub fn generations(&self) -> Result<Vec<u64>> {
-        let number = |name: &String| {
+        let number = |name: &String| -> Option<u64> {
             let digits = name.strip_prefix(GENERATION.0)?.strip_suffix(GENERATION.1)?;
             digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
         };
-        let mut numbers: Vec<u64> = self.folder.entries()?.iter().filter_map(number).collect();
-        numbers.sort_unstable();
-        Ok(numbers)
+        let mut numbers = BTreeSet::new();
+        for folder in [self.folder.clone(), self.folder.join(COPIES)?] {
+            numbers.extend(folder.entries()?.iter().filter_map(number));
+        }
+        Ok(numbers.into_iter().collect())
     }
 
     /// The newest generation, if there is one.
@@ -100,17 +108,34 @@ impl State {
         self.generations()?.last().map(|&number| self.generation(number)).transpose()
     }
 
-    /// A generation.
+    /// A generation, from its copy if the first file is damaged or missing.
     ///
     /// # Errors
-    /// [`Error::Storage`] when it is missing, damaged, or of another format.
+    /// [`Error::Input`], with the command that goes on, when neither is whole or of this format; [`Error::Storage`] when they
+    /// cannot be read.
     pub fn generation(&self, number: u64) -> Result<Generation> {
-        let location = self.generation_at(number)?;
-        let bytes = location.get()?.ok_or_else(|| Error::storage(location.name(), "there is no such generation"))?;
-        Generation::decode(&bytes).map_err(|why| {
-            let remedy = "remove it to go on from the generation before it, or begin another state";
-            Error::storage(location.name(), format!("{why}; {remedy}"))
+        let first = self.generation_at(number)?;
+        let fault = match read(&first, number)? {
+            Ok(generation) => return Ok(generation),
+            Err(fault) => fault,
+        };
+        read(&self.copy_at(number)?, number)?.map_err(|of_copy| {
+            let folder = self.folder.name();
+            let why = format!(
+                "{fault}, and so is its copy ({of_copy}): nobody knows what was live; to go on from the generation before, whose live \
+                 inputs may be others: webtwin state prune {folder} --damaged, and then name all live inputs in the next run, with --input"
+            );
+            Error::input(first.name(), why)
         })
+    }
+
+    /// Why a generation was read from its copy, if it was.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] when it cannot be read.
+    pub fn fault(&self, number: u64) -> Result<Option<String>> {
+        let first = self.generation_at(number)?;
+        Ok(read(&first, number)?.err().map(|fault| format!("{first}: {fault}")))
     }
 
     /// Makes a generation the newest one; all files of records that it names must be written.
@@ -120,13 +145,26 @@ impl State {
     pub fn commit(&self, generation: &Generation) -> Result<()> {
         let bytes = generation.encode();
         match self.generation_at(generation.number)?.put_if_absent(&bytes, |stored| stored == bytes) {
-            Err(Error::LostCommit(name)) => Err(Error::LostGeneration(name)),
-            done => done,
+            Err(Error::LostCommit(name)) => return Err(Error::LostGeneration(name)),
+            done => done?,
         }
+        // Without it the generation is as good, only less safe.
+        let _ = self.copy_at(generation.number)?.put(&bytes);
+        Ok(())
     }
 
     fn generation_at(&self, number: u64) -> Result<Location> {
         self.folder.join(&format!("{}{number:06}{}", GENERATION.0, GENERATION.1))
+    }
+
+    fn copy_at(&self, number: u64) -> Result<Location> {
+        self.folder.join(&format!("{COPIES}/{}{number:06}{}", GENERATION.0, GENERATION.1))
+    }
+
+    /// Removes a generation: its copy first, which would stand for it.
+    fn remove(&self, number: u64) -> Result<()> {
+        self.copy_at(number)?.remove()?;
+        self.generation_at(number)?.remove()
     }
 
     /// Location of a file of records.
@@ -145,6 +183,11 @@ impl State {
             match self.generation(number) {
                 Ok(generation) => {
                     checked.generations += 1;
+                    checked.damaged.extend(self.fault(number)?.map(|fault| format!("{fault}; its copy is whole")));
+                    let copy = self.copy_at(number)?;
+                    // States of older builds have none.
+                    let is_damaged = copy.exists()? && read(&copy, number)?.is_err();
+                    checked.damaged.extend(is_damaged.then(|| copy.name().to_string()));
                     for (nth, file) in generation.all_files().enumerate() {
                         let records: Vec<&RecordAt> = file
                             .records
@@ -168,19 +211,34 @@ impl State {
         Ok(checked)
     }
 
+    /// Removes the generations of which nothing is whole, so that the next run goes on from one that is. Returns their number.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] when they cannot be read or removed.
+    pub fn drop_damaged(&self) -> Result<usize> {
+        let mut dropped = 0;
+        for number in self.generations()? {
+            if let Err(Error::Input { .. }) = self.generation(number) {
+                self.remove(number)?;
+                dropped += 1;
+            }
+        }
+        Ok(dropped)
+    }
+
     /// Removes all generations but the newest `keep`, and every file of records that none of them names and that is more than
     /// a day old.
     ///
     /// # Errors
-    /// [`Error::Storage`] when the folder cannot be listed, or a generation that is to be kept is damaged: what it names is
-    /// not known.
+    /// [`Error::Storage`] when the folder cannot be listed; [`Error::Input`] when a generation that is to be kept is damaged: what
+    /// it names is not known.
     pub fn prune(&self, keep: usize) -> Result<Pruned> {
         let numbers = self.generations()?;
         let (old, kept) = numbers.split_at(numbers.len().saturating_sub(keep.max(1)));
         let named = self.named(kept)?;
         let mut pruned = Pruned::default();
         for &number in old {
-            self.generation_at(number)?.remove()?;
+            self.remove(number)?;
             pruned.generations += 1;
         }
         let now = SystemTime::now();
@@ -212,6 +270,16 @@ impl State {
         }
         Ok(named)
     }
+}
+
+/// Reads a file of a generation, or tells what is wrong with it, as a part of a sentence.
+fn read(location: &Location, number: u64) -> Result<std::result::Result<Generation, String>> {
+    let decode = |bytes: Vec<u8>| match Generation::decode(&bytes) {
+        Ok(generation) if generation.number == number => Ok(generation),
+        Ok(other) => Err(format!("is generation {}", other.number)),
+        Err(fault) => Err(fault),
+    };
+    Ok(location.get_as(decode)?.unwrap_or_else(|| Err("there is no such file".into())))
 }
 
 #[cfg(test)]
