@@ -85,7 +85,6 @@ class S3(Server):
         super().__init__(lambda port: [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], "/out")
         os.environ.update(
             AWS_ENDPOINT_URL=f"http://127.0.0.1:{self.port}",
-            AWS_ALLOW_HTTP="true",
             AWS_ACCESS_KEY_ID="id",
             AWS_SECRET_ACCESS_KEY="secret",
             AWS_REGION="us-east-1",

@@ -4,15 +4,24 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use object_store::{ClientConfigKey, ObjectStore, RetryConfig};
+use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig};
 
+use super::blocking::wait;
 use crate::error::{Error, Result};
 
+/// Longest pause between two tries of a request.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Times that an address is asked whether anybody is there, and how long each may take.
+const LOOKS: u32 = 3;
+const LOOK: Duration = Duration::from_secs(5);
+
 /// Opens a root, `scheme://bucket`, or returns `None` when this build reads no such scheme. The names of `settings` are in
-/// lower case; requests are retried for as long as `patience`.
+/// lower case; requests are retried for as long as `patience`, however often that is.
 ///
 /// # Errors
-/// [`Error::Storage`] when the settings name no usable store.
+/// [`Error::Usage`] when the settings name an address that is none, or where nobody answers; [`Error::Storage`] when they name no
+/// usable store.
 pub(super) fn open(
     scheme: &str,
     root: &str,
@@ -21,11 +30,18 @@ pub(super) fn open(
 ) -> Option<Result<Arc<dyn ObjectStore>>> {
     // It fails when there is a provider of TLS already, and any will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let retry = RetryConfig { retry_timeout: patience, ..RetryConfig::default() };
+    let backoff = BackoffConfig { max_backoff: LONGEST_PAUSE, ..BackoffConfig::default() };
+    let retry = RetryConfig { backoff, max_retries: usize::MAX, retry_timeout: patience };
+    #[cfg_attr(not(any(feature = "aws", feature = "azure")), expect(unused_variables))]
+    let allow_http = match Endpoint::of(scheme, settings).map(|endpoint| endpoint.look()).transpose() {
+        Ok(allow_http) => allow_http.unwrap_or(false),
+        Err(error) => return Some(Err(error)),
+    };
     let built: object_store::Result<Arc<dyn ObjectStore>> = match scheme {
         #[cfg(feature = "aws")]
         "s3" | "s3a" => {
             let mut builder = object_store::aws::AmazonS3Builder::new().with_url(root).with_retry(retry);
+            builder = builder.with_allow_http(allow_http);
             for (key, value) in of_vendor(settings, "aws_", object_store::aws::AmazonS3ConfigKey::Client) {
                 builder = builder.with_config(key, value);
             }
@@ -42,6 +58,7 @@ pub(super) fn open(
         #[cfg(feature = "azure")]
         "az" | "abfs" | "abfss" => {
             let mut builder = object_store::azure::MicrosoftAzureBuilder::new().with_url(root).with_retry(retry);
+            builder = builder.with_allow_http(allow_http);
             for (key, value) in of_vendor(settings, "azure_", object_store::azure::AzureConfigKey::Client) {
                 builder = builder.with_config(key, value);
             }
@@ -64,4 +81,119 @@ fn of_vendor<'a, K: std::str::FromStr>(
         let key = name.parse().ok().or_else(|| of_client.parse().ok().map(&client))?;
         Some((key, value.as_str()))
     })
+}
+
+/// The address of a store that settings name in place of the vendor's own.
+struct Endpoint<'s> {
+    setting: &'static str,
+    value: &'s str,
+}
+
+impl Endpoint<'_> {
+    fn of<'s>(scheme: &str, settings: &'s BTreeMap<String, String>) -> Option<Endpoint<'s>> {
+        // In the order in which they are taken.
+        let names: &[&'static str] = match scheme {
+            "s3" | "s3a" => &["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"],
+            "az" | "abfs" | "abfss" => &["AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"],
+            _ => &[],
+        };
+        let value = |setting: &'static str| Some((setting, settings.get(&setting.to_ascii_lowercase())?));
+        let (setting, value) = names.iter().find_map(|name| value(name))?;
+        Some(Endpoint { setting, value })
+    }
+
+    /// Looks whether anybody answers there, for a request to a wrong address would be tried again for minutes. Returns true if the
+    /// address says that it has no encryption.
+    ///
+    /// # Errors
+    /// [`Error::Usage`].
+    fn look(&self) -> Result<bool> {
+        let refuse = |what: String| Err(Error::Usage(format!("{}: {what}", self.setting)));
+        let url = match url::Url::parse(self.value) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => url,
+            _ => {
+                return refuse(
+                    "is no address of a store; write https://HOST, or http://HOST:PORT without encryption".into(),
+                );
+            }
+        };
+        // Credentials in it must not reach a log.
+        let shown = url.origin().ascii_serialization();
+        let client = reqwest::Client::builder()
+            .timeout(LOOK)
+            // Nothing is sent but a question whether anybody is there; what certificates count, the store's own client is told.
+            .tls_danger_accept_invalid_certs(true)
+            .build()
+            .map_err(|cause| Error::storage(&shown, cause))?;
+        let mut refused = None;
+        for look in 0..LOOKS {
+            if look > 0 {
+                std::thread::sleep(Duration::from_secs(1));
+            }
+            match wait(async { client.head(url.clone()).send().await })? {
+                Err(cause) if cause.is_connect() => refused = Some(root_cause(&cause)),
+                // Whatever it answers.
+                _ => return Ok(url.scheme() == "http"),
+            }
+        }
+        let cause = refused.unwrap_or_default();
+        refuse(format!("nobody answers at {shown}: {cause}; is the address right, and does the store run?"))
+    }
+}
+
+/// What is at the end of a chain of errors.
+fn root_cause(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), |cause| root_cause(cause))
+}
+
+#[cfg(all(test, feature = "aws"))]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use crate::storage::location::Location;
+    use crate::storage::stores::Stores;
+
+    fn stores(endpoint: &str) -> Stores {
+        Stores::with_settings([("AWS_ENDPOINT_URL", endpoint), ("AWS_SKIP_SIGNATURE", "true")])
+    }
+
+    /// A server that closes as many connections as these after the first, and then has nothing of what it is asked for.
+    fn server(closes: usize) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for (number, stream) in listener.incoming().map_while(Result::ok).enumerate() {
+                if (1..=closes).contains(&number) {
+                    continue;
+                }
+                let mut stream = stream;
+                let _ = stream.read(&mut [0; 4096]);
+                let _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            }
+        });
+        address
+    }
+
+    #[test]
+    fn an_address_without_encryption_needs_no_other_setting_and_a_request_is_tried_more_than_ten_times() {
+        let stores = stores(&server(12));
+        assert_eq!(Location::parse_with("s3://bucket/key", &stores).unwrap().get().unwrap(), None);
+    }
+
+    #[test]
+    fn an_address_where_no_store_is_ends_before_any_work() {
+        for (endpoint, told) in [
+            ("127.0.0.1:9", "no address"),
+            ("ftp://127.0.0.1", "no address"),
+            ("", "no address"),
+            ("http://user:hunter2@127.0.0.1:9/?secret", "nobody answers at http://127.0.0.1:9"),
+        ] {
+            let error = Location::parse_with("s3://bucket/key", &stores(endpoint)).unwrap_err();
+            let said = error.to_string();
+            assert_eq!(error.exit_code(), 2, "{said}");
+            assert!(said.starts_with("AWS_ENDPOINT_URL: ") && said.contains(told), "{said}");
+            assert!(!said.contains("hunter2") && !said.contains("secret"), "{said}");
+        }
+    }
 }
