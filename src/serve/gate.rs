@@ -13,6 +13,7 @@ use tower_service::Service;
 use super::Shared;
 use super::current::Served;
 use super::metrics::route_of;
+use super::places::Place;
 use super::problem::Problem;
 
 /// The run of which an answer is.
@@ -32,12 +33,17 @@ pub(super) fn names(address: SocketAddr, given: &[String]) -> Vec<String> {
 }
 
 /// Answers a request, whatever it is.
-pub(super) async fn answer(shared: &Shared, router: axum::Router, mut request: Request<Body>) -> Response<Body> {
+pub(super) async fn answer(
+    shared: &Shared,
+    place: &Place,
+    router: axum::Router,
+    mut request: Request<Body>,
+) -> Response<Body> {
     let began = Instant::now();
     let route = route_of(request.uri().path());
     let served = shared.current.get();
-    let in_flight = Counted::new(shared);
-    let mut response = match checked(shared, &served, &request, in_flight.number) {
+    let _in_flight = Counted::new(shared);
+    let mut response = match checked(shared, place, &served, &request) {
         Some(response) => response,
         None => {
             request.extensions_mut().insert(std::sync::Arc::clone(&served));
@@ -76,7 +82,7 @@ async fn routed(shared: &Shared, mut router: axum::Router, request: Request<Body
 }
 
 /// The answer to a request that is not even routed; `None` for others.
-fn checked(shared: &Shared, served: &Served, request: &Request<Body>, in_flight: usize) -> Option<Response<Body>> {
+fn checked(shared: &Shared, place: &Place, served: &Served, request: &Request<Body>) -> Option<Response<Body>> {
     let path = request.uri().path();
     // Whoever watches the process calls it by an address of its own, has no key, and learns nothing.
     let open = matches!(path, "/health" | "/ready");
@@ -94,7 +100,8 @@ fn checked(shared: &Shared, served: &Served, request: &Request<Body>, in_flight:
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             return Some(response);
         }
-        if in_flight > shared.settings.limits.in_flight {
+        place.let_in();
+        if shared.places.answering() > shared.settings.limits.in_flight {
             let refusal = Problem::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "busy",
@@ -143,13 +150,12 @@ fn has_key(shared: &Shared, request: &Request<Body>) -> bool {
 /// A request that is counted while it is on its way.
 struct Counted<'s> {
     shared: &'s Shared,
-    number: usize,
 }
 
 impl<'s> Counted<'s> {
     fn new(shared: &'s Shared) -> Counted<'s> {
-        let number = shared.metrics.in_flight.fetch_add(1, Ordering::Relaxed) + 1;
-        Counted { shared, number }
+        shared.metrics.in_flight.fetch_add(1, Ordering::Relaxed);
+        Counted { shared }
     }
 }
 

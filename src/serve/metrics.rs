@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 
 use super::current::Served;
+use super::places::Places;
 use crate::lookup::answer::Action;
 
 /// Routes that are counted apart; a path below one that ends with a slash is of that one.
@@ -88,7 +89,7 @@ impl Metrics {
     }
 
     /// All of it.
-    pub fn text(&self, served: &Served) -> String {
+    pub fn text(&self, served: &Served, places: &Places) -> String {
         let mut out = String::new();
         let mut line = |args: std::fmt::Arguments<'_>| writeln!(out, "{args}").expect("writing to a string");
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -131,12 +132,18 @@ impl Metrics {
         for (well, count) in ["false", "true"].iter().zip(&self.reloads) {
             line(format_args!("webtwin_reloads_total{{ok=\"{well}\"}} {}", read(count)));
         }
+        let (connections, displaced) = places.counts();
+        line(format_args!(
+            "# HELP webtwin_connections_displaced_total Connections that have given way to others.\n\
+             # TYPE webtwin_connections_displaced_total counter\nwebtwin_connections_displaced_total {displaced}"
+        ));
         let about = &served.index.about;
         line(format_args!("# HELP webtwin_index_info The index that is served.\n# TYPE webtwin_index_info gauge"));
         line(format_args!("webtwin_index_info{{run=\"{}\",digest=\"{}\"}} 1", about.run.result, about.run.digest));
         for (name, help, value) in [
             ("webtwin_index_pages", "Pages of the index.", about.pages),
             ("webtwin_index_bytes", "Bytes of its files, which are mapped.", served.index.len_bytes()),
+            ("webtwin_connections", "Connections that have a place.", connections as u64),
             ("webtwin_requests_in_flight", "Requests on their way.", self.in_flight.load(Ordering::Relaxed) as u64),
             ("process_resident_memory_bytes", "Resident memory, mapped pages included.", resident_bytes()),
         ] {

@@ -1,7 +1,7 @@
 //! An index over HTTP, for crawlers in their loop and for people who look.
 //!
 //! ```text
-//!  connections (listen.rs: so many, heads so long, so old) ──▶ who may ask (gate.rs: Host, key, in flight, time)
+//!  connections (listen.rs; places.rs: who gives way) ──▶ who may ask (gate.rs: Host, key, in flight, time)
 //!       ──▶ routes (routes.rs) ──▶ the index of this moment (current.rs) ──▶ answers, counted (metrics.rs)
 //! ```
 //!
@@ -15,6 +15,7 @@ mod keys;
 mod listen;
 mod metrics;
 mod openapi;
+mod places;
 mod problem;
 mod routes;
 #[cfg(feature = "search")]
@@ -25,12 +26,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use socket2::SockRef;
 use tokio::sync::watch;
 
 use self::current::Current;
 use self::keys::Keys;
 use self::metrics::Metrics;
+use self::places::Places;
 use crate::error::{Error, Result};
+
+/// Connections that may wait to be accepted.
+const WAITING: i32 = 4096;
 
 /// What is served, to whom, and within which bounds.
 #[derive(Debug, Clone)]
@@ -72,8 +78,12 @@ pub struct Limits {
     pub head: usize,
     /// URLs or ids of a request.
     pub batch: usize,
-    /// Time for a request, and for its head to come.
+    /// Time for the head of a request, with its key, to come.
+    pub head_time: Duration,
+    /// Time between the head of a request and its answer.
     pub request: Duration,
+    /// Time between an answer and the next request of its connection.
+    pub idle: Duration,
     /// Age of a connection, after which it is closed between two requests.
     pub connection: Duration,
 }
@@ -81,14 +91,16 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            connections: 256,
+            connections: 512,
             in_flight: 128,
             heavy: 8,
             body: 1 << 20,
             text: 16 << 20,
             head: 8 << 10,
             batch: 10_000,
+            head_time: Duration::from_secs(2),
             request: Duration::from_secs(10),
+            idle: Duration::from_secs(60),
             connection: Duration::from_secs(600),
         }
     }
@@ -100,6 +112,7 @@ struct Shared {
     keys: Keys,
     current: Current,
     metrics: Metrics,
+    places: Arc<Places>,
     heavy: tokio::sync::Semaphore,
     /// Names that `Host` may have.
     names: Vec<String>,
@@ -143,11 +156,14 @@ pub fn serve(settings: Settings, listening: impl FnOnce(SocketAddr, Handle)) -> 
     let current = Current::open(&settings)?;
     let listener = TcpListener::bind(address).map_err(|cause| refuse(cause.to_string()))?;
     let address = listener.local_addr().map_err(|cause| refuse(cause.to_string()))?;
+    // Bound with room for 128 that wait to be accepted, beyond which a client waits for seconds.
+    SockRef::from(&listener).listen(WAITING).map_err(|cause| refuse(cause.to_string()))?;
     listener.set_nonblocking(true).map_err(|cause| refuse(cause.to_string()))?;
 
     let names = gate::names(address, &settings.hosts);
     let heavy = tokio::sync::Semaphore::new(settings.limits.heavy);
-    let shared = Arc::new(Shared { keys, current, metrics, heavy, names, settings });
+    let places = Arc::new(Places::new(settings.limits));
+    let shared = Arc::new(Shared { keys, current, metrics, places, heavy, names, settings });
     let (stop, stopped) = watch::channel(false);
     listening(address, Handle { shared: Arc::clone(&shared), stop });
 

@@ -503,5 +503,5 @@ async fn ready(State(shared): All) -> Answered {
 }
 
 async fn metrics(State(shared): All, Extension(served): Of) -> Answered {
-    Ok(plain("text/plain; version=0.0.4; charset=utf-8", shared.metrics.text(&served)))
+    Ok(plain("text/plain; version=0.0.4; charset=utf-8", shared.metrics.text(&served, &shared.places)))
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use webtwin::ids::splitmix64;
+use webtwin::serve::{Limits, Settings, serve};
 
 use crate::support::program::{fail, succeed, succeed_with};
 use client::{Answer, Client, Server, escaped};
@@ -420,11 +421,8 @@ fn a_followed_name_and_sighup_bring_another_index_and_sigterm_ends_in_order() {
     assert_eq!(code, Some(0), "{told}");
 }
 
-/// A server within this process, whose bounds are small.
-fn within_small_bounds(test: impl FnOnce(&str)) {
-    use webtwin::serve::{Limits, Settings, serve};
-    let second = Duration::from_millis(400);
-    let limits = Limits { connections: 3, request: second, connection: 4 * second, ..Limits::default() };
+/// A server within this process, with bounds.
+fn within(limits: Limits, test: impl FnOnce(&str)) {
     let settings = Settings {
         index: made().at("a"),
         follow: false,
@@ -446,7 +444,9 @@ fn within_small_bounds(test: impl FnOnce(&str)) {
 
 #[test]
 fn slow_clients_and_too_many_connections_keep_nobody_from_being_answered() {
-    within_small_bounds(|address| {
+    let second = Duration::from_millis(400);
+    let limits = Limits { connections: 3, request: second, connection: 4 * second, ..Limits::default() };
+    within(limits, |address| {
         // Three who say nothing, and three who say little at a time, one after the other.
         let mut idle: Vec<Client> = (0..3).map(|_| Client::of(address)).collect();
         let mut behind = Client::of(address);
@@ -468,6 +468,53 @@ fn slow_clients_and_too_many_connections_keep_nobody_from_being_answered() {
         let page = client.get(&format!("/v1/page?url={}", escaped(&url)));
         assert_eq!((page.json()["action"].as_str(), page.json()["why"].as_str()), (Some("fetch"), Some("recheck")));
         assert_eq!((page.json()["keep"]["url"].as_str(), page.header("etag")), (Some(keep.as_str()), ""));
+    });
+}
+
+#[test]
+fn clients_that_wait_give_way_and_one_that_was_let_in_goes_last() {
+    within(Limits { connections: 8, in_flight: 4, ..Limits::default() }, |address| {
+        let mut kept = Client::of(address);
+        assert_eq!(kept.get("/v1/run").status, 200);
+        let body = format!("POST /v1/pages.txt HTTP/1.1\r\nhost: {address}\r\ncontent-length: 9\r\n\r\nhttp");
+        let mut slow = Vec::new();
+        for round in 0..40 {
+            // Heads and bodies of which more is to come, and requests that are refused.
+            let mut client = Client::of(address);
+            match round % 4 {
+                0 => client.send(b"GET /v1/run HT"),
+                1 => client.send(b"GET /v1/run HTTP/1.1\r\nhost: another\r\n\r\n"),
+                2 if round < 20 => client.send(body.as_bytes()),
+                _ => {}
+            }
+            slow.push(client);
+            assert_eq!(Client::of(address).get("/v1/run").status, 200, "{round}");
+        }
+        assert_eq!(kept.get("/v1/run").status, 200);
+        let metrics = kept.get("/metrics");
+        let count = |name: &str| -> u64 {
+            let line = metrics.text().lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.trim().parse().unwrap()
+        };
+        assert!(count("webtwin_connections_displaced_total ") >= 32 && count("webtwin_connections ") <= 8);
+    });
+}
+
+#[test]
+fn a_head_that_does_not_come_closes_its_connection_and_so_does_a_client_that_asks_no_more() {
+    let short = Duration::from_millis(300);
+    within(Limits { head_time: short, idle: 2 * short, ..Limits::default() }, |address| {
+        let mut slow = Client::of(address);
+        slow.send(b"GET /health HTTP/1.1\r\n");
+        let mut silent = Client::of(address);
+        let mut idle = Client::of(address);
+        assert_eq!(idle.get("/health").status, 200);
+        let mut late = Client::of(address);
+        assert_eq!(late.get("/health").status, 200);
+        late.send(b"GET /hea");
+        for client in [&mut slow, &mut silent, &mut idle, &mut late] {
+            assert!(client.answer().is_none());
+        }
     });
 }
 
