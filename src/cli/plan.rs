@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::PathBuf;
 
 use super::JobArgs;
 use super::quantity::{bytes, digits, quantity, rate};
@@ -9,15 +10,19 @@ use super::recrawl::Scheduled;
 use crate::build::available_memory_bytes;
 use crate::console::{print, tell};
 use crate::dataflow::reading::first_look::first_look;
-use crate::dataflow::shuffle::memory_estimate::too_little;
+use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, too_little};
+use crate::engine::Cluster;
 use crate::error::{Error, Result, size};
-use crate::job::{Digest, Job, JobKind, Measure};
+use crate::job::{Digest, Input, Job, JobKind, Measure};
 use crate::overlap::planner::{Load, choose};
 use crate::pages::work_items::Work;
 use crate::plan::sample::{Counts, Sampled, sampled};
 use crate::plan::{Costs, Machines, fingerprints, memory, of_crawl, result_bytes};
 use crate::storage::location::Location;
 use crate::storage::output;
+
+/// Tells how many times more chunks and pairs there are by other settings than those by which the real crawl was counted.
+const MADE_UP: &str = "synth://?pages=5000&seed=1";
 
 /// Work items read for a sample.
 const SAMPLE_ITEMS: usize = 16;
@@ -51,6 +56,9 @@ pub(super) struct Args {
     /// Worker threads of each process; all cores of this machine when not given
     #[arg(long, value_name = "N", help_heading = "Machines", value_parser = clap::value_parser!(u16).range(1..))]
     workers: Option<u16>,
+    /// Cluster file: a machine for each of its processes, with its workers
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["machines", "workers"], help_heading = "Machines")]
+    cluster: Option<PathBuf>,
     /// What a machine can send a second: 10Gbit, 100Mbit or bytes
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "10Gbit", help_heading = "Machines")]
     network: u64,
@@ -61,7 +69,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "MS", default_value_t = 0.5, help_heading = "Machines")]
     latency: f64,
     /// Pages of the whole crawl, of which --input is a sample: all else is taken in proportion. Without --input, they are
-    /// taken to be like those of the crawl that docs/scale.md names
+    /// taken to be like those of the crawl that docs/scale.md names; by other chunks than the default ones, with as many times its
+    /// chunks and pairs as a made-up crawl has
     #[arg(long, value_name = "N", value_parser = quantity)]
     pages: Option<u64>,
     /// One JSON object instead of text
@@ -81,9 +90,16 @@ impl Args {
                 "--{option} is {rate} bytes a second, but must be {LEAST_RATE} or more: say which unit you mean, as in 10Gbit or 500MB"
             )));
         }
+        let (count, workers) = match &self.cluster {
+            None => (usize::from(self.machines), super::threads(self.workers)),
+            Some(file) => {
+                let cluster = Cluster::load(file)?;
+                (cluster.processes(), cluster.workers)
+            }
+        };
         Ok(Machines {
-            count: usize::from(self.machines),
-            workers: super::threads(self.workers),
+            count,
+            workers,
             network: self.network as f64,
             disk: self.disk as f64,
             latency: self.latency / 1e3,
@@ -106,9 +122,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         job = Scheduled::find(job, 0)?.0;
     }
     let plan = match args.pages {
-        Some(pages) if job.input.urls.is_empty() => {
-            Plan { counts: Counts::of_real_crawl(pages, &job), ..Plan::default() }
-        }
+        Some(pages) if job.input.urls.is_empty() => Plan::without_input(&job, pages)?,
         pages => Plan::from_sample(&job, pages)?,
     };
     hold_against_bound(&plan.counts, &job, &machines)?;
@@ -127,6 +141,11 @@ pub(super) fn run(args: Args) -> Result<()> {
     let Counts { held, links_within, .. } = plan.counts;
     print(|out| {
         match plan.share {
+            0.0 if plan.is_made_up => writeln!(
+                out,
+                "inputs            none: pages like those of the crawl of docs/scale.md, with as many times its chunks and pairs as \
+                 {MADE_UP} has by these settings"
+            )?,
             0.0 => writeln!(out, "inputs            none: pages like those of the crawl of docs/scale.md")?,
             share => writeln!(
                 out,
@@ -155,11 +174,35 @@ struct Plan {
     counts: Counts,
     inputs: usize,
     items: usize,
-    /// Share of the input that was read.
+    /// Share of the input that was read; 0 without input.
     share: f64,
+    /// Without input: whether chunks and pairs are more or fewer as those of [`MADE_UP`] are.
+    is_made_up: bool,
 }
 
 impl Plan {
+    /// What as many pages of a crawl that is not there yet would hold: as many as the real crawl has, whose chunks and pairs were counted by
+    /// the default settings. By other settings it is taken to have as many times more as a made-up crawl has, which is read by both now.
+    fn without_input(job: &Job, pages: u64) -> Result<Plan> {
+        let default = Job::default();
+        let is_counted =
+            job.kind != JobKind::Study && (&job.chunks, &job.overlap) == (&default.chunks, &default.overlap);
+        if is_counted || !compares_chunks(job) {
+            return Ok(Plan { counts: Counts::of_real_crawl(pages, job), ..Plan::default() });
+        }
+        let input = Input { urls: vec![MADE_UP.into()], ..job.input.clone() };
+        let counted = |job: &Job| -> Result<Counts> {
+            Ok(sampled(Work::plan(&input, job.effort.shard_bytes)?, job, MOST_SAMPLE_ITEMS)?.counts)
+        };
+        let (made_up, by_default, real) = (counted(job)?, counted(&default)?, Counts::of_real_crawl(pages, job));
+        let as_many =
+            |of: fn(&Counts) -> u64| (of(&real) as f64 * of(&made_up) as f64 / of(&by_default).max(1) as f64) as u64;
+        let (tuples, pairs) = (as_many(|of| of.held.tuples), as_many(|of| of.held.pairs));
+        let held = MemoryEstimate { tuples, pairs, ..real.held };
+        let counts = Counts { held, heavy_thousandths: made_up.heavy_thousandths, ..real };
+        Ok(Plan { counts, is_made_up: true, ..Plan::default() })
+    }
+
     /// Reads a sample; `pages` are those of the crawl that it is a sample of, if these are more than the input has.
     fn from_sample(job: &Job, pages: Option<u64>) -> Result<Plan> {
         let work = Work::plan(&job.input, job.effort.shard_bytes)?;
@@ -175,7 +218,7 @@ impl Plan {
             return Err(Error::Usage("--pages: the sample of the input has no page to go by".into()));
         }
         let counts = pages.map_or(counts, |pages| counts.of_pages(pages));
-        Ok(Plan { counts, inputs, items, share })
+        Ok(Plan { counts, inputs, items, share, is_made_up: false })
     }
 
     /// What is to be said of pairs by a small sample: exact copies in it are mostly without their originals, and pass for these.
