@@ -30,6 +30,7 @@ pub fn entries() -> Vec<Entry> {
         run,
     };
     vec![
+        of("pbz06-table1", "characteristics of the collections (PBZ06 Table 1); --input STUDY", tables::table_1),
         of(
             "pbz06-table2",
             "clusters and duplicates (PBZ06 Table 2); --input STUDY for a real crawl's",

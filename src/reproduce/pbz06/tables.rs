@@ -1,14 +1,36 @@
-//! Tables 2 to 6, as shares: the collections have different sizes.
+//! Table 1; Tables 2 to 6, as shares: the collections have different sizes.
 
-use super::super::{Options, Row};
-use super::{Study, YEARS, rows, studies};
-use crate::dataflow::study::Summary;
+use super::super::source::not_ours;
+use super::super::{Options, Row, figure};
+use super::{Study, YEARS, name, rows, studies};
+use crate::dataflow::study::{Summary, read_summary};
 use crate::error::Result;
 use crate::study::report::{Part, percent};
 
 fn documents(studies: &[Study]) -> Vec<Row> {
     let of = |summary: &Summary| summary.tables.complete.documents as f64;
     rows(studies, "documents", false, "documents", of, [2_067_278.0, 2_033_113.0, 2_174_520.0])
+}
+
+/// Made-up collections begin with the documents of Table 2, so without a study only the paper's figures are known.
+pub(super) fn table_1(options: &Options) -> Result<Vec<Row>> {
+    let mut all = Vec::new();
+    if let Some(run) = &options.input {
+        let summary = read_summary(run)?;
+        let (kept, compared) = (summary.records.kept, summary.tables.complete.documents);
+        all.push(figure("this crawl: documents", kept as f64, "documents"));
+        all.push(figure("this crawl: more than 450 characters", percent(compared, kept), "% of documents"));
+    }
+    let published =
+        [(2_862_126.0, 9.4, 2_067_278.0), (2_796_749.0, 11.8, 2_033_113.0), (2_883_455.0, 11.3, 2_174_520.0)];
+    for (year, (documents, gigabytes, compared)) in YEARS.into_iter().map(name).zip(published) {
+        all.push(not_ours(&format!("{year}: documents"), documents, "documents"));
+        all.push(not_ours(&format!("{year}: size"), gigabytes, "GB"));
+        // Of the documents of Table 1, those of Table 2.
+        let share = 100.0 * compared / documents;
+        all.push(not_ours(&format!("{year}: more than 450 characters"), share, "% of documents"));
+    }
+    Ok(all)
 }
 
 pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
@@ -24,10 +46,10 @@ pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
     for study in &studies {
         let complete = &study.summary.tables.complete;
         let by_multiset = percent(complete.duplicates_by_multiset, complete.documents);
-        let name = study.year.map_or("this crawl", super::name);
-        all.push(super::figure(&format!("{name}: duplicates by the multiset rule"), by_multiset, "% of documents"));
+        let name = study.year.map_or("this crawl", name);
+        all.push(figure(&format!("{name}: duplicates by the multiset rule"), by_multiset, "% of documents"));
         let only = complete.duplicates - complete.duplicates_by_multiset;
-        all.push(super::figure(&format!("{name}: duplicates by false matches only"), only as f64, "documents"));
+        all.push(figure(&format!("{name}: duplicates by false matches only"), only as f64, "documents"));
     }
     Ok(all)
 }
