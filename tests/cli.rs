@@ -352,8 +352,19 @@ fn every_command_of_the_help_has_a_manual_page_and_is_completed() {
         }
     }
     assert!(!pages.join("webtwin-print-text.1").exists(), "the helper process is not for people");
+    // Each page has the exit codes of the documentation.
+    let documented = std::fs::read_to_string("docs/operations.md").unwrap();
+    let rows =
+        documented.split_once("| code | meaning").unwrap().1.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let codes: Vec<&str> = rows.flat_map(|row| row.split('|').nth(1).unwrap().split(',')).map(str::trim).collect();
+    assert!(codes.len() >= 14, "{codes:?}");
+    for code in codes {
+        assert!(read("webtwin-run.1").contains(&format!("\n\\fB{code}\\fR\n")), "{code}");
+    }
+    succeed(&["manual", pages.to_str().unwrap()]);
+    assert_eq!(read("webtwin-report.1").matches("EXIT STATUS").count(), 1);
     let file = pages.join("webtwin.1/below");
-    fail(&["manual", file.to_str().unwrap()], 8);
+    fail(&["manual", file.to_str().unwrap()], 2);
 }
 
 #[test]

@@ -32,6 +32,7 @@ fn without_the_feature_search_says_how_to_build_it() {
         assert!(told.contains("--features search") && told.lines().count() == 1, "{told}");
     }
     assert!(!folder.path().join("idx").exists());
+    assert!(succeed(&["search", "--help"]).contains("--features search"));
 }
 
 /// A made-up crawl, the run over it, and its index.

@@ -286,6 +286,8 @@ fn pages_that_cannot_be_read_again_are_no_reason_to_show_nothing() {
 fn only_a_finished_run_over_pages_has_a_report() {
     let folder = tempfile::tempdir().unwrap();
     let said = fail(&["report", &at(&folder, "nothing"), "--output", "-"], 3);
+    let is_folder = folder.path().to_str().unwrap();
+    assert!(fail(&["report", &at(&folder, "nothing"), "--output", is_folder], 2).contains("/report.html"));
     assert!(said.contains("not a result"), "{said}");
     let run = at(&folder, "out");
     let told = crate::support::program::webtwin(&["run", "--input", "synth://?pages=300&seed=1", "--output", &run])

@@ -113,7 +113,7 @@ enum Command {
     Search(search::Args),
     /// Searches the texts of an index; this build cannot: it needs the cargo feature `search`
     #[cfg(not(feature = "search"))]
-    #[command(disable_help_flag = true)]
+    #[command(override_usage = "webtwin search INDEX WORDS...", after_help = crate::lookup::build::NO_SEARCH)]
     Search {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         rest: Vec<String>,

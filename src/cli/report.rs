@@ -39,7 +39,25 @@ pub(super) struct Args {
     no_run_facts: bool,
 }
 
+/// The file that a report is written to.
+///
+/// # Errors
+/// [`Error::Usage`] for a folder.
+fn file_of(output: &str, name: &str) -> Result<Location> {
+    let file = Location::parse(output)?;
+    match file.is_folder() || file.path().is_some_and(std::path::Path::is_dir) {
+        false => Ok(file),
+        true => Err(Error::Usage(format!(
+            "--output {output}: is a folder, but a report is one file; name one in it, as {}/{name}",
+            output.trim_end_matches('/')
+        ))),
+    }
+}
+
 pub(super) fn run(args: Args) -> Result<()> {
+    let name = if args.json { "report.json" } else { "report.html" };
+    let output = args.output.unwrap_or_else(|| name.into());
+    let file = file_of(&output, name)?;
     let run = Run::open(&args.run)?;
     let machine = !args.no_run_facts;
     let text = if has_pages(&run) {
@@ -54,11 +72,10 @@ pub(super) fn run(args: Args) -> Result<()> {
         let outline = outline(&run, machine)?;
         if args.json { json(&outline) } else { outline_page(&outline) }
     };
-    let output = args.output.unwrap_or_else(|| if args.json { "report.json" } else { "report.html" }.into());
     if output == "-" {
         return print(|out| out.write_all(text.as_bytes()));
     }
-    Location::parse(&output)?.put(text.as_bytes())?;
+    file.put(text.as_bytes())?;
     tell(format_args!("report: {output}"));
     Ok(())
 }
