@@ -45,7 +45,6 @@
 //! documents, not pairs. Here most copies are other versions, and the pages of one manual share most of their words.
 //! Counted as the paper counts, with K = 5 and plain counts: .821 by RP alone and .828 with HM, mostly because most
 //! pages here have a replica.
-//! K = 5 and plain counts: .821 by RP alone and .828 with HM, most of which is that most pages here have a replica.
 
 pub mod collide;
 pub mod hyperlink_map;

@@ -1,7 +1,8 @@
 //! Cho, Shivakumar, Garcia-Molina: *Finding replicated web collections*.
 //!
-//! The figures are not in our copy of the paper; they are drawn here from its text. Not built: the roll-up of search results
-//! (section 5.2, Figures 13 and 14). Measured, not held: section 4 and Figures 11 and 12 (`webtwin reproduce csg00-...`).
+//! The figures are not in our copy of the paper; they are drawn here from its text. Tested elsewhere: results of a search that are
+//! rolled up (section 5.2, Figures 13 and 14; `tests/search.rs`). Measured, not held: section 4, Tables 1 and 2, Figures 11 and 12 and
+//! the second crawl of section 5.1 (`webtwin reproduce csg00-...`).
 
 use std::collections::BTreeSet;
 
