@@ -215,6 +215,26 @@ fn a_pdf_of_which_a_page_cannot_be_read_is_kept_with_the_others() {
 }
 
 #[test]
+fn a_pdf_whose_table_is_wrong_or_missing_is_repaired_and_counted_as_mended() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = plain(6, &[]);
+    let start = whole.windows(7).rposition(|seven| seven == b"xref\n0 ").unwrap();
+    let shifted = [b"%PDF-1.4\n% longer by this line\n", &whole[b"%PDF-1.4\n".len()..]].concat();
+    let documents = [
+        ("0.pdf", "application/pdf", [b"junk\r\n".repeat(400), whole.clone()].concat()),
+        ("1.pdf", "application/pdf", whole[..start].to_vec()),
+        ("2.pdf", "application/pdf", [whole.clone(), vec![0; 4000]].concat()),
+        ("3.pdf", "application/pdf", shifted),
+    ];
+    let (output, reasons, told) = run(folder.path(), &documents, &[]);
+    assert!(reasons.is_empty() && told.contains("kept, but mended: 3 pdf_damaged"), "{told}");
+    let pages = rows(&output, "pages");
+    assert!(pages.iter().all(|page| page["text_bytes"].as_u64() >= Some(1500)), "{pages:?}");
+    // The title is in the information that only the trailer leads to.
+    assert_eq!(pages.iter().filter(|page| page["title"] == "A made document").count(), 3);
+}
+
+#[test]
 fn postscript_is_read_by_ghostscript_or_rejected_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let drawn: String = text(4, 30, &[])

@@ -8,7 +8,9 @@
 //! what comes of a document does not depend on those before it, as it would in a process that is kept.
 
 pub mod bounds;
+mod objects;
 pub mod pdf;
+mod repair;
 
 use std::convert::Infallible;
 use std::io::{Read, Write, stdin, stdout};

@@ -1,8 +1,9 @@
 //! PDF to text, title and links.
 //!
 //! The crates `pdf-extract` and `lopdf` read the document. A page on which they fail costs what comes after on it; the
-//! others are read, and the text counts as damaged. Line ends are those of the pages as printed; an empty line stands
-//! between two pages. Documents that open without a password are decrypted.
+//! others are read, and the text counts as damaged. So does that of a document whose cross-reference table was repaired.
+//! Line ends are those of the pages as printed; an empty line stands between two pages. Documents that open without a
+//! password are decrypted.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,11 +12,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use pdf_extract::encryption::DecryptionError;
+use pdf_extract::xref::XrefEntry;
 use pdf_extract::{
     ConvertToFmt, Dictionary, Document as Pdf, Error, MediaBox, Object, ObjectId, OutputDev, OutputError,
     PlainTextOutput, Transform, decode_text_string, output_doc, output_doc_page,
 };
 
+use super::repair;
 use crate::job::Limits;
 use crate::pages::helper::{Answer, Document, pdf_start};
 use crate::pages::record::Reason;
@@ -28,17 +31,54 @@ pub fn unreadable(why: impl Into<String>) -> Answer {
     Answer::Refused(Reason::PdfDamaged, why.into())
 }
 
-/// The text, title and links of a PDF.
+/// Returns the text, title and links of a PDF. A document of which a part cannot be read is repaired ([`repair`]); the
+/// repaired one counts if it has more text.
 ///
 /// # Cost
 /// Whatever the document asks for: the caller bounds the process.
 pub fn read(bytes: &[u8], limits: &Limits) -> Answer {
-    let Some(start) = pdf_start(bytes) else { return unreadable("no %PDF- at its start") };
-    let mut pdf = match caught(|| Pdf::load_mem(&bytes[start..])) {
-        Some(Ok(pdf)) => pdf,
-        Some(Err(error)) => return refusal(error),
-        None => return unreadable("its reader has failed"),
+    let Some(start) = pdf_start(bytes) else { return unreadable("it has no %PDF-") };
+    let bytes = &bytes[start..];
+    let (answer, is_sound) = match caught(|| Pdf::load_mem(bytes)) {
+        Some(Ok(pdf)) => {
+            let is_sound = !has_lost_objects(&pdf);
+            (read_loaded(pdf, limits), is_sound)
+        }
+        Some(Err(error)) => (refusal(error), true),
+        None => (unreadable("its reader has failed"), true),
     };
+    let text_bytes = match &answer {
+        Answer::Refused(Reason::PdfTooLarge, _) => return answer,
+        Answer::Refused(Reason::PdfDamaged, _) => 0,
+        Answer::Document(document) if !(document.is_whole && is_sound) => document.text.len(),
+        Answer::Refused(..) if !is_sound => 0,
+        Answer::Document(_) | Answer::Refused(..) => return answer,
+    };
+    match caught(|| repair::document(bytes)).flatten().map(|pdf| read_loaded(pdf, limits)) {
+        Some(Answer::Document(repaired)) if repaired.text.len() > text_bytes => {
+            Answer::Document(Document { is_whole: false, ..repaired })
+        }
+        // The reason why a repaired document has no text explains more.
+        Some(refused @ Answer::Refused(..)) if matches!(answer, Answer::Refused(Reason::PdfDamaged, _)) => refused,
+        _ => answer,
+    }
+}
+
+/// Returns true if an object is not where the cross-reference table leads to, or if a stream does not end where its length
+/// leads, and is read as its dictionary alone. The object that describes the encryption of a decrypted document is gone in any
+/// case.
+fn has_lost_objects(pdf: &Pdf) -> bool {
+    let is_lost = |&(&number, entry): &(&u32, &XrefEntry)| {
+        !matches!(entry, XrefEntry::Free | XrefEntry::UnusableFree)
+            && pdf.objects.range((number, 0)..=(number, u16::MAX)).next().is_none()
+    };
+    let encryption = usize::from(pdf.encryption_state.is_some());
+    let is_torn = |object: &Object| matches!(object, Object::Dictionary(dictionary) if dictionary.has(b"Length"));
+    pdf.reference_table.entries.iter().filter(is_lost).count() > encryption || pdf.objects.values().any(is_torn)
+}
+
+/// Returns the text, title and links of a document that is loaded.
+fn read_loaded(mut pdf: Pdf, limits: &Limits) -> Answer {
     if pdf.is_encrypted() {
         match caught(|| pdf.decrypt("")) {
             Some(Ok(())) => (),

@@ -1,0 +1,207 @@
+//! Finds the objects of a PDF in its bytes, for files whose cross-reference table does not lead to them.
+//!
+//! Every object begins with `N G obj`, whatever the tables of the file contain. A stream ends where its `/Length` leads, if
+//! `endstream` stands there, and otherwise at the next `endstream`; so what looks like an object inside a stream is none.
+//!
+//! # Cost
+//! One pass over the bytes, whatever they are: each search begins where the one before has ended, or repeats its result.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use memchr::memmem;
+
+/// Largest number of an object (PDF 1.7, annex C).
+const LARGEST_NUMBER: u32 = 8_388_607;
+
+/// Maximum bytes of a number with the white space before it, where an object is one.
+const NUMBER_BYTES: usize = 64;
+
+/// An object in the bytes of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Number of the object.
+    pub number: u32,
+    /// Generation of the object.
+    pub generation: u16,
+    /// Place of the object in the file.
+    pub offset: usize,
+    /// Bytes that begin with the object, or with the dictionary of its stream.
+    pub body: Range<usize>,
+    /// Bytes of its stream.
+    pub data: Option<Range<usize>>,
+}
+
+/// A place where an object begins.
+struct Start {
+    number: u32,
+    generation: u16,
+    offset: usize,
+    /// Offset of the first byte after `obj`.
+    body: usize,
+}
+
+/// Returns the objects in their order in the file; several may have the same number.
+pub fn find(bytes: &[u8]) -> Vec<Found> {
+    let starts: Vec<Start> = memmem::find_iter(bytes, b"obj").filter_map(|at| start(bytes, at)).collect();
+    let bodies: HashMap<u32, usize> = starts.iter().map(|start| (start.number, start.body)).collect();
+    let mut ends = StreamEnds { bytes, next: None };
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(&Start { number, generation, offset, body }) = starts.get(at) {
+        at += 1;
+        let end = starts.get(at).map_or(bytes.len(), |next| next.offset);
+        let mut object = Found { number, generation, offset, body: body..end, data: None };
+        if let Some((head, data)) = stream_start(&bytes[..end], body) {
+            let end = match length(&bytes[body..head], bytes, &bodies).and_then(|length| data.checked_add(length)) {
+                Some(end) if is_stream_end(bytes, end) => end,
+                _ => ends.after(data, &starts[at..]),
+            };
+            (object.body.end, object.data) = (head, Some(data..end));
+            at += starts[at..].partition_point(|start| start.offset < end);
+        }
+        found.push(object);
+    }
+    found
+}
+
+/// Reads `N G obj`, whose `obj` is at `at`.
+fn start(bytes: &[u8], at: usize) -> Option<Start> {
+    let body = at + b"obj".len();
+    if bytes.get(body).is_some_and(u8::is_ascii_alphanumeric) {
+        return None;
+    }
+    let (generation, rest) = last_number(&bytes[..at])?;
+    let (number, rest) = last_number(rest)?;
+    let number = u32::try_from(number).ok().filter(|number| (1..=LARGEST_NUMBER).contains(number))?;
+    Some(Start { number, generation: generation.try_into().ok()?, offset: rest.len(), body })
+}
+
+/// Splits off the number before the white space with which the bytes end.
+fn last_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let trimmed = bytes.trim_ascii_end();
+    let digits = trimmed.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let (rest, digits) = trimmed.split_at(trimmed.len() - digits);
+    let number = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    (trimmed.len() < bytes.len()).then_some((number, rest))
+}
+
+/// Returns where the dictionary of a stream ends and where its data begins, for an object whose body begins at `body`.
+fn stream_start(bytes: &[u8], body: usize) -> Option<(usize, usize)> {
+    memmem::find_iter(&bytes[body..], b"stream").find_map(|at| {
+        let (head, after) = (body + at, body + at + b"stream".len());
+        if !bytes[body..head].trim_ascii_end().ends_with(b">>") {
+            return None;
+        }
+        let blanks = bytes[after..].iter().take_while(|&&byte| byte == b' ').count();
+        let line_end = match &bytes[after + blanks..] {
+            [b'\r', b'\n', ..] => 2,
+            [b'\r' | b'\n', ..] => 1,
+            _ => return None,
+        };
+        Some((head, after + blanks + line_end))
+    })
+}
+
+/// Reads the `/Length` of a stream's dictionary, which may be another object.
+fn length(head: &[u8], bytes: &[u8], bodies: &HashMap<u32, usize>) -> Option<usize> {
+    const KEY: &[u8] = b"/Length";
+    let keys = memmem::find_iter(head, KEY).map(|at| &head[at + KEY.len()..]);
+    let value = keys.into_iter().find(|value| value.first().is_some_and(|&byte| !byte.is_ascii_alphanumeric()))?;
+    let (first, rest) = first_number(value)?;
+    match first_number(rest) {
+        Some((_, rest)) if rest.trim_ascii_start().starts_with(b"R") => {
+            let body = *bodies.get(&u32::try_from(first).ok()?)?;
+            let value = &bytes[body..bytes.len().min(body + NUMBER_BYTES)];
+            first_number(value).and_then(|(length, _)| length.try_into().ok())
+        }
+        _ => first.try_into().ok(),
+    }
+}
+
+/// Splits off the number that the bytes begin with, after white space.
+fn first_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let trimmed = bytes.trim_ascii_start();
+    let digits = trimmed.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let (digits, rest) = trimmed.split_at(digits);
+    Some((std::str::from_utf8(digits).ok()?.parse().ok()?, rest))
+}
+
+/// Returns true if `endstream` stands at `at`, perhaps on the next line.
+fn is_stream_end(bytes: &[u8], at: usize) -> bool {
+    let Some(rest) = bytes.get(at..) else { return false };
+    [&b""[..], b"\n", b"\r\n", b"\r"]
+        .iter()
+        .any(|end| rest.strip_prefix(*end).is_some_and(|rest| rest.starts_with(b"endstream")))
+}
+
+/// Finds the ends of streams whose lengths are wrong.
+struct StreamEnds<'b> {
+    bytes: &'b [u8],
+    /// The last `endstream` that was found, or the end of the file.
+    next: Option<usize>,
+}
+
+impl StreamEnds<'_> {
+    /// Returns the end of the data that begins at `data`; `starts` are the objects that may follow it.
+    fn after(&mut self, data: usize, starts: &[Start]) -> usize {
+        let end = match self.next.filter(|&next| next >= data) {
+            Some(next) => next,
+            None => memmem::find(&self.bytes[data..], b"endstream").map_or(self.bytes.len(), |at| data + at),
+        };
+        self.next = Some(end);
+        // A stream that has lost its `endstream` ends with its object.
+        let object_end = starts.iter().take_while(|start| start.offset < end).find_map(|start| {
+            let before = self.bytes[data..start.offset].trim_ascii_end().strip_suffix(b"endobj")?;
+            Some(data + before.len())
+        });
+        let bytes = &self.bytes[data..object_end.unwrap_or(end)];
+        let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        data + bytes.strip_suffix(b"\r").unwrap_or(bytes).len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of the objects, with their streams.
+    fn found(bytes: &[u8]) -> Vec<(u32, Option<&[u8]>)> {
+        find(bytes).into_iter().map(|found| (found.number, found.data.map(|data| &bytes[data]))).collect()
+    }
+
+    #[test]
+    fn objects_begin_with_two_numbers_and_obj() {
+        let bytes = b"%PDF-1.4\n1 0 obj<</A 1>>endobj 12  3\nobj\r\n[1 2 R]\nendobj\n3 0 object 4 obj 0 0 obj 99999999 0 obj x70 0 obj";
+        let of: Vec<_> = find(bytes).into_iter().map(|one| (one.number, one.generation, one.offset)).collect();
+        assert_eq!(of, [(1, 0, 9), (12, 3, 31), (70, 0, bytes.len() - 8)]);
+        assert_eq!(find(b"obj"), []);
+        assert_eq!(find(b""), []);
+    }
+
+    #[test]
+    fn a_stream_ends_where_its_length_leads_or_else_at_the_next_endstream() {
+        let inner = b"5 0 obj <<>> endobj endstream";
+        let stream = |head: &str, data: &[u8], end: &str| {
+            [b"1 0 obj\n<<", head.as_bytes(), b">>\nstream\n", data, end.as_bytes()].concat()
+        };
+        let right = format!("/Length1 7/Length {}", inner.len());
+        assert_eq!(found(&stream(&right, inner, "\nendstream endobj")), [(1, Some(&inner[..]))]);
+        let elsewhere = [&stream("/Length 2 0 R", inner, "\r\nendstream endobj\n2 0 obj ")[..], b"29 endobj"].concat();
+        assert_eq!(found(&elsewhere), [(1, Some(&inner[..])), (2, None)]);
+        for wrong in ["/Length 3", "/Length 999999", "/Length 7 0 R", "/Length", "", "/Length 18446744073709551615"] {
+            let bytes = stream(wrong, b"data", "\r\nendstream\nendobj\n2 0 obj null endobj");
+            assert_eq!(found(&bytes), [(1, Some(&b"data"[..])), (2, None)], "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_stream_without_an_end_takes_no_other_object_with_it() {
+        let lost =
+            b"1 0 obj <</Length 9>> stream\ndata\nendobj\n2 0 obj <</Length 4>> stream\r\nmore\nendstream endobj";
+        assert_eq!(found(lost), [(1, Some(&b"data"[..])), (2, Some(&b"more"[..]))]);
+        assert_eq!(found(b"3 0 obj <<>> stream\nto the end of the fi"), [(3, Some(&b"to the end of the fi"[..]))]);
+        // The word in a string.
+        assert_eq!(found(b"4 0 obj <</Title (a>> stream of)>> endobj"), [(4, None)]);
+    }
+}
