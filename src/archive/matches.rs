@@ -20,6 +20,8 @@ pub(super) struct Row {
     pub file: u32,
     pub offset: u64,
     pub rank: i64,
+    /// Hash of the name by which others would refer to it.
+    pub name: u64,
 }
 
 /// A record whose payload another one holds.
@@ -32,12 +34,12 @@ pub(super) struct Copy {
     pub of_offset: u64,
 }
 
-/// Rows of several threads, 40 bytes each.
+/// Rows of several threads, 48 bytes each.
 pub(super) struct Rows(Mutex<Buckets<Row>>);
 
 impl Rows {
     pub fn new(effort: &Effort) -> Rows {
-        Rows(Mutex::new(Buckets::new(PARTS, effort.memory_bytes, &effort.disk())))
+        Rows(Mutex::new(Buckets::new(PARTS, effort.memory_bytes / 2, &effort.disk())))
     }
 
     pub fn push(&self, row: Row) -> Result<()> {
@@ -51,7 +53,7 @@ impl Rows {
         let mut part = Vec::new();
         for bucket in 0..rows.count() {
             rows.take(bucket, &mut part)?;
-            part.sort_unstable_by_key(|row| (row.key, row.rank, row.file, row.offset));
+            part.sort_unstable_by_key(|row| (row.key, row.rank, row.file, row.offset, row.name));
             part.chunk_by(|x, y| x.key == y.key).try_for_each(&mut each)?;
         }
         Ok(())
@@ -93,21 +95,30 @@ impl Copies {
     }
 }
 
-/// Of all records with one key, all but the first are copies of it; each is shown to `look`.
+/// Of all records with one key, those after the first that may hold a payload for others, by its name, are copies of it; each
+/// is shown to `look`. Also returns the number of records that are no copies, because none before them may.
 ///
 /// # Errors
 /// Those of the disk.
-pub(super) fn copies(rows: Rows, files: usize, effort: &Effort, mut look: impl FnMut(&Copy)) -> Result<Copies> {
-    let mut copies = Copies::new(files, effort);
+pub(super) fn copies(
+    rows: Rows,
+    files: usize,
+    effort: &Effort,
+    may_hold: impl Fn(u64) -> bool,
+    mut look: impl FnMut(&Copy),
+) -> Result<(Copies, u64)> {
+    let (mut copies, mut kept) = (Copies::new(files, effort), 0);
     rows.by_key(|rows| {
-        let of = rows[0];
+        let first = rows.iter().position(|row| may_hold(row.name));
+        kept += first.unwrap_or(rows.len() - 1) as u64;
+        let [of, others @ ..] = &rows[first.unwrap_or(rows.len())..] else { return Ok(()) };
         let copy = |row: &Row| Copy { file: row.file, of_file: of.file, offset: row.offset, of_offset: of.offset };
-        rows[1..].iter().map(copy).try_for_each(|copy| {
+        others.iter().map(copy).try_for_each(|copy| {
             look(&copy);
             copies.push(copy)
         })
     })?;
-    Ok(copies)
+    Ok((copies, kept))
 }
 
 /// Rank of a record that holds its payload.
@@ -168,12 +179,12 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn copies_are_those_of_a_map_whatever_the_memory(
-            rows in prop::collection::vec((0u32..20, 0u32..700, 0u64..50, 0i64..2), 0..300),
+            rows in prop::collection::vec((0u32..20, 0u32..700, 0u64..50, 0i64..2, 0u64..4), 0..300),
             files in 700usize..900,
             memory_bytes in prop_oneof![Just(0u64), Just(1 << 30)],
         ) {
-            let row = |&(key, file, offset, rank): &(u32, u32, u64, i64)| {
-                Row { key: [key << 27 | key, 0, 0, 0, key], file, offset, rank }
+            let row = |&(key, file, offset, rank, name): &(u32, u32, u64, i64, u64)| {
+                Row { key: [key << 27 | key, 0, 0, 0, key], file, offset, rank, name }
             };
             let rows: Vec<Row> = rows.iter().map(row).collect();
             let mut groups: BTreeMap<Key, Vec<Row>> = BTreeMap::new();
@@ -181,13 +192,22 @@ mod tests {
                 groups.entry(row.key).or_default().push(row);
             }
             let mut plain = Vec::new();
-            let mut held = Vec::new();
+            let (mut held, mut kept) = (Vec::new(), 0);
             for group in groups.values_mut() {
-                group.sort_by_key(|row| (row.rank, row.file, row.offset));
-                let of = group[0];
+                group.sort_by_key(|row| (row.rank, row.file, row.offset, row.name));
+                let (of, mut named) = (group[0], None);
+                for row in group.iter() {
+                    match named {
+                        Some(Row { file, offset, .. }) => {
+                            plain.push(Copy { file: row.file, of_file: file, offset: row.offset, of_offset: offset });
+                        }
+                        None if row.name != 0 => named = Some(*row),
+                        None => kept += 1,
+                    }
+                }
+                kept -= u64::from(named.is_none());
                 for row in &group[1..] {
                     let copy = Copy { file: row.file, of_file: of.file, offset: row.offset, of_offset: of.offset };
-                    plain.push(copy);
                     if of.rank == HOLDS && row.rank == WANTS {
                         held.push(copy);
                     }
@@ -200,7 +220,8 @@ mod tests {
                 rows.iter().for_each(|&row| pushed.push(row).unwrap());
                 pushed
             };
-            prop_assert_eq!(all(&copies(pushed(), files, &effort(memory_bytes), |_| ()).unwrap()), plain);
+            let (found, kept_of_found) = copies(pushed(), files, &effort(memory_bytes), |name| name != 0, |_| ()).unwrap();
+            prop_assert_eq!((all(&found), kept_of_found), (plain, kept));
             let (found, missing) = holders(pushed(), files, &effort(memory_bytes)).unwrap();
             prop_assert_eq!(all(&found), held);
             prop_assert_eq!(missing.is_some(), groups.values().any(|group| group[0].rank == WANTS));

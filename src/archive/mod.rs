@@ -19,8 +19,8 @@
 //! decompressed bytes are the same, and their SHA-256, which the archive has in `summary.json`, is checked.
 //!
 //! # Memory
-//! 40 bytes a payload, which go to the local disk beyond the memory allowed; 8 bytes for each of what revisits of the input
-//! refer to; one reader and one writer a thread.
+//! 48 bytes a payload and 32 a record, which go to the local disk beyond the memory allowed; 8 bytes for each of what revisits of the input
+//! refer to, and for each name that is not that of one record; one reader and one writer a thread.
 //!
 //! # Source
 //! \[SGM98\] section 1 (near-copies of a collection stored together); ISO 28500:2017 (WARC 1.1), section 6.7.
@@ -28,11 +28,14 @@
 //! # Deviations
 //! - The standard's payload has no transfer encoding. Here two payloads are the same if they are so as stored, and if both
 //!   records name the same transfer and content encodings: then they are the same by any definition.
+//! - A revisit names no record id that several records have, and refers to no target and date under which there are other
+//!   payloads.
 //! - A record is no revisit if one of the input's own revisits refers to it: references never form chains.
 
 pub mod head;
 mod inputs;
 mod matches;
+mod names;
 mod near;
 mod pack;
 mod record;
@@ -106,12 +109,16 @@ pub fn archive(settings: &Settings, tell: &(dyn Fn(String) + Sync)) -> Result<Su
         Some(near) => near::NearCopies::of(&Run::open(&near.run)?, &files)?,
         None => near::NearCopies::default(),
     };
-    let copies = matches::copies(survey.rows, files.len(), &settings.effort, |copy| near.leave_out(copy))?;
+    let may_hold = |name: u64| survey.ambiguous.binary_search(&name).is_err();
+    let (copies, kept_ambiguous) =
+        matches::copies(survey.rows, files.len(), &settings.effort, may_hold, |copy| near.leave_out(copy))?;
     laps.lap("copies");
     let rewriter = rewrite::Rewriter {
         files: &files,
         surveyed: &survey.files,
         referred: &survey.referred,
+        ambiguous: &survey.ambiguous,
+        kept_ambiguous,
         near: &near,
         writes_near: settings.near.as_ref().is_some_and(|near| near.write),
     };

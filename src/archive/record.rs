@@ -78,6 +78,11 @@ impl<'h> Candidate<'h> {
         key(&Sha256::new().chain_update(&self.meaning).chain_update(payload).finalize().into())
     }
 
+    /// Hash of its target and date, as [`place_name`].
+    pub fn place_name(&self) -> u64 {
+        self.names()[1]
+    }
+
     /// Hashes of the ways in which a revisit may refer to this record.
     pub fn names(&self) -> [u64; 3] {
         names(&self.id, (&self.uri, self.seconds), (&self.uri, self.payload_digest.as_deref().unwrap_or_default()))
@@ -107,6 +112,21 @@ pub(super) fn referred(head: &[u8]) -> Option<[u64; 3]> {
     let seconds = fetch_time::parse(&first("WARC-Refers-To-Date")).unwrap_or(i64::MIN);
     let by_digest = (without_brackets(&target), &first("WARC-Payload-Digest")[..]);
     Some(names(&first("WARC-Refers-To"), (without_brackets(&uri), seconds), by_digest))
+}
+
+/// Hash of the id of a record; `None` if it has none.
+pub(super) fn id_name(head: &[u8]) -> Option<u64> {
+    let id = values(head, "WARC-Record-ID").into_iter().next()?;
+    (!without_brackets(&id).is_empty()).then(|| names(&id, ("", 0), ("", ""))[0])
+}
+
+/// Hash of the target and date of a record that tools look for under these; `None` for records of other kinds.
+pub(super) fn place_name(head: &[u8]) -> Option<u64> {
+    let first = |name: &str| values(head, name).into_iter().next().unwrap_or_default();
+    let kind = first("WARC-Type").to_ascii_lowercase();
+    let is_looked_for = ["response", "resource", "revisit"].contains(&kind.as_str());
+    let seconds = fetch_time::parse(&first("WARC-Date")).filter(|_| is_looked_for)?;
+    Some(names("", (without_brackets(&first("WARC-Target-URI")), seconds), ("", ""))[1])
 }
 
 fn names(id: &str, (uri, seconds): (&str, i64), (target, digest): (&str, &str)) -> [u64; 3] {

@@ -85,6 +85,9 @@ pub struct Summary {
     pub kept_small: u64,
     /// Copies that stay because a revisit of the input refers to them.
     pub kept_referred: u64,
+    /// Copies that stay because no name leads to their payload and to no other.
+    #[serde(default)]
+    pub kept_ambiguous: u64,
     /// Near-copies, written or only measured.
     pub near: NearSummary,
     /// Each file, by path.
@@ -93,12 +96,16 @@ pub struct Summary {
 
 impl Summary {
     /// Sums up files.
-    pub(super) fn of(mut files: Vec<FileSummary>, near: NearSummary, kept_small: u64, kept_referred: u64) -> Summary {
+    pub(super) fn of(
+        mut files: Vec<FileSummary>,
+        near: NearSummary,
+        [kept_small, kept_referred, kept_ambiguous]: [u64; 3],
+    ) -> Summary {
         files.sort_unstable_by(|x, y| x.path.cmp(&y.path));
         let mut records = Records::default();
         files.iter().for_each(|file| records.add(&file.records));
         let (bytes_in, bytes_out) = files.iter().fold((0, 0), |(x, y), file| (x + file.bytes_in, y + file.bytes_out));
-        Summary { records, bytes_in, bytes_out, kept_small, kept_referred, near, files }
+        Summary { records, bytes_in, bytes_out, kept_small, kept_referred, kept_ambiguous, near, files }
     }
 
     pub(super) fn to_json(&self) -> Vec<u8> {

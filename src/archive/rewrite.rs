@@ -15,7 +15,7 @@ use super::inputs::InputFile;
 use super::matches::{Copies, Copy};
 use super::near::{self, MOST_BYTES, NearCopies, Place};
 use super::pack::Packer;
-use super::record::{Candidate, without_brackets};
+use super::record::{Candidate, id_name, without_brackets};
 use super::report::{FileSummary, NearSummary, Records, SUMMARY, Summary};
 use super::survey::{Surveyed, pieces, stored_records};
 use super::{Settings, written};
@@ -110,7 +110,8 @@ pub(super) fn rewrite(
             },
         )?;
         let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let summary = Summary::of(done.files, done.near, done.kept_small, done.kept_referred);
+        let kept = [done.kept_small, done.kept_referred, rewriter.kept_ambiguous];
+        let summary = Summary::of(done.files, done.near, kept);
         let mut entries = done.entries;
         attempt.put(SUMMARY, &summary.to_json())?;
         entries.push(FileEntry::of(SUMMARY, None, &summary.to_json()));
@@ -168,7 +169,8 @@ type Originals = HashMap<Place, Original>;
 /// What a revisit says of the record that holds its payload.
 #[derive(Clone)]
 struct Original {
-    id: String,
+    /// `None` if other records have the same.
+    id: Option<String>,
     uri: String,
     date: String,
     payload_digest: Option<String>,
@@ -180,6 +182,10 @@ pub(super) struct Rewriter<'r> {
     pub surveyed: &'r [Surveyed],
     /// Hashes of what the input's own revisits refer to, ascending.
     pub referred: &'r [u64],
+    /// Hashes of names that are not those of one payload, ascending.
+    pub ambiguous: &'r [u64],
+    /// Number of copies that stay because only such names lead to their payload.
+    pub kept_ambiguous: u64,
     pub near: &'r NearCopies,
     /// Whether near-copies are written as differences, or only measured.
     pub writes_near: bool,
@@ -362,8 +368,10 @@ impl Rewriter<'_> {
             String::from_utf8(value).ok()
         };
         let original = (|| {
+            let is_ambiguous = |name: u64| self.ambiguous.binary_search(&name).is_ok();
+            let has_own_id = id_name(&head).is_some_and(|name| !is_ambiguous(name));
             Some(Original {
-                id: field("WARC-Record-ID")?,
+                id: field("WARC-Record-ID").filter(|_| has_own_id),
                 uri: without_brackets(&field("WARC-Target-URI")?).to_string(),
                 date: field("WARC-Date")?,
                 payload_digest: field("WARC-Payload-Digest"),
@@ -414,21 +422,21 @@ impl Take for Taken {
 fn revisit(of: &Candidate, http: &[u8], original: &Original, digests: Taken) -> Vec<u8> {
     let version = if of.head.is_1_0() { "1.0" } else { "1.1" };
     let payload_digest = original.payload_digest.clone().unwrap_or_else(|| sha1(digests.sha1));
-    of.head.rewritten(
-        &GONE,
-        &[
-            ("WARC-Type", "revisit".into()),
-            ("WARC-Profile", format!("http://netpreserve.org/warc/{version}/revisit/identical-payload-digest")),
-            ("WARC-Refers-To", original.id.clone()),
-            ("WARC-Refers-To-Target-URI", original.uri.clone()),
-            ("WARC-Refers-To-Date", original.date.clone()),
-            ("WARC-Payload-Digest", payload_digest),
-            ("WARC-Block-Digest", sha1(Sha1::new().chain_update(http))),
-            ("WARC-Truncated", "length".into()),
-            ("Content-Length", http.len().to_string()),
-            (PAYLOAD, format!("{SHA256}{}", HEXLOWER.encode(&digests.sha256.finalize()))),
-        ],
-    )
+    let mut lines = vec![
+        ("WARC-Type", "revisit".into()),
+        ("WARC-Profile", format!("http://netpreserve.org/warc/{version}/revisit/identical-payload-digest")),
+    ];
+    lines.extend(original.id.clone().map(|id| ("WARC-Refers-To", id)));
+    lines.extend([
+        ("WARC-Refers-To-Target-URI", original.uri.clone()),
+        ("WARC-Refers-To-Date", original.date.clone()),
+        ("WARC-Payload-Digest", payload_digest),
+        ("WARC-Block-Digest", sha1(Sha1::new().chain_update(http))),
+        ("WARC-Truncated", "length".into()),
+        ("Content-Length", http.len().to_string()),
+        (PAYLOAD, format!("{SHA256}{}", HEXLOWER.encode(&digests.sha256.finalize()))),
+    ]);
+    of.head.rewritten(&GONE, &lines)
 }
 
 /// The head and block of what stands for a near-copy: a `metadata` record that says where it is, which tools for web archives

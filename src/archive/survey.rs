@@ -4,12 +4,14 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::Effort;
 use super::head::Head;
 use super::inputs::InputFile;
 use super::matches::{HOLDS, Row, Rows, WANTS};
-use super::record::{Candidate, key, referred};
+use super::names::Names;
+use super::record::{self, Candidate, key, referred};
 use super::rewrite::payload_wanted;
 use crate::error::{Error, Result};
 use crate::job::Limits;
@@ -49,6 +51,8 @@ pub(super) struct Survey {
     pub files: Vec<Surveyed>,
     /// Hashes of what the input's own revisits refer to, ascending.
     pub referred: Vec<u64>,
+    /// Hashes of the names that are not those of one payload, ascending.
+    pub ambiguous: Vec<u64>,
 }
 
 /// Surveys all files.
@@ -56,14 +60,14 @@ pub(super) struct Survey {
 /// # Errors
 /// Those of the files; [`Error::Input`] when a file to archive is from an archive.
 pub(super) fn survey(files: &[InputFile], purpose: Purpose, effort: &Effort) -> Result<Survey> {
-    let rows = Rows::new(effort);
+    let (rows, names) = (Rows::new(effort), Names::new(effort));
     let found = Mutex::new((vec![Surveyed::default(); files.len()], Vec::new()));
     for_each(
         effort.workers,
         files.len(),
         || (),
         |(), number| {
-            let (surveyed, mut referred) = survey_file(number as u32, &files[number], purpose, &rows)?;
+            let (surveyed, mut referred) = survey_file(number as u32, &files[number], purpose, (&rows, &names))?;
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             found.0[number] = surveyed;
             found.1.append(&mut referred);
@@ -73,10 +77,15 @@ pub(super) fn survey(files: &[InputFile], purpose: Purpose, effort: &Effort) -> 
         },
     )?;
     let (files, referred) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Survey { rows, files, referred })
+    Ok(Survey { rows, files, referred, ambiguous: names.ambiguous()? })
 }
 
-fn survey_file(number: u32, file: &InputFile, purpose: Purpose, rows: &Rows) -> Result<(Surveyed, Vec<u64>)> {
+fn survey_file(
+    number: u32,
+    file: &InputFile,
+    purpose: Purpose,
+    (rows, names): (&Rows, &Names),
+) -> Result<(Surveyed, Vec<u64>)> {
     let open = open_pinned(&file.location, &file.stamp)?;
     let mut records = stored_records(&*open, file)?;
     let mut surveyor = Surveyor {
@@ -86,6 +95,7 @@ fn survey_file(number: u32, file: &InputFile, purpose: Purpose, rows: &Rows) -> 
         is_plain: records.compression() == Compression::Plain,
         purpose,
         rows,
+        names,
         surveyed: Surveyed::default(),
         referred: Vec::new(),
         sha256: Fingerprint::default(),
@@ -165,6 +175,7 @@ struct Surveyor<'s> {
     is_plain: bool,
     purpose: Purpose,
     rows: &'s Rows,
+    names: &'s Names,
     surveyed: Surveyed,
     referred: Vec<u64>,
     sha256: Fingerprint,
@@ -172,7 +183,7 @@ struct Surveyor<'s> {
 }
 
 impl Surveyor<'_> {
-    /// The row of a record that may be a copy.
+    /// The row of a record that may be a copy; notes the names of any record.
     fn copy_row(&mut self, record: &Stored, payload: &[u8; 32]) -> Result<Option<Row>> {
         if let Some(names) = referred(&record.head) {
             self.referred.extend(names);
@@ -186,13 +197,22 @@ impl Surveyor<'_> {
                 ),
             ));
         }
+        let this = xxh3_64(format!("{} {}", self.number, record.range.start).as_bytes());
+        record::id_name(&record.head).map_or(Ok(()), |name| self.names.push(name, this))?;
         // What follows other bytes in a plain file stays as it is: a forged record among them may claim any length, and must
         // not claim another one in the archive than here.
-        if record.payload_bytes == 0 || self.is_plain && self.surveyed.others > 0 {
-            return Ok(None);
-        }
-        let row = |candidate: Candidate| (candidate.key(payload), candidate.seconds);
-        Ok(Candidate::of(&record.head, &record.http).map(row).map(|(key, rank)| self.row(record, key, rank)))
+        let stays = record.payload_bytes == 0 || self.is_plain && self.surveyed.others > 0;
+        let candidate = Candidate::of(&record.head, &record.http).filter(|_| !stays);
+        let row = candidate.map(|candidate| {
+            let name = candidate.place_name();
+            Row { name, ..self.row(record, candidate.key(payload), candidate.seconds) }
+        });
+        let held = match &row {
+            Some(row) => Some((row.name, u64::from(row.key[0]) << 32 | u64::from(row.key[1]))),
+            None => record::place_name(&record.head).map(|name| (name, this)),
+        };
+        held.map_or(Ok(()), |(name, payload)| self.names.push(name, payload))?;
+        Ok(row)
     }
 
     /// The row of a record that holds a payload, or wants one.
@@ -211,7 +231,7 @@ impl Surveyor<'_> {
     }
 
     fn row(&self, record: &Stored, key: super::record::Key, rank: i64) -> Row {
-        Row { key, file: self.number, offset: record.range.start, rank }
+        Row { key, file: self.number, offset: record.range.start, rank, name: 0 }
     }
 }
 
