@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::support::ports::reserved_address;
-use webtwin::pages::detect::is_html;
+use webtwin::pages::sniff::is_html;
 use webtwin::read_at::ReadAt;
 use webtwin::storage::expand::expand_with;
 use webtwin::storage::location::Location;
