@@ -12,6 +12,7 @@ pub mod overlap;
 pub mod overlap_before;
 pub mod overlap_join;
 mod overlap_merge;
+mod pair_buckets;
 mod postings;
 pub mod signatures;
 pub mod simhash_pairs;

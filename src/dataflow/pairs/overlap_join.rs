@@ -16,13 +16,13 @@ use std::time::Instant;
 use crate::dataflow::pairs::candidates::{PageStripes, by_pair, heavy_buckets, sample_heavy_share};
 use crate::dataflow::pairs::chunk_runs::{Pruned, RunBuilder, group, laid_down, pruned};
 use crate::dataflow::pairs::counts::OverlapCounts;
+use crate::dataflow::pairs::pair_buckets::PairCounter;
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, WorkerBudget, bucket_bits};
 use crate::dataflow::shuffle::page_counts::sum;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{FPrint, HostId, Number, Page};
+use crate::ids::{FPrint, HostId, Page};
 use crate::job::{Guard, Overlap};
-use crate::overlap::count_pairs::{self, count, count_in_passes};
 use crate::overlap::planner::{self, Load, MOST_PASS_BITS, Method, least_disk_bytes, pass_bits};
 use crate::overlap::prune::{self, PageSet, SharedChunks};
 use crate::overlap::rows::{Row, Shares};
@@ -31,14 +31,6 @@ use crate::storage::spill::{Buckets, RunLog};
 
 /// Rounds of pruning after which no more is hoped for.
 const MOST_ROUNDS: usize = 6;
-
-/// Pairs of a bucket that are held and counted at once, without and within a bound of memory; with what counting takes, up to 28 bytes
-/// each.
-const MOST_PAIRS_AT_ONCE: [u64; 2] = [1 << 20, 1 << 19];
-
-/// Distinct pairs of a larger bucket that are counted in a pass, if memory allows, and what each takes.
-const MOST_COUNTED: u64 = 1 << 20;
-const COUNTED_BYTES: u64 = 80;
 
 /// What is known of the pages.
 pub struct Pages<'a> {
@@ -67,8 +59,6 @@ pub struct OverlapWork {
     pub rounds: u32,
     /// Pairs handed to their owners, after the selection of candidates; this worker's.
     pub sent: u64,
-    /// Distinct pairs that were counted here; how many light ones are among them depends on the method.
-    pub candidates: u64,
     /// The planner's reason.
     pub why: String,
     /// Bytes written to disk.
@@ -215,14 +205,14 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
     let stripes = PageStripes::new(pages.count, net.peers(), &load, pass_bits);
     work.spilled_bytes += tape.spilled_bytes();
     let mut tape = Some((tape, heavy));
-    let (mut bucket, mut scratch) = (Vec::new(), count_pairs::Scratch::default());
-    let (least, mut similar) = (settings.min_shared, 0);
-    let mut judge = |a, b, value| {
+    let mut similar = 0;
+    let judge = |a, b, value| {
         if !with_chunks || is_pairwise_similar(value, chunks[a], chunks[b], settings) {
             similar += 1;
             found(SimilarPair { a, b, value });
         }
     };
+    let mut counter = PairCounter::new(settings.min_shared, pages.count, allowance.buckets, &disk, judge);
     let mut passes = stripes.passes(1 << pass_bits).peekable();
     while let Some(of_pass) = passes.next() {
         let (runs, heavy) = tape.as_ref().expect("it is there until the last pass");
@@ -234,24 +224,12 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
         clock.stage(&mut work, "emit pairs");
         for (number, of_worker) in of_pass.enumerate() {
             net.check()?;
-            if pairs.rows_of(number) > MOST_PAIRS_AT_ONCE[usize::from(room.memory_bytes > 0)] {
-                // Of a page with very many chunks and copies: its pairs are one bucket at least.
-                let counted_bytes = allowance.buckets / 4;
-                pairs.hold_at_most(allowance.buckets - counted_bytes)?;
-                let most = (counted_bytes / COUNTED_BYTES).min(MOST_COUNTED) as usize;
-                let each_piece = |with: &mut dyn FnMut(&[u64])| pairs.each_piece(number, &mut bucket, with);
-                work.candidates += count_in_passes(each_piece, most, least, &mut judge)?;
-                pairs.forget(number);
-                continue;
-            }
-            pairs.take(number, &mut bucket)?;
-            let pages = stripes.pages(net.index(), of_worker, pages.count);
-            let first = Page::from_index(pages.start);
-            work.candidates += count(&bucket, first, pages.len(), least, &mut scratch, &mut judge);
+            counter.count(&mut pairs, number, stripes.pages(net.index(), of_worker, pages.count))?;
         }
         work.spilled_bytes += pairs.spilled_bytes();
         clock.stage(&mut work, "count pairs");
     }
+    work.spilled_bytes += counter.spilled_bytes;
     work.counts.similar = similar;
     Ok(AllPairs { work, chunks, stripes })
 }

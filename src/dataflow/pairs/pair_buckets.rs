@@ -1,0 +1,194 @@
+//! Buckets of pairs become counts: step 6 of [`crate::dataflow::pairs::overlap_join`].
+//!
+//! A bucket is counted at once where memory has room for that. A larger one is parted, by its pages and the pairs of a single page by
+//! their partners, until each part has room; pairs that are moved to a part leave the bucket, so both take what the bucket took.
+//!
+//! # Cost
+//! A pair of a bucket that is parted is moved once more, or as often as its parts are parted: 64 of them at a time.
+
+use std::ops::Range;
+
+use crate::error::Result;
+use crate::ids::{Number, Page};
+use crate::overlap::count_pairs::{Scratch, count, pair_key, smaller};
+use crate::storage::spill::Buckets;
+use crate::storage::spill_file::Disk;
+
+/// Pairs that are counted at once whatever memory is free: what they take is foreseen.
+const LEAST_AT_ONCE: u64 = 1 << 19;
+
+/// Pairs beyond which parting a bucket costs no more than the caches that it misses.
+const MOST_AT_ONCE: u64 = 1 << 21;
+
+/// Bytes of a pair while it is counted.
+const COUNTED_BYTES: u64 = 28;
+
+/// Most parts of a bucket, as a power of two: their open blocks take 4 MiB.
+const MOST_PART_BITS: u32 = 6;
+
+/// Pairs from `first` on, as [`pair_key`] numbers them: so many that they differ in this many bits.
+#[derive(Debug, Clone, Copy)]
+struct Keys {
+    first: u64,
+    bits: u32,
+}
+
+impl Keys {
+    /// Smaller pages of these, of which there is one at least.
+    fn pages(self) -> usize {
+        1 << self.bits.saturating_sub(32)
+    }
+}
+
+/// Counts the pairs of buckets, and hands on those that occur often enough.
+pub(super) struct PairCounter<'a, F> {
+    /// Fewest times.
+    least: u32,
+    /// Bits of the number of a page.
+    page_bits: u32,
+    /// Bytes that pairs may take.
+    allowed_bytes: u64,
+    disk: &'a Disk,
+    /// Fewest and most pairs that are counted at once, powers of two.
+    at_once: [u64; 2],
+    bucket: Vec<u64>,
+    scratch: Scratch,
+    /// Bytes of parts written to disk.
+    pub(super) spilled_bytes: u64,
+    found: F,
+}
+
+impl<F: FnMut(Page, Page, u32)> PairCounter<'_, F> {
+    /// For pairs of so many pages, which may take `allowed_bytes` in memory; `found` is that of [`count`].
+    pub(super) fn new(least: u32, pages: usize, allowed_bytes: u64, disk: &Disk, found: F) -> PairCounter<'_, F> {
+        let page_bits = pages.next_power_of_two().trailing_zeros();
+        let (at_once, spilled_bytes) = ([LEAST_AT_ONCE, MOST_AT_ONCE], 0);
+        let (bucket, scratch) = Default::default();
+        PairCounter { least, page_bits, allowed_bytes, disk, at_once, bucket, scratch, spilled_bytes, found }
+    }
+
+    /// Takes the pairs of a bucket, whose smaller pages have these numbers, and counts them; they are found in ascending order.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub(super) fn count(&mut self, pairs: &mut Buckets<u64>, bucket: usize, pages: Range<usize>) -> Result<()> {
+        let bits = 32 + pages.len().next_power_of_two().trailing_zeros();
+        self.count_keys(pairs, bucket, Keys { first: pair_key(Page::from_index(pages.start), Page(0)), bits }, 0)
+    }
+
+    /// The same for a part of a bucket; `held_bytes` are those of other parts of which this one is none.
+    fn count_keys(&mut self, pairs: &mut Buckets<u64>, bucket: usize, keys: Keys, held_bytes: u64) -> Result<()> {
+        let rows = pairs.rows_of(bucket);
+        let held_bytes = held_bytes + pairs.held_bytes();
+        let at_once = self.at_once(self.allowed_bytes.saturating_sub(held_bytes));
+        if rows <= at_once {
+            pairs.take(bucket, &mut self.bucket)?;
+            count(&self.bucket, smaller(keys.first), keys.pages(), self.least, &mut self.scratch, &mut self.found);
+            return Ok(());
+        }
+        if keys.bits == 0 {
+            // All are one pair.
+            pairs.forget(bucket);
+            if rows >= u64::from(self.least) {
+                (self.found)(smaller(keys.first), Page(keys.first as u32), rows as u32);
+            }
+            return Ok(());
+        }
+        // Partners of one page have no more bits than pages have.
+        let (bits, least) = if keys.bits > 32 { (keys.bits, 32) } else { (keys.bits.min(self.page_bits), 0) };
+        let part_bits = (bits - least).min((rows / at_once).ilog2() + 2).min(MOST_PART_BITS);
+        let left = bits - part_bits;
+        let held_bytes = held_bytes - pairs.held_bytes_of(bucket);
+        let mut parts = Buckets::new(1 << part_bits, self.allowed_bytes.saturating_sub(held_bytes), self.disk);
+        pairs.drain(bucket, &mut self.bucket, |some| {
+            some.iter().try_for_each(|&pair| parts.push(((pair - keys.first) >> left) as usize, pair))
+        })?;
+        for part in 0..parts.count() {
+            let keys = Keys { first: keys.first + ((part as u64) << left), bits: left };
+            self.count_keys(&mut parts, part, keys, held_bytes)?;
+        }
+        self.spilled_bytes += parts.spilled_bytes();
+        Ok(())
+    }
+
+    /// Pairs that are counted at once where so many bytes are free.
+    fn at_once(&self, free_bytes: u64) -> u64 {
+        let [least, most] = self.at_once;
+        (1 << (free_bytes / COUNTED_BYTES).max(1).ilog2()).clamp(least, most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Pairs found among all of these, the pages of a bucket being `pages`.
+    fn found(
+        pairs: &[u64],
+        pages: Range<usize>,
+        least: u32,
+        at_once: u64,
+        allowed_bytes: u64,
+    ) -> Vec<(Page, Page, u32)> {
+        let disk = Disk::new(&std::env::temp_dir(), 0);
+        let mut buckets = Buckets::new(1, allowed_bytes, &disk);
+        pairs.iter().try_for_each(|&pair| buckets.push(0, pair)).unwrap();
+        let mut found = Vec::new();
+        let mut counter = PairCounter::new(least, 1000, allowed_bytes, &disk, |a, b, f| found.push((a, b, f)));
+        counter.at_once = [at_once.next_power_of_two(); 2];
+        counter.count(&mut buckets, 0, pages).unwrap();
+        assert_eq!((buckets.rows(), buckets.held_bytes()), (0, 0));
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn parts_count_what_is_counted_at_once(
+            first in prop::sample::select(vec![0u32, 7, 64]),
+            pairs in prop::collection::vec((0u32..10, 0u32..40), 0..3000),
+            pages in 10usize..20, least in 0u32..6, at_once in 1u64..500,
+        ) {
+            let keys: Vec<u64> = pairs.iter().map(|&(a, b)| pair_key(Page(first + a), Page(first + 20 + b * b / 2))).collect();
+            let mut at_once_found = Vec::new();
+            count(&keys, Page(first), pages, least, &mut Scratch::default(), |a, b, f| at_once_found.push((a, b, f)));
+            let start = first as usize;
+            prop_assert_eq!(found(&keys, start..start + pages, least, at_once, u64::MAX), at_once_found);
+        }
+    }
+
+    #[test]
+    fn a_large_bucket_is_parted_in_memory_where_it_fits_and_on_disk_where_not() {
+        // Two thirds of the pairs are of one page, and half of these one pair.
+        let key = |at: u64| match at % 6 {
+            0 | 1 => pair_key(Page(3), Page(5)),
+            2 | 3 => pair_key(Page(3), Page((at * at % 900) as u32 + 10)),
+            _ => pair_key(Page((at % 7) as u32), Page((at * 7 % 800) as u32 + 10)),
+        };
+        let keys: Vec<u64> = (0..600_000).map(key).collect();
+        let all = found(&keys, 0..8, 2, 1 << 20, u64::MAX);
+        assert!(all.contains(&(Page(3), Page(5), 200_000)));
+        for (at_once, allowed_bytes) in [(1 << 16, u64::MAX), (1 << 10, u64::MAX), (1 << 16, 1 << 20), (1 << 10, 0)] {
+            assert!(found(&keys, 0..8, 2, at_once, allowed_bytes) == all, "{at_once} {allowed_bytes}");
+        }
+        // What is moved takes the place of what it was, so that all of it fits where the bucket did.
+        let disk = Disk::new(&std::env::temp_dir(), 0);
+        for (allowed_bytes, spills) in [(5_000_000, false), (1_000_000, true)] {
+            let mut buckets = Buckets::new(1, 5_000_000, &disk);
+            keys.iter().try_for_each(|&pair| buckets.push(0, pair)).unwrap();
+            let mut counter = PairCounter::new(2, 1000, allowed_bytes, &disk, |_, _, _| {});
+            counter.at_once = [1 << 16; 2];
+            counter.count(&mut buckets, 0, 0..8).unwrap();
+            assert_eq!((counter.spilled_bytes > 0, buckets.spilled_bytes()), (spills, 0));
+        }
+    }
+
+    #[test]
+    fn more_are_counted_at_once_the_more_memory_is_free() {
+        let disk = Disk::new(&std::env::temp_dir(), 0);
+        let counter = PairCounter::new(1, 1, 0, &disk, |_, _, _| {});
+        let of = |bytes| counter.at_once(bytes);
+        assert_eq!([0, 20 << 20, 28 << 20, 50 << 20, u64::MAX].map(of), [1 << 19, 1 << 19, 1 << 20, 1 << 20, 1 << 21]);
+    }
+}
