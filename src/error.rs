@@ -259,6 +259,15 @@ impl Error {
         Error::Input { input: input.into(), reason: cause.to_string() }
     }
 
+    /// Names the input of an [`Error::Input`] that a reader has made, which does not know it.
+    #[must_use]
+    pub fn of_input(self, name: &str) -> Error {
+        match self {
+            Error::Input { input, reason } if input.is_empty() => Error::Input { input: name.into(), reason },
+            other => other,
+        }
+    }
+
     /// Makes an error of a failed write to a local disk: [`Error::DiskFull`], with `remedy`, when it has no room for
     /// `bytes` more, [`Error::Usage`] where a file and a folder have each other's place, [`Error::Storage`] otherwise.
     pub fn write(path: impl Into<String>, cause: &std::io::Error, bytes: u64, remedy: &str) -> Error {

@@ -56,7 +56,7 @@ pub fn run_and_tell_originals(
 
     queue.progress.enter("finding");
     let mut found = find(net, job, &mut shelf, &floors, (queue.resume.as_ref(), least))?;
-    found.summary.records = account(net, &shelf, &found.crawl, &queue.work.inputs)?;
+    found.summary.records = account(net, &shelf, &found.crawl, &queue.work)?;
     laps.lap("2 find");
 
     let files = match queue.work.has_originals() {
@@ -274,21 +274,22 @@ fn bad_records(net: &mut Net<'_>, shelf: &WorkerPages, floors: &[u64], queue: &Q
     for (input, reading) in net.all_gather("bad records", by_input(shelf, floors)?)?.into_iter().flatten() {
         all.entry(input).or_default().add(reading);
     }
-    hold_against_max_bad(&all, &queue.work.inputs, job.input.max_bad)
+    hold_against_max_bad(&all, &queue.work.inputs, |input| queue.work.bytes(input), job.input.max_bad)
 }
 
 /// Records by what became of them, over all workers.
 ///
 /// # Errors
 /// [`Error::Invariant`] when they do not add up.
-pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, inputs: &[String]) -> Result<Records> {
+pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, work: &Work) -> Result<Records> {
     let mut mine = Records { kept: crawl.pages.len() as u64, ..Records::default() };
     mine.read = shelf.items.iter().map(|item| item.1.records).sum();
     for rejection in shelf.rejections.rows() {
         let rejection = rejection?;
         *mine.rejected.entry(rejection.reason.as_str().into()).or_default() += 1;
+        mine.bytes.rejected += rejection.bytes;
         if rejection.reason == Reason::Truncated {
-            mine.torn.insert(inputs[rejection.source as usize].clone(), rejection.offset);
+            mine.torn.insert(work.inputs[rejection.source as usize].clone(), rejection.offset);
         }
     }
     crawl.pages.each(|page| {
@@ -301,6 +302,7 @@ pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, inp
         read_twice += overlapping;
         records.read += part.read;
         records.kept += part.kept;
+        records.bytes.rejected += part.bytes.rejected;
         part.rejected.into_iter().for_each(|(reason, n)| *records.rejected.entry(reason).or_default() += n);
         part.mended.into_iter().for_each(|(reason, n)| *records.mended.entry(reason).or_default() += n);
         for (input, offset) in part.torn {
@@ -309,6 +311,11 @@ pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, inp
         }
     }
     records.read -= read_twice;
+    records.bytes.read =
+        (0..work.inputs.len() as u32).filter(|&input| !work.is_original(input)).map(|input| work.bytes(input)).sum();
+    // Within compressed members they are estimates.
+    records.bytes.rejected = records.bytes.rejected.min(records.bytes.read);
+    records.bytes.kept = records.bytes.read - records.bytes.rejected;
     let told: u64 = records.rejected.values().sum();
     if records.read != records.kept + told {
         let Records { read, kept, .. } = records;

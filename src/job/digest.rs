@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use super::settings::{Job, Measure};
 
 /// Names what reading makes of a page, and how its record is written: another name for another record of the same bytes.
-pub const READING: &str = "reading-3";
+pub const READING: &str = "reading-4";
 
 /// Names which similar pairs are found among pages, settings being equal, and how they are kept for the next run: another name for
 /// another answer.
@@ -26,6 +26,8 @@ impl Digest {
         top.remove("recrawl");
         top["keep"].as_object_mut().expect("keep is a table").remove("pins");
         top["pairs"].as_object_mut().expect("pairs is a table").remove("apart");
+        // Another window decodes the same bytes, or none.
+        top["input"]["limits"].as_object_mut().expect("limits are a table").remove("window_bytes");
         top["output"].as_object_mut().expect("output is a table").remove("url");
         let mut hash = Sha256::new();
         hash.update(tree.to_string());
@@ -43,7 +45,7 @@ impl Digest {
     pub fn of_reading(job: &Job) -> Digest {
         let mut input = job.input.clone();
         // Which inputs there are, and how many bad records they may have, changes no record.
-        (input.urls, input.originals, input.max_bad) = (Vec::new(), Vec::new(), 0.0);
+        (input.urls, input.originals, input.max_bad, input.limits.window_bytes) = (Vec::new(), Vec::new(), 0.0, 0);
         let of_texts = (&job.links, &job.chunks, &job.simhash);
         let of_measure = (job.kind, job.similar.by, &job.signatures, &job.minhash);
         let mut hash = Sha256::new();
@@ -72,6 +74,7 @@ mod tests {
         let mut other = job.clone();
         other.effort.shard_bytes *= 2;
         other.output.url = "elsewhere".into();
+        other.input.limits.window_bytes *= 2;
         other.recrawl.near_bits += 1;
         assert_eq!(Digest::of(&job), Digest::of(&other));
         other.recrawl.state = "state".into();
@@ -91,6 +94,7 @@ mod tests {
         let job = Job::default();
         let mut other = job.clone();
         other.input.urls.push("another.warc.gz".into());
+        other.input.limits.window_bytes *= 2;
         other.overlap.min_shared += 1;
         other.clusters.min_size += 1;
         assert_eq!(Digest::of_reading(&job), Digest::of_reading(&other));

@@ -306,6 +306,10 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if !(0.0..=1.0).contains(&job.keep.min_resemblance) {
         return refuse("keep.min_resemblance", job.keep.min_resemblance.to_string(), "between 0 and 1");
     }
+    if !(1 << 20..=1 << 31).contains(&job.input.limits.window_bytes) {
+        let got = job.input.limits.window_bytes.to_string();
+        return refuse("input.limits.window_bytes", got, "1048576 to 2147483648 bytes");
+    }
     if !(0.0..=1.0).contains(&job.input.max_bad) {
         return refuse("input.max_bad", job.input.max_bad.to_string(), "between 0 and 1");
     }

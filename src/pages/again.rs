@@ -19,9 +19,9 @@ use crate::synth::Synth;
 /// Gaps between two records up to this many bytes are read rather than sought across.
 const GAP_BYTES: u64 = 256 << 10;
 
-/// An input of a finished run, as it is now.
+/// An input of a finished run, as it is now, and its name.
 #[derive(Debug)]
-pub struct Again(Source);
+pub struct Again(Source, String);
 
 impl Again {
     /// Opens an input by name, as in the column `pages.source`.
@@ -30,11 +30,11 @@ impl Again {
     /// As [`Work::plan`](super::work_items::Work::plan).
     pub fn open(name: &str, input: &Input) -> Result<Again> {
         if name.starts_with("synth://") {
-            return Ok(Again(Source::Synth(Box::new(Synth::parse(name)?))));
+            return Ok(Again(Source::Synth(Box::new(Synth::parse(name)?)), name.into()));
         }
         let found = look(&file_of(name)?, input)?.into_iter().find(|looked| looked.name == name);
         let missing = || Error::input(name, "it is no longer in its zip archive");
-        found.map(|looked| Again(looked.source)).ok_or_else(missing)
+        found.map(|looked| Again(looked.source, name.into())).ok_or_else(missing)
     }
 
     /// Yields the records at `offsets`, ascending, and possibly others; for a folder, the files whose URL `is_wanted`.
@@ -52,7 +52,7 @@ impl Again {
         input: &Input,
         sink: &mut Sink<'_>,
     ) -> Result<()> {
-        self.0.read_at(offsets, is_wanted, input, sink)
+        self.0.read_at(offsets, is_wanted, input, sink).map_err(|error| error.of_input(&self.1))
     }
 }
 
@@ -74,7 +74,7 @@ impl Source {
             Source::Warc(origin) => {
                 let file = origin.open()?;
                 for range in stretches() {
-                    warc::read_range(&*file, range, input, sink)?;
+                    warc::read_again(&*file, range, input, sink)?;
                 }
             }
             Source::WarcStream(origin, compression) => read_stream(origin, *compression, input, sink)?,

@@ -1,15 +1,19 @@
 //! A file as a stream of its decoded bytes.
 
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 
 use super::record::Reason;
-use crate::error::Error;
+use super::zstd_head::{FrameHead, refuse_window, window_log};
+use crate::error::{Error, size};
 use crate::job::Limits;
 use crate::read_at::ReadAt;
 
-/// Memory that the decoder of an xz file may take: `xz -9` needs 65 MiB.
-const XZ_BYTES: u64 = 256 << 20;
+/// Bytes that the decoder of an xz stream takes in addition to its window, at most.
+const XZ_BYTES: u64 = 1 << 20;
+
+/// Bytes that tell the compression of what follows.
+const HEAD_BYTES: usize = 18;
 
 /// How a file as a whole is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -57,36 +61,169 @@ impl<'a> FileReader<'a> {
         FileReader { file: File::Borrowed(file), next: offset }
     }
 
-    fn read_at(&self, length: usize) -> crate::error::Result<Vec<u8>> {
+    fn read_from(&self, offset: u64, length: usize) -> crate::error::Result<Vec<u8>> {
         match &self.file {
-            File::Borrowed(file) => file.read_at(self.next, length),
-            File::Shared(file) => file.read_at(self.next, length),
+            File::Borrowed(file) => file.read_at(offset, length),
+            File::Shared(file) => file.read_at(offset, length),
         }
     }
 }
 
 impl Read for FileReader<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.read_at(into.len()).map_err(io::Error::other)?;
+        let bytes = self.read_from(self.next, into.len()).map_err(io::Error::other)?;
         self.next += bytes.len() as u64;
         into[..bytes.len()].copy_from_slice(&bytes);
         Ok(bytes.len())
     }
 }
 
-/// Decoded bytes of a file, from its start.
+/// A stream that is read from a file, which may hold fewer bytes than it yields.
+pub trait OfFile {
+    /// Bytes of the file that stand for `decoded` of those yielded so far, estimated.
+    fn of_file(&self, decoded: u64) -> u64;
+
+    /// Bytes of the file that have not been read.
+    fn rest(&self) -> u64;
+}
+
+impl OfFile for &[u8] {
+    fn of_file(&self, decoded: u64) -> u64 {
+        decoded
+    }
+
+    fn rest(&self) -> u64 {
+        self.len() as u64
+    }
+}
+
+impl OfFile for FileReader<'_> {
+    fn of_file(&self, decoded: u64) -> u64 {
+        decoded
+    }
+
+    fn rest(&self) -> u64 {
+        let length = match &self.file {
+            File::Borrowed(file) => file.len(),
+            File::Shared(file) => file.len(),
+        };
+        length.saturating_sub(self.next)
+    }
+}
+
+/// Decoded bytes of a file, from its start: those of its members, frames or streams, one after another,
+/// and plain bytes that follow them.
 pub struct Decoded<'a> {
     stream: Stream<'a>,
     yielded: u64,
     ratio: u64,
+    window_bytes: u64,
+    /// Where the stream has ended in the file.
+    end: u64,
 }
 
+type Buffered<'a> = BufReader<FileReader<'a>>;
+
 enum Stream<'a> {
-    Plain(FileReader<'a>),
-    Gzip(Box<flate2::bufread::MultiGzDecoder<BufReader<FileReader<'a>>>>),
-    Zstd(zstd::stream::read::Decoder<'static, BufReader<FileReader<'a>>>),
-    Xz(liblzma::bufread::XzDecoder<BufReader<FileReader<'a>>>),
-    Bzip2(bzip2::bufread::MultiBzDecoder<BufReader<FileReader<'a>>>),
+    Plain(Buffered<'a>),
+    /// Plain lines after a member, up to one that begins another.
+    Lines {
+        input: Buffered<'a>,
+        is_start: bool,
+    },
+    Gzip(Box<flate2::bufread::GzDecoder<Buffered<'a>>>),
+    Zstd(zstd::stream::read::Decoder<'static, Buffered<'a>>),
+    Xz(liblzma::bufread::XzDecoder<Buffered<'a>>),
+    Bzip2(bzip2::bufread::BzDecoder<Buffered<'a>>),
+    End,
+}
+
+impl<'a> Stream<'a> {
+    /// Makes the decoder of what `input` is at.
+    fn of(mut input: Buffered<'a>, compression: Compression, window_bytes: u64) -> io::Result<Stream<'a>> {
+        Ok(match compression {
+            Compression::None => Stream::Plain(input),
+            Compression::Gzip => Stream::Gzip(Box::new(flate2::bufread::GzDecoder::new(input))),
+            Compression::Zstd => {
+                let head = FrameHead::parse(&look(&mut input)?);
+                if let Some(head) = head.filter(|head| head.window > window_bytes) {
+                    return Err(io::Error::other(refuse_window(head.window, window_bytes)));
+                }
+                let mut decoder = zstd::stream::read::Decoder::with_buffer(input)?.single_frame();
+                decoder.window_log_max(window_log(window_bytes))?;
+                Stream::Zstd(decoder)
+            }
+            Compression::Xz => {
+                let stream = liblzma::stream::Stream::new_stream_decoder(window_bytes + XZ_BYTES, 0)?;
+                Stream::Xz(liblzma::bufread::XzDecoder::new_stream(input, stream))
+            }
+            Compression::Bzip2 => Stream::Bzip2(bzip2::bufread::BzDecoder::new(input)),
+        })
+    }
+
+    fn input(&self) -> Option<&Buffered<'a>> {
+        match self {
+            Stream::Plain(input) | Stream::Lines { input, .. } => Some(input),
+            Stream::Gzip(decoder) => Some(decoder.get_ref()),
+            Stream::Zstd(decoder) => Some(decoder.get_ref()),
+            Stream::Xz(decoder) => Some(decoder.get_ref()),
+            Stream::Bzip2(decoder) => Some(decoder.get_ref()),
+            Stream::End => None,
+        }
+    }
+
+    /// Makes the decoder of what follows; zeros are padding.
+    fn next(self, window_bytes: u64) -> io::Result<Stream<'a>> {
+        let mut input = match self {
+            Stream::Plain(_) | Stream::End => return Ok(Stream::End),
+            Stream::Lines { input, .. } => input,
+            Stream::Gzip(decoder) => decoder.into_inner(),
+            Stream::Zstd(decoder) => decoder.finish(),
+            Stream::Xz(decoder) => decoder.into_inner(),
+            Stream::Bzip2(decoder) => decoder.into_inner(),
+        };
+        loop {
+            let buffer = input.fill_buf()?;
+            if buffer.is_empty() {
+                return Ok(Stream::End);
+            }
+            let zeros = buffer.iter().take_while(|&&byte| byte == 0).count();
+            if zeros == 0 {
+                break;
+            }
+            input.consume(zeros);
+        }
+        let head = look(&mut input)?;
+        match Compression::of(&head) {
+            // The payload of a record may begin like a member.
+            Compression::None if head.starts_with(b"WARC/") => Ok(Stream::Plain(input)),
+            Compression::None => Ok(Stream::Lines { input, is_start: true }),
+            compression => Stream::of(input, compression, window_bytes),
+        }
+    }
+}
+
+/// The next bytes of an input, which stay there.
+fn look(input: &mut Buffered) -> io::Result<Vec<u8>> {
+    let held = input.fill_buf()?;
+    if held.len() >= HEAD_BYTES {
+        return Ok(held[..HEAD_BYTES].to_vec());
+    }
+    let place = input.get_ref().next - input.buffer().len() as u64;
+    input.get_ref().read_from(place, HEAD_BYTES).map_err(io::Error::other)
+}
+
+/// Reads up to the end of a line, and no further than the line before a member.
+fn read_line(input: &mut Buffered, is_start: &mut bool, into: &mut [u8]) -> io::Result<usize> {
+    if *is_start && Compression::of(&look(input)?) != Compression::None {
+        return Ok(0);
+    }
+    let buffer = input.fill_buf()?;
+    let end = memchr::memchr(b'\n', buffer).map_or(buffer.len(), |end| end + 1).min(into.len());
+    into[..end].copy_from_slice(&buffer[..end]);
+    *is_start = end > 0 && buffer[end - 1] == b'\n';
+    input.consume(end);
+    Ok(end)
 }
 
 impl<'a> Decoded<'a> {
@@ -103,45 +240,68 @@ impl<'a> Decoded<'a> {
     }
 
     fn of<'f>(input: FileReader<'f>, compression: Compression, limits: &Limits) -> io::Result<Decoded<'f>> {
-        let buffered = |input| BufReader::with_capacity(256 << 10, input);
-        let stream = match compression {
-            Compression::None => Stream::Plain(input),
-            Compression::Gzip => Stream::Gzip(Box::new(flate2::bufread::MultiGzDecoder::new(buffered(input)))),
-            Compression::Zstd => Stream::Zstd(zstd::stream::read::Decoder::with_buffer(buffered(input))?),
-            Compression::Xz => {
-                let stream = liblzma::stream::Stream::new_stream_decoder(XZ_BYTES, liblzma::stream::CONCATENATED)?;
-                Stream::Xz(liblzma::bufread::XzDecoder::new_stream(buffered(input), stream))
-            }
-            Compression::Bzip2 => Stream::Bzip2(bzip2::bufread::MultiBzDecoder::new(buffered(input))),
-        };
-        Ok(Decoded { stream, yielded: 0, ratio: limits.ratio })
+        let stream = Stream::of(BufReader::with_capacity(256 << 10, input), compression, limits.window_bytes)?;
+        Ok(Decoded { stream, yielded: 0, ratio: limits.ratio, window_bytes: limits.window_bytes, end: 0 })
     }
 
+    /// Bytes of the file that have been decoded.
     fn encoded(&self) -> u64 {
-        match &self.stream {
-            Stream::Plain(input) => input.next,
-            Stream::Gzip(decoder) => decoder.get_ref().get_ref().next,
-            Stream::Zstd(decoder) => decoder.get_ref().get_ref().next,
-            Stream::Xz(decoder) => decoder.get_ref().get_ref().next,
-            Stream::Bzip2(decoder) => decoder.get_ref().get_ref().next,
-        }
+        self.stream.input().map_or(self.end, |input| input.get_ref().next - input.buffer().len() as u64)
     }
 }
 
 impl Read for Decoded<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let count = match &mut self.stream {
-            Stream::Plain(input) => input.read(into),
-            Stream::Gzip(decoder) => decoder.read(into),
-            Stream::Zstd(decoder) => decoder.read(into),
-            Stream::Xz(decoder) => decoder.read(into),
-            Stream::Bzip2(decoder) => decoder.read(into),
-        }?;
-        self.yielded += count as u64;
-        if self.yielded > 1 << 20 && self.yielded / self.ratio > self.encoded() {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it expands beyond limits.ratio"));
+        loop {
+            let count = match &mut self.stream {
+                Stream::Plain(input) => input.read(into),
+                Stream::Lines { input, is_start } => read_line(input, is_start, into),
+                Stream::Gzip(decoder) => decoder.read(into),
+                Stream::Zstd(decoder) => decoder.read(into),
+                Stream::Xz(decoder) => decoder.read(into),
+                Stream::Bzip2(decoder) => decoder.read(into),
+                Stream::End => return Ok(0),
+            }
+            .map_err(|error| name_window(error, self.window_bytes))?;
+            self.yielded += count as u64;
+            if self.yielded > 1 << 20 && self.yielded / self.ratio > self.encoded() {
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it expands beyond limits.ratio"));
+            }
+            if count > 0 || into.is_empty() {
+                return Ok(count);
+            }
+            self.end = self.encoded();
+            self.stream = std::mem::replace(&mut self.stream, Stream::End).next(self.window_bytes)?;
         }
-        Ok(count)
+    }
+}
+
+impl OfFile for Decoded<'_> {
+    fn of_file(&self, decoded: u64) -> u64 {
+        (u128::from(decoded) * u128::from(self.encoded()) / u128::from(self.yielded.max(1))) as u64
+    }
+
+    fn rest(&self) -> u64 {
+        self.stream.input().map_or(0, |input| input.get_ref().rest() + input.buffer().len() as u64)
+    }
+}
+
+/// Replaces the error of a stream of xz whose window is over the limit; returns any other unchanged.
+fn name_window(error: io::Error, allowed: u64) -> io::Error {
+    let is_limit = |inner: &(dyn std::error::Error + Send + Sync + 'static)| {
+        matches!(inner.downcast_ref(), Some(liblzma::stream::Error::MemLimit))
+    };
+    match error.get_ref().is_some_and(is_limit) {
+        true => io::Error::other(Error::input(
+            "",
+            format!(
+                "its decoder needs more memory than the {} that input.limits.window_bytes allows; set it to {} or \
+                 more, which each worker may take",
+                size(allowed),
+                allowed * 2
+            ),
+        )),
+        false => error,
     }
 }
 

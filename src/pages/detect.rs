@@ -4,6 +4,7 @@ use std::io::Read;
 
 use super::decoded::{Compression, Decoded, sort_out};
 use super::sniff::is_html;
+use super::zstd_head::LARGEST_WINDOW_LOG;
 use super::{warc, zip_entries};
 use crate::error::{Error, Result};
 use crate::job::Limits;
@@ -47,7 +48,7 @@ pub enum Kind {
 /// # Cost
 /// Reads the first 64 KiB.
 pub fn detect(file: &dyn ReadAt, name: &str) -> Result<Kind> {
-    recognise(file, name)?.map_err(|reason| Error::input(name, reason))
+    recognise(file, name).map_err(|error| error.of_input(name))?.map_err(|reason| Error::input(name, reason))
 }
 
 /// As [`detect`], with what another format looks like in place of an error.
@@ -208,8 +209,8 @@ fn trim(head: &[u8]) -> &[u8] {
 /// The first [`HEAD`] bytes of a file, decoded, or those before its first damage.
 pub(super) fn decoded_head(file: &dyn ReadAt, compression: Compression) -> Result<Vec<u8>> {
     let mut head = Vec::new();
-    let read = Decoded::new(file, compression, &Limits::default())
-        .and_then(|stream| stream.take(HEAD as u64).read_to_end(&mut head));
+    let read =
+        Decoded::new(file, compression, &limits()).and_then(|stream| stream.take(HEAD as u64).read_to_end(&mut head));
     match read.map_err(sort_out) {
         Err(Err(failure)) => Err(failure),
         // Damage further on is reported by the reader.
@@ -217,8 +218,13 @@ pub(super) fn decoded_head(file: &dyn ReadAt, compression: Compression) -> Resul
     }
 }
 
+/// Limits of detection: windows of any size, because only the reader holds as much content as to fill one.
+fn limits() -> Limits {
+    Limits { window_bytes: 1 << LARGEST_WINDOW_LOG, ..Limits::default() }
+}
+
 fn decodes_to_nothing(file: &dyn ReadAt, compression: Compression) -> Result<bool> {
-    let read = Decoded::new(file, compression, &Limits::default()).and_then(|mut stream| stream.read(&mut [0]));
+    let read = Decoded::new(file, compression, &limits()).and_then(|mut stream| stream.read(&mut [0]));
     match read.map_err(sort_out) {
         Ok(count) => Ok(count == 0),
         Err(Ok(_)) => Ok(false),

@@ -6,12 +6,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::decoded::{Compression, Decoded, FileReader, sort_out};
+use super::decoded::{Compression, Decoded, FileReader, OfFile, sort_out};
 use super::fetch_time;
 use super::record::{Form, Found, Names, RawPage, Reason, Refused, Sink};
 use crate::error::Result;
@@ -58,7 +58,7 @@ pub fn read_whole(
 ) -> Result<()> {
     match Decoded::new(file, compression, limits) {
         Ok(decoded) => read_lines(BufReader::with_capacity(BUFFER, decoded), 0, 0..u64::MAX, limits, fields, sink),
-        Err(error) => refuse_rest(error, 0, sink),
+        Err(error) => refuse_rest(error, 0, file.len(), sink),
     }
 }
 
@@ -89,7 +89,7 @@ pub(super) fn census(head: &[u8], is_whole_file: bool, fields: &Fields) -> Resul
 
 /// Yields the lines of `input`, which begins at `from`, that start in `range`.
 fn read_lines(
-    mut input: impl BufRead,
+    mut input: BufReader<impl Read + OfFile>,
     from: u64,
     range: Range<u64>,
     limits: &Limits,
@@ -102,25 +102,31 @@ fn read_lines(
     let mut held: Vec<u8> = Vec::new(); // its bytes from earlier buffers
     let mut length = 0u64; // of the line so far, held or not
     while start < range.end {
-        let buffer = match input.fill_buf() {
-            Ok(buffer) => buffer,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return refuse_rest(error, start, sink),
-        };
+        if let Err(error) = input.fill_buf() {
+            if error.kind() == io::ErrorKind::Interrupted {
+                continue;
+            }
+            let lost = input.get_ref().of_file(length) + input.get_ref().rest();
+            return refuse_rest(error, start, lost, sink);
+        }
+        let (buffer, of_file) = (input.buffer(), |length| input.get_ref().of_file(length));
         let newline = memchr::memchr(b'\n', buffer);
         let piece = &buffer[..newline.unwrap_or(buffer.len())];
         let at_end = buffer.is_empty();
         length += piece.len() as u64;
         if newline.is_some() || at_end {
             if !skipping && (length > 0 || !at_end) {
+                let mut sized = |found| sink(with_bytes(found, of_file(length)));
                 if length > limit as u64 {
                     let detail = format!("a line of {length} bytes; limits.record_bytes is {limit}");
-                    sink(Found::Refused(Refused::new(start, Reason::RecordTooLarge, detail)))?;
+                    let bytes = of_file(length);
+                    let refused = Refused { bytes, ..Refused::new(start, Reason::RecordTooLarge, detail) };
+                    sink(Found::Refused(refused))?;
                 } else if held.is_empty() {
-                    line(piece, start, fields, sink)?;
+                    line(piece, start, fields, &mut sized)?;
                 } else {
                     held.extend_from_slice(piece);
-                    line(&held, start, fields, sink)?;
+                    line(&held, start, fields, &mut sized)?;
                 }
             }
             if at_end {
@@ -146,10 +152,18 @@ fn read_lines(
     Ok(())
 }
 
-/// Refuses the rest of a file from `offset` on, or ends the run if its store failed.
-fn refuse_rest(error: io::Error, offset: u64, sink: &mut Sink<'_>) -> Result<()> {
+/// Refuses the rest of a file from `offset` on, which has `bytes`, or ends the run if its store failed.
+fn refuse_rest(error: io::Error, offset: u64, bytes: u64, sink: &mut Sink<'_>) -> Result<()> {
     let (reason, detail) = sort_out(error)?;
-    sink(Found::Refused(Refused::new(offset, reason, detail)))
+    sink(Found::Refused(Refused { bytes, ..Refused::new(offset, reason, detail) }))
+}
+
+/// Adds to a refusal how many bytes of the file it stands for.
+fn with_bytes(found: Found, bytes: u64) -> Found {
+    match found {
+        Found::Refused(refused) => Found::Refused(Refused { bytes, ..refused }),
+        page => page,
+    }
 }
 
 fn line(bytes: &[u8], offset: u64, fields: &Fields, sink: &mut Sink<'_>) -> Result<()> {

@@ -8,6 +8,7 @@ pub mod side_files;
 pub mod sniff;
 pub mod work_items;
 mod zip_entries;
+mod zstd_head;
 
 // Records, by format.
 pub mod decoded;

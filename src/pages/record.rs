@@ -87,6 +87,8 @@ pub struct Refused {
     pub reason: Reason,
     /// Details for people: a value, an expectation; never page text.
     pub detail: String,
+    /// Bytes of the file that it stands for, estimated within a compressed member; 0 if unknown.
+    pub bytes: u64,
     /// What the record says of pages, although it is none.
     pub means: Option<Box<Means>>,
 }
@@ -94,7 +96,7 @@ pub struct Refused {
 impl Refused {
     /// A record that says nothing of any page.
     pub fn new(offset: u64, reason: Reason, detail: impl Into<String>) -> Refused {
-        Refused { offset, reason, detail: detail.into(), means: None }
+        Refused { offset, reason, detail: detail.into(), bytes: 0, means: None }
     }
 
     /// The same, with the URL of the page that it would have been at the end of its details, unless they name it: so that who

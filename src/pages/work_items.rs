@@ -268,6 +268,12 @@ impl Work {
         xxhash_rust::xxh3::xxh3_128(text.as_bytes())
     }
 
+    /// Bytes of an input of this crawl; 0 for a synthetic crawl.
+    pub fn bytes(&self, input: u32) -> u64 {
+        let first = self.items.partition_point(|item| item.input < input);
+        self.items[first..].iter().take_while(|item| item.input == input).map(|item| item.bytes).sum()
+    }
+
     /// Sum of the weights of all items.
     pub fn weight(&self) -> u64 {
         self.items.iter().map(WorkItem::weight).sum()
@@ -314,6 +320,10 @@ impl Work {
     /// # Errors
     /// Those of the sink and of storage; [`Error::Input`] if a file is not the one that was planned.
     pub fn read(&self, item: &WorkItem, input: &Input, sink: &mut Sink<'_>) -> Result<RangeEnd> {
+        self.read_item(item, input, sink).map_err(|error| error.of_input(&self.inputs[item.input as usize]))
+    }
+
+    fn read_item(&self, item: &WorkItem, input: &Input, sink: &mut Sink<'_>) -> Result<RangeEnd> {
         let limits = &input.limits;
         let mut records = 0;
         let mut counted = |found: Found| {
@@ -356,7 +366,8 @@ impl Work {
     /// # Errors
     /// As [`Work::read`].
     pub fn read_again(&self, input: u32, offsets: &[u64], settings: &Input, sink: &mut Sink<'_>) -> Result<()> {
-        self.sources[input as usize].read_at(offsets, |_| true, settings, sink)
+        let read = self.sources[input as usize].read_at(offsets, |_| true, settings, sink);
+        read.map_err(|error| error.of_input(&self.inputs[input as usize]))
     }
 
     /// The offset from which on the records of each item are true: an item may begin inside a record that holds an
@@ -384,7 +395,7 @@ pub(super) fn read_stream(origin: &Origin, compression: Compression, input: &Inp
         Ok(stream) => warc::read_stream(stream, input, sink).map(drop),
         Err(error) => {
             let (reason, detail) = sort_out(error)?;
-            sink(Found::Refused(Refused::new(0, reason, detail)))
+            sink(Found::Refused(Refused { bytes: file.len(), ..Refused::new(0, reason, detail) }))
         }
     }
 }

@@ -10,12 +10,13 @@ use crate::results::Run;
 
 /// Settings that may differ, as beginnings of their names: where the crawl and the result are, and the result before, what a person
 /// has decided since, what other kinds of jobs read, and what entry points of a crawl are.
-const MAY_DIFFER: [&str; 13] = [
+const MAY_DIFFER: [&str; 14] = [
     "effort.",
     "output.",
     "input.urls",
     "input.originals",
     "input.max_bad",
+    "input.limits.window_bytes",
     "keep.seeds",
     "keep.sticky",
     "keep.pins",

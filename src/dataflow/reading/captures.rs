@@ -214,15 +214,16 @@ fn reject_others(order: &mut Vec<Ordered>, arrived: &ArrivedCaptures, rejections
         let mut captures = Vec::with_capacity(same.len());
         for one in &*same {
             let (row, number) = (arrived.get(one.doc_id(), one.number, &mut room)?, one.number);
-            captures.push((row.url().to_string(), Reverse(row.fetch_time), row.source, row.offset, row.item, number));
+            let (place, bytes) = ((row.source, row.offset, row.item), row.length);
+            captures.push((row.url().to_string(), Reverse(row.fetch_time), place, number, bytes));
         }
         captures.sort_unstable();
-        same.iter_mut().zip(&captures).for_each(|(row, capture)| row.number = capture.5);
+        same.iter_mut().zip(&captures).for_each(|(row, capture)| row.number = capture.3);
         let mut captures = captures.into_iter();
         let kept = captures.next().expect("there are two").0;
-        rejections.extend(captures.map(|(detail, _, source, offset, item, _)| {
+        rejections.extend(captures.map(|(detail, _, (source, offset, item), _, bytes)| {
             let reason = if detail == kept { Reason::OlderCapture } else { Reason::DocIdCollision };
-            Rejection { source, offset, reason, detail, item }
+            Rejection { source, offset, reason, detail, item, bytes }
         }))?;
     }
     order.dedup_by_key(|row| row.doc_id());

@@ -53,7 +53,7 @@ pub fn first_look(work: &Work, input: &Input) -> Result<Vec<String>> {
             true => name.clone(),
             false => format!("{name}, of which the first {records} records were looked at"),
         };
-        let held = hold_against_max_bad(&ByInput::from([(0, reading)]), &[looked_at], input.max_bad);
+        let held = hold_against_max_bad(&ByInput::from([(0, reading)]), &[looked_at], |_| 0, input.max_bad);
         match held {
             Err(error) if bad == records && (is_whole || records >= ENOUGH) => return Err(error),
             Err(error) if !is_whole => {

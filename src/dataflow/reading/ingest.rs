@@ -23,7 +23,7 @@ use crate::dataflow::reading::work_queue::WorkQueue;
 use crate::dataflow::reading::worker_pages::{Capture, Redirect, WorkerPages, mime, short_title};
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room_beside, too_little};
 use crate::engine::Net;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, size};
 use crate::ids::doc_id;
 use crate::job::{Job, JobKind, Links, Simhash};
 use crate::pages::html::Extracted;
@@ -238,7 +238,8 @@ impl Reader {
             Found::Page(page) => match CanonicalUrl::parse(&page.url) {
                 Err(why) => {
                     let url: String = page.url.chars().take(200).collect();
-                    self.refuse(Refused::new(page.offset, Reason::BadUrl, format!("{why}: {url}")))?;
+                    let refused = Refused::new(page.offset, Reason::BadUrl, format!("{why}: {url}"));
+                    self.refuse(Refused { bytes: page.length, ..refused })?;
                 }
                 Ok(url) => {
                     progress.page_bytes.fetch_add(page.body.len() as u64, Ordering::Relaxed);
@@ -249,7 +250,7 @@ impl Reader {
         Ok(())
     }
 
-    fn refuse(&mut self, Refused { offset, reason, detail, means }: Refused) -> Result<()> {
+    fn refuse(&mut self, Refused { offset, reason, detail, bytes, means }: Refused) -> Result<()> {
         let (item, source) = self.item;
         match means.map(|means| *means) {
             Some(Means::Revisit(revisit)) if CanonicalUrl::parse(&revisit.url).is_ok() => {
@@ -263,7 +264,7 @@ impl Reader {
             Some(Means::Redirect(redirect)) if self.follow.redirects => self.redirect(&redirect, offset),
             Some(Means::Revisit(_) | Means::Redirect(_)) | None => (),
         }
-        self.shelf.rejections.push(&Rejection { source, offset, reason, detail, item })
+        self.shelf.rejections.push(&Rejection { source, offset, reason, detail, item, bytes })
     }
 
     /// Lays a revisit aside until its original is known.
@@ -325,7 +326,8 @@ impl Reader {
         let extracted = match tools.extractor.page(&page, url)? {
             Ok(extracted) => extracted,
             Err((reason, detail)) => {
-                return self.refuse(Refused::new(page.offset, reason, detail).naming(&page.url));
+                let refused = Refused::new(page.offset, reason, detail).naming(&page.url);
+                return self.refuse(Refused { bytes: page.length, ..refused });
             }
         };
         let document = match &mut tools.paragraphs {
@@ -400,6 +402,8 @@ pub struct Reading {
     pub records: u64,
     /// The bad ones, by reason.
     pub bad: BTreeMap<Reason, u64>,
+    /// Bytes of the input that the bad ones take, but for those that are whole and over a limit.
+    pub bad_bytes: u64,
     /// The first bad one: its offset, reason and detail.
     pub first_bad: Option<(u64, Reason, String)>,
 }
@@ -408,6 +412,7 @@ impl Reading {
     /// Adds what another worker has read of the same input.
     pub fn add(&mut self, other: Reading) {
         self.records += other.records;
+        self.bad_bytes += other.bad_bytes;
         other.bad.into_iter().for_each(|(reason, n)| *self.bad.entry(reason).or_default() += n);
         self.first_bad = self.first_bad.take().into_iter().chain(other.first_bad).min();
     }
@@ -428,13 +433,14 @@ pub fn by_input(shelf: &WorkerPages, floors: &[u64]) -> Result<ByInput> {
         }
     })?;
     for rejection in shelf.rejections.rows() {
-        let Rejection { source, offset, reason, detail, item } = rejection?;
+        let Rejection { source, offset, reason, detail, item, bytes } = rejection?;
         if offset < floors[item as usize] {
             continue;
         }
         let mut one = Reading { records: 1, ..Reading::default() };
         if reason.is_bad() {
             one.bad.insert(reason, 1);
+            one.bad_bytes = if is_over_a_limit(reason) { 0 } else { bytes };
             one.first_bad = Some((offset, reason, detail));
         }
         counts.entry(source).or_default().add(one);
@@ -442,19 +448,35 @@ pub fn by_input(shelf: &WorkerPages, floors: &[u64]) -> Result<ByInput> {
     Ok(counts)
 }
 
-/// Fails when an input has a larger share of bad records than the job allows. One bad record among good ones is always
-/// allowed, else a small file could have none.
+/// Whether the record is whole, but larger than the job allows: such as a film.
+fn is_over_a_limit(reason: Reason) -> bool {
+    matches!(reason, Reason::RecordTooLarge | Reason::DecodedTooLarge)
+}
+
+/// Fails when an input has a larger share of bad records than the job allows, or when they take a larger share of its
+/// `bytes`, of which there are 0 where they are not known. One bad record among good ones is always allowed, else a small
+/// file could have none; but not if it takes most of the file.
 ///
 /// # Errors
 /// [`Error::TooManyBad`] for the first such input.
-pub fn hold_against_max_bad(by_input: &ByInput, inputs: &[String], max_bad: f64) -> Result<()> {
-    for (&input, Reading { records, bad: reasons, first_bad }) in by_input {
-        let bad: u64 = reasons.values().sum();
+pub fn hold_against_max_bad(
+    by_input: &ByInput,
+    inputs: &[String],
+    bytes: impl Fn(u32) -> u64,
+    max_bad: f64,
+) -> Result<()> {
+    for (&input, Reading { records, bad: reasons, bad_bytes, first_bad }) in by_input {
+        let (bad, bytes) = (reasons.values().sum::<u64>(), bytes(input));
         let one_among_good = bad == 1 && *records > 1 && max_bad > 0.0;
-        if bad as f64 > max_bad * *records as f64 && !one_among_good {
+        let allowed_of_bytes = if one_among_good { max_bad.max(0.5) } else { max_bad };
+        let too_many = bad as f64 > max_bad * *records as f64 && !one_among_good;
+        if too_many || bytes > 0 && *bad_bytes as f64 > allowed_of_bytes * bytes as f64 {
             let mut commonest: Vec<_> = reasons.iter().map(|(reason, n)| (*n, reason.as_str())).collect();
             commonest.sort_unstable_by(|x, y| y.cmp(x));
-            let reasons: Vec<String> = commonest.iter().take(3).map(|(n, word)| format!("{word} {n}")).collect();
+            let mut reasons: Vec<String> = commonest.iter().take(3).map(|(n, word)| format!("{word} {n}")).collect();
+            if *bad_bytes > 0 && bytes > 0 {
+                reasons.push(format!("{} of {} lost", size(*bad_bytes), size(bytes)));
+            }
             let example = first_bad.as_ref().map_or(String::new(), |(offset, reason, detail)| {
                 let colon = if detail.is_empty() { "" } else { ": " };
                 format!("{} at offset {offset}{colon}{detail}", reason.as_str())

@@ -312,7 +312,10 @@ mod tests {
             if n % 3 == 1 {
                 let reason = *Reason::ALL.last().unwrap();
                 let detail = text.clone();
-                first.rejections.push(&Rejection { source: 3, offset: number, reason, detail, item }).unwrap();
+                first
+                    .rejections
+                    .push(&Rejection { source: 3, offset: number, reason, detail, item, bytes: number << 4 })
+                    .unwrap();
             }
         }
         let end = RangeEnd { first_start: Some(0), last_start: None, end: 9, records: pages.len() as u64 };

@@ -22,6 +22,8 @@ pub struct Rejection {
     pub detail: String,
     /// Number of the work item.
     pub item: u32,
+    /// Bytes of the input that the record takes, estimated within a compressed member; 0 if unknown.
+    pub bytes: u64,
 }
 
 /// Records that are not kept, in the order they came. By default they stay in memory.
@@ -111,7 +113,7 @@ mod tests {
             rows in prop::collection::vec((0u32..3, any::<u64>(), "[a-z]{0,30}", 0u32..9), 0..40), from in 0u32..4
         ) {
             let reason = Reason::ALL[0];
-            let row = |(source, offset, detail, item): (u32, u64, String, u32)| Rejection { source, offset, reason, detail, item };
+            let row = |(source, offset, detail, item): (u32, u64, String, u32)| Rejection { source, offset, reason, detail, item, bytes: offset >> 9 };
             let rows: Vec<Rejection> = rows.into_iter().map(row).collect();
             for mut found in [Rejections::default(), Rejections::on(&Disk::new(&std::env::temp_dir(), 0)).unwrap()] {
                 found.extend(rows.iter().cloned()).unwrap();

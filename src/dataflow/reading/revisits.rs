@@ -173,8 +173,8 @@ pub fn resolve(
 }
 
 fn unresolved(revisit: Revisit) -> Rejection {
-    let Revisit { source, offset, item, url, .. } = revisit;
-    Rejection { source, offset, reason: Reason::Revisit, detail: url, item }
+    let Revisit { source, offset, item, url, length, .. } = revisit;
+    Rejection { source, offset, reason: Reason::Revisit, detail: url, item, bytes: length }
 }
 
 /// Finds where the original of each revisit is, of those that are not found yet.

@@ -50,8 +50,8 @@ impl Segment {
     }
 
     fn rejected(&self, reason: Reason, detail: impl Into<String>) -> Rejection {
-        let Segment { source, offset, item, .. } = *self;
-        Rejection { source, offset, reason, detail: detail.into(), item }
+        let Segment { source, offset, item, bytes, .. } = *self;
+        Rejection { source, offset, reason, detail: detail.into(), item, bytes }
     }
 }
 

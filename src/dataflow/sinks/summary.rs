@@ -33,6 +33,20 @@ pub struct Records {
     /// Inputs that end within a record, with the offset of that record.
     #[serde(default)]
     pub torn: BTreeMap<String, u64>,
+    /// The same records by the bytes of the inputs that they take.
+    #[serde(default)]
+    pub bytes: RecordBytes,
+}
+
+/// Bytes of the inputs by what became of their records; `read = kept + rejected`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordBytes {
+    /// All of them, compressed or not.
+    pub read: u64,
+    /// Those of pages that were kept, and what surrounds them.
+    pub kept: u64,
+    /// Those of records that were not kept and of lost ranges, estimated within compressed members.
+    pub rejected: u64,
 }
 
 /// Pages by the number of replicas they have, themselves included: a bar of \[SGM98\] Figure 1.

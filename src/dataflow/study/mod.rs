@@ -97,7 +97,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let found = find(net, job, &shelf, pages, links, seed)?;
     let mut summary = Summary {
         digest: crate::job::Digest::of(job).hex(),
-        records: account(net, &shelf, &crawl, &queue.work.inputs)?,
+        records: account(net, &shelf, &crawl, &queue.work)?,
         web: found.web.told.clone(),
         tables: found.tables.0.clone(),
         estimates_by_reference: Vec::new(),

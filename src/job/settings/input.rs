@@ -99,6 +99,8 @@ pub struct Limits {
     pub head_bytes: u64,
     /// Largest ratio of decoded to encoded bytes, once 1 MiB has been decoded.
     pub ratio: u64,
+    /// Largest window of a zstd frame or xz stream, bytes: what its decoder keeps in memory.
+    pub window_bytes: u64,
     /// Content encodings that may be stacked.
     pub encodings: u32,
     /// Links kept of one page; the rest is dropped and the page marked `too_many_links`.
@@ -115,6 +117,7 @@ impl Default for Limits {
             record_bytes: 16 << 20,
             head_bytes: 64 << 10,
             ratio: 1000,
+            window_bytes: 256 << 20,
             encodings: 3,
             links: 10_000,
             printed_seconds: 10,

@@ -56,6 +56,12 @@ impl<'f> Blocks<'f> {
 
     /// Returns the smallest position in `from..until` at which `needle` begins (it may end after `until`).
     pub fn find(&mut self, needle: &[u8], from: u64, until: u64) -> Result<Option<u64>> {
+        self.find_any(&[needle], from, until)
+    }
+
+    /// Returns the smallest position in `from..until` at which any of `needles` begins (it may end after `until`).
+    pub fn find_any(&mut self, needles: &[&[u8]], from: u64, until: u64) -> Result<Option<u64>> {
+        let longest = needles.iter().map(|needle| needle.len()).max().unwrap_or(0);
         let until = until.min(self.len());
         let mut at = from;
         while at < until {
@@ -63,14 +69,21 @@ impl<'f> Blocks<'f> {
             if bytes.is_empty() {
                 break;
             }
-            if let Some(i) = memmem::find(bytes, needle) {
+            let mut nearest = None;
+            for needle in needles {
+                // Only what is before the others counts, and may be close.
+                let bytes = nearest.map_or(bytes, |i: usize| &bytes[..(i + needle.len() - 1).min(bytes.len())]);
+                nearest = memmem::find(bytes, needle).or(nearest);
+            }
+            if let Some(i) = nearest {
                 let found = at + i as u64;
                 return Ok((found < until).then_some(found));
             }
             let end = at + bytes.len() as u64;
-            let straddling = end.saturating_sub(needle.len() as u64 - 1).max(at);
+            let straddling = end.saturating_sub(longest as u64 - 1).max(at);
             for start in straddling..end.min(until) {
-                if self.peek(start, needle.len())? == needle {
+                let bytes = self.peek(start, longest)?;
+                if needles.iter().any(|needle| bytes.starts_with(needle)) {
                     return Ok(Some(start));
                 }
             }
@@ -101,16 +114,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_needle_is_found_wherever_blocks_are_cut(
+        fn the_nearest_needle_is_found_wherever_blocks_are_cut(
             bytes in prop::collection::vec(0u8..3, 0..80),
-            needle in prop::collection::vec(0u8..3, 1..5),
+            needles in prop::collection::vec(prop::collection::vec(0u8..3, 1..5), 1..3),
             from in 0u64..90,
             until in 0u64..90,
             block_bytes in 1usize..20,
         ) {
             let file = Bytes(bytes.clone());
-            let expected = (from..until.min(bytes.len() as u64)).find(|&p| bytes[p as usize..].starts_with(&needle));
-            prop_assert_eq!(Blocks::new(&file, block_bytes).find(&needle, from, until).unwrap(), expected);
+            let needles: Vec<&[u8]> = needles.iter().map(Vec::as_slice).collect();
+            let starts = |p: &u64| needles.iter().any(|needle| bytes[*p as usize..].starts_with(needle));
+            let expected = (from..until.min(bytes.len() as u64)).find(starts);
+            prop_assert_eq!(Blocks::new(&file, block_bytes).find_any(&needles, from, until).unwrap(), expected);
         }
     }
 

@@ -1,22 +1,20 @@
 //! Compressed members (gzip) and frames (zstd), decoded piece by piece.
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
-use zstd::zstd_safe::{DCtx, InBuffer, OutBuffer, ResetDirective};
+use zstd::zstd_safe::{InBuffer, OutBuffer};
 
 use super::{
     blocks::Blocks,
+    frames::Frames,
     window::{Buffer, Ending},
 };
-use crate::{error::Result, job::Limits, pages::record::Reason};
+use crate::{error::Result, job::Limits, pages::record::Reason, pages::zstd_head};
 
 /// Longest file name or comment in the head of a gzip member.
 const GZIP_TEXT_BYTES: usize = 1024;
 
 /// First bytes of a gzip member that holds deflate data.
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b, 0x08];
-
-/// First bytes of a zstd frame.
-const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 /// Bytes after the data of a gzip member: checksum and length.
 pub(super) const TRAILER_BYTES: usize = 8;
@@ -27,52 +25,64 @@ const DEFLATE_RATIO: u64 = 1032;
 /// Largest expansion of zstd in practice: a block of 128 KiB from four bytes.
 const ZSTD_RATIO: u64 = 1 << 15;
 
-enum Codec {
-    Gzip { inflate: Decompress, crc: Crc },
-    Zstd(DCtx<'static>),
+/// How a member is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Codec {
+    Gzip,
+    Zstd,
 }
 
-/// Decodes one member after another.
+impl Codec {
+    /// Both of them.
+    pub const ALL: [Codec; 2] = [Codec::Gzip, Codec::Zstd];
+
+    /// First bytes of every member.
+    pub const fn magic(self) -> &'static [u8] {
+        match self {
+            Codec::Gzip => GZIP_MAGIC,
+            Codec::Zstd => zstd_head::MAGIC,
+        }
+    }
+
+    /// Returns the codec of the member that starts with these bytes.
+    pub fn of(bytes: &[u8]) -> Option<Codec> {
+        Codec::ALL.into_iter().find(|codec| bytes.starts_with(codec.magic()))
+    }
+}
+
+/// Decodes one member after another, of either codec.
 pub(super) struct Decoder {
     codec: Codec,
+    inflate: Decompress,
+    crc: Crc,
+    frames: Frames,
     start: u64,
     at: u64,
     decoded: u64,
 }
 
 impl Decoder {
-    /// Makes a decoder of gzip members.
-    pub fn gzip() -> Self {
-        Self::of(Codec::Gzip { inflate: Decompress::new(false), crc: Crc::new() })
+    /// Makes a decoder without dictionaries.
+    pub fn new(limits: &Limits) -> Decoder {
+        let (inflate, crc, frames) = (Decompress::new(false), Crc::new(), Frames::new(limits));
+        Decoder { codec: Codec::Gzip, inflate, crc, frames, start: 0, at: 0, decoded: 0 }
     }
 
-    /// Makes a decoder of zstd frames, all of which may refer to `dictionary`.
-    pub fn zstd(dictionary: Option<&[u8]>) -> Self {
-        let mut context = DCtx::create();
-        if let Some(dictionary) = dictionary {
-            // If the dictionary cannot be loaded, each frame that needs it counts as damaged.
-            let _ = context.load_dictionary(dictionary);
-        }
-        Self::of(Codec::Zstd(context))
+    /// Adds a dictionary, for the frames that follow it in the file.
+    pub fn learn(&mut self, dictionary: &[u8]) {
+        self.frames.learn(dictionary);
     }
 
-    fn of(codec: Codec) -> Self {
-        Decoder { codec, start: 0, at: 0, decoded: 0 }
-    }
-
-    /// First bytes of every member.
-    pub fn magic(&self) -> &'static [u8] {
-        match self.codec {
-            Codec::Gzip { .. } => GZIP_MAGIC,
-            Codec::Zstd(_) => ZSTD_MAGIC,
-        }
+    /// The codec of the member opened last.
+    pub fn codec(&self) -> Codec {
+        self.codec
     }
 
     /// Upper bound of decoded bytes per encoded byte.
     pub fn ratio(&self) -> u64 {
         match self.codec {
-            Codec::Gzip { .. } => DEFLATE_RATIO,
-            Codec::Zstd(_) => ZSTD_RATIO,
+            Codec::Gzip => DEFLATE_RATIO,
+            Codec::Zstd => ZSTD_RATIO,
         }
     }
 
@@ -82,26 +92,44 @@ impl Decoder {
     }
 
     /// Prepares to decode the member at `start`, or says why there is none.
-    pub fn open(&mut self, blocks: &mut Blocks, start: u64) -> Result<std::result::Result<(), Reason>> {
+    ///
+    /// # Errors
+    /// Those of the file; [`Error::Input`](crate::error::Error::Input) for a window over the limit.
+    pub fn open(
+        &mut self,
+        blocks: &mut Blocks,
+        start: u64,
+        limits: &Limits,
+    ) -> Result<std::result::Result<(), Reason>> {
         (self.start, self.at, self.decoded) = (start, start, 0);
-        let magic = self.magic();
-        if blocks.peek(start, magic.len())? != magic {
+        let Some(codec) = Codec::of(&blocks.peek(start, zstd_head::MAGIC.len())?) else {
             return Ok(Err(Reason::Garbage));
-        }
-        match &mut self.codec {
-            Codec::Gzip { inflate, crc } => {
-                inflate.reset(false);
-                crc.reset();
+        };
+        self.codec = codec;
+        match codec {
+            Codec::Gzip => {
+                self.inflate.reset(false);
+                self.crc.reset();
                 match gzip_head(blocks, start)? {
                     Ok(length) => self.at = start + length,
                     Err(reason) => return Ok(Err(reason)),
                 }
             }
-            Codec::Zstd(context) => {
-                context.reset(ResetDirective::SessionOnly).expect("a session can be reset at any time");
-            }
+            Codec::Zstd if !self.frames.choose(blocks, start, limits)? => return Ok(Err(Reason::BadCompression)),
+            Codec::Zstd => (),
         }
         Ok(Ok(()))
+    }
+
+    /// Prepares to decode the member opened last once more, in another way; returns false if there is no other. If it
+    /// could not be decoded in the first, a dictionary is searched for.
+    pub fn open_differently(&mut self, blocks: &mut Blocks, limits: &Limits, is_damaged: bool) -> Result<bool> {
+        let is_other =
+            self.codec == Codec::Zstd && self.frames.choose_another(blocks, self.start, limits, is_damaged)?;
+        if is_other {
+            (self.at, self.decoded) = (self.start, 0);
+        }
+        Ok(is_other)
     }
 
     /// Decodes up to `room` more bytes to the end of `to`, fewer only if the member ends; says how it ended.
@@ -116,8 +144,9 @@ impl Decoder {
             let input = blocks.from(self.at)?;
             let no_input = input.is_empty();
             let output = to.room(room);
-            let (consumed, produced, ended) = match &mut self.codec {
-                Codec::Gzip { inflate, crc } => {
+            let (consumed, produced, ended) = match self.codec {
+                Codec::Gzip => {
+                    let (inflate, crc) = (&mut self.inflate, &mut self.crc);
                     let before = (inflate.total_in(), inflate.total_out());
                     let ended = match inflate.decompress(input, output, FlushDecompress::None) {
                         Ok(Status::StreamEnd) => Some(Ending::Member),
@@ -128,10 +157,10 @@ impl Decoder {
                     crc.update(&output[..produced]);
                     (inflate.total_in() - before.0, produced, ended)
                 }
-                Codec::Zstd(context) => {
+                Codec::Zstd => {
                     let mut input = InBuffer::around(input);
                     let mut output = OutBuffer::around(output);
-                    let ended = match context.decompress_stream(&mut output, &mut input) {
+                    let ended = match self.frames.context().decompress_stream(&mut output, &mut input) {
                         Ok(0) => Some(Ending::Member),
                         Ok(_) => None,
                         Err(_) => Some(Ending::Damaged),
@@ -164,13 +193,15 @@ impl Decoder {
 
     /// Reads the bytes after the data of a member; zstd checks its own.
     fn trailer(&mut self, blocks: &mut Blocks) -> Result<Ending> {
-        let Codec::Gzip { crc, .. } = &self.codec else { return Ok(Ending::Member) };
+        if self.codec == Codec::Zstd {
+            return Ok(Ending::Member);
+        }
         let trailer = blocks.peek(self.at, TRAILER_BYTES)?;
         self.at += trailer.len() as u64;
         if trailer.len() < TRAILER_BYTES {
             return Ok(Ending::Cut);
         }
-        let checksum = trailer[..4] == crc.sum().to_le_bytes();
+        let checksum = trailer[..4] == self.crc.sum().to_le_bytes();
         let length = trailer[4..] == (self.decoded as u32).to_le_bytes();
         Ok(match (checksum, length) {
             (true, true) => Ending::Member,

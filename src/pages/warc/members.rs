@@ -1,23 +1,36 @@
-//! A compressed file as a sequence of members (gzip) or frames (zstd), each of which holds records.
+//! A file as a sequence of members (gzip) or frames (zstd) and plain bytes between them.
 //!
-//! A member counts as the start of records if it decodes to `WARC/` or, in ARC, a URL. After a member that ended well, the next is
-//! expected at once. After a damaged one, it is searched for from the byte after its start, because a decoder that has
-//! lost its way may run far into the following members before it notices.
+//! What they decode to, one after another, is what counts: a record may begin in one member and end in
+//! another. A member that starts with a record is only a hint: a range may begin to read there. Each
+//! range reads from the first such member in it to the first one beyond it, and everything between them:
+//! members that start elsewhere (bgzip), plain records. In a file that begins plain, a plain record is
+//! such a hint, too. Elsewhere it is not, because compressed data may hold the bytes of one.
+//!
+//! A member counts as the start of records if it decodes to `WARC/` or, in ARC, a URL. After a member
+//! that ended well, the next is expected immediately. After a damaged one, it is searched for from the
+//! byte after its start, because a decoder that has lost its way may run far into the following members
+//! before it notices.
 
 use super::{
-    Compression, Format, RangeEnd,
+    Format, RangeEnd,
     blocks::Blocks,
-    decoder::{Decoder, TRAILER_BYTES},
+    chain::{Chain, Piece},
+    decoder::{Codec, Decoder, TRAILER_BYTES},
+    frames::{dictionary, skippable},
+    plain::Plain,
     records::{Out, Records},
     window::{Buffer, Ending, Source, Window},
 };
 use crate::{error::Result, job::Limits, pages::record::Reason};
 
-/// Decoded bytes requested at a time; most members are smaller and need one call.
-const CHUNK_BYTES: usize = 256 << 10;
-
 /// Decoded bytes by which a place is judged; few, because many places may merely look like members.
 const GLANCE_BYTES: usize = 64;
+
+/// Decoded bytes requested at a time where they are not kept.
+const CHECK_BYTES: usize = 64 << 10;
+
+/// Line ends and blanks before a plain record that follows a member.
+const PADDING_BYTES: usize = 1024;
 
 /// Damaged members in a row before everything they span is given up. Bounds the cost of decoding a pile of forged
 /// members to a multiple of its size.
@@ -28,118 +41,342 @@ const RETRIES: u32 = 64;
 pub(super) enum Place {
     /// A member that starts with a record; it has been opened.
     Record,
-    /// An empty member or a skippable frame, up to this position.
+    /// A member that starts with other content, which may belong to what is before it; it has been opened.
+    More,
+    /// An empty member, up to this position.
     Empty(u64),
-    /// No member, or a member without a record.
+    /// No member, or one that is damaged from the start.
     Other(Reason),
 }
 
-/// Reads the members of one file.
+/// What follows a position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// A place from which records can be read.
+    Start(Start),
+    /// Bytes that are neither.
+    Other(u64, Reason),
+    /// The end of the file.
+    End,
+}
+
+/// A place from which records can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Start {
+    at: u64,
+    from: From,
+}
+
+impl Start {
+    /// Position in the file.
+    pub fn at(self) -> u64 {
+        self.at
+    }
+
+    /// Whether it is a member that starts with a record.
+    pub fn is_record(self) -> bool {
+        self.from == From::Record
+    }
+
+    /// Whether it is a member that may go on with what is before it.
+    pub fn continues(self) -> bool {
+        self.from == From::More
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum From {
+    /// A member that starts with a record; it has been opened.
+    Record,
+    /// A member that starts with other content; it has been opened. Bytes before its first record are reported.
+    More,
+    /// The same, but they are not: they have been lost with what is before.
+    MoreSilently,
+    /// A plain record.
+    Plain,
+    /// Plain bytes; those before the first record are reported.
+    PlainGap,
+    /// Plain bytes in which records are searched for.
+    PlainSearch,
+}
+
+/// How a reader finds its first record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// By searching.
+    Search,
+    /// A record with this place has been read before.
+    Known,
+}
+
+/// Reads the records of one file.
 pub(super) struct Members<'f, 'l> {
-    blocks: Blocks<'f>,
-    decoder: Decoder,
+    pub(super) blocks: Blocks<'f>,
+    pub(super) decoder: Decoder,
+    pub(super) limits: &'l Limits,
     format: Format,
-    limits: &'l Limits,
+    /// Whether the file begins with plain bytes.
+    begins_plain: bool,
+    entry: Entry,
     /// First bytes of the member opened last; below, how it ended, if it did.
+    pub(super) first: Buffer,
+    pub(super) ended: Option<Ending>,
+    /// The members of the chain at hand, and the decoded bytes in them.
+    pub(super) pieces: Vec<Piece>,
+    pub(super) decoded: u64,
+    /// What follows the chain at hand, once known.
+    pub(super) next: Option<Next>,
+    /// The memory of windows.
     buffer: Buffer,
-    ended: Option<Ending>,
     retries: u32,
     furthest: u64,
 }
 
 impl<'f, 'l> Members<'f, 'l> {
-    /// # Panics
-    /// If `compression` is [`Compression::Plain`].
-    pub fn new(mut blocks: Blocks<'f>, format: Format, compression: Compression, limits: &'l Limits) -> Result<Self> {
-        let decoder = match compression {
-            Compression::Gzip => Decoder::gzip(),
-            Compression::Zstd => Decoder::zstd(dictionary(&mut blocks, limits)?.as_deref()),
-            Compression::Plain => panic!("a plain file has no members"),
-        };
-        Ok(Members { blocks, decoder, format, limits, buffer: Buffer::default(), ended: None, retries: 0, furthest: 0 })
+    pub fn new(mut blocks: Blocks<'f>, format: Format, begins_plain: bool, limits: &'l Limits) -> Result<Self> {
+        let mut decoder = Decoder::new(limits);
+        if let Some(dictionary) = dictionary(&mut blocks, 0, limits)? {
+            decoder.learn(&dictionary);
+        }
+        Ok(Members {
+            blocks,
+            decoder,
+            limits,
+            format,
+            begins_plain,
+            entry: Entry::Search,
+            first: Buffer::default(),
+            ended: None,
+            pieces: Vec::new(),
+            decoded: 0,
+            next: None,
+            buffer: Buffer::default(),
+            retries: 0,
+            furthest: 0,
+        })
     }
 
-    /// Reads the members that start in `from..until`, and the bytes after each; `from` 0 is the start of the file,
-    /// where a member is expected at once.
-    pub fn read(&mut self, from: u64, until: u64, out: &mut Out) -> Result<RangeEnd> {
+    /// Reads what starts in `from..until`; `from` 0 is the start of the file, where records are expected at once.
+    pub fn read(&mut self, from: u64, until: u64, entry: Entry, out: &mut Out) -> Result<RangeEnd> {
+        self.entry = entry;
         let mut end = RangeEnd { first_start: None, last_start: None, end: from, records: 0 };
-        let mut next = if from == 0 { self.behind(0, out)? } else { self.scan(from, until)? };
-        while let Some(start) = next.filter(|&start| start < until) {
-            end.first_start.get_or_insert(start);
-            end.last_start = Some(start);
-            let searched;
-            (next, searched) = self.member(start, until, out)?;
-            end.end = next.unwrap_or(searched);
+        let mut next = match entry {
+            _ if from == 0 && self.begins_plain => Some(Start { at: 0, from: From::PlainGap }),
+            _ if from == 0 => self.start_behind(0, out)?,
+            Entry::Known => self.start_at(from)?,
+            Entry::Search if self.begins_plain => Some(Start { at: from, from: From::PlainSearch }),
+            Entry::Search => self.scan_records(from, until)?,
+        };
+        while let Some(start) = next {
+            if start.at >= until && (self.is_hint(start) || entry == Entry::Known) {
+                end.end = end.end.max(start.at);
+                break;
+            }
+            next = self.read_from(start, until, out, &mut end)?;
+            if next.is_none() && end.first_start.is_some() {
+                end.end = self.blocks.len();
+            }
         }
         end.records = out.found;
         Ok(end)
     }
 
-    /// Reads the member at `start`, which has been opened; returns the next one, or else the position up to which there
-    /// is none.
-    fn member(&mut self, start: u64, until: u64, out: &mut Out) -> Result<(Option<u64>, u64)> {
-        let buffer = std::mem::take(&mut self.buffer);
-        let (blocks, decoder, limits) = (&mut self.blocks, &mut self.decoder, self.limits);
-        let filled = buffer.filled();
-        let first = (filled.len() - filled.trim_ascii_start().len()) as u64;
-        let source = Member { blocks, decoder, limits, start, first };
-        let mut records = Records::new(Window::new(source, buffer, 0, self.ended), out, self.format);
-        records.run(Some(first), u64::MAX)?;
-        let ended = records.window.ended().expect("records are read until their source ends");
-        self.buffer = records.window.into_buffer();
-
-        let reached = self.decoder.at();
-        match ended {
-            Ending::File | Ending::Member => {
-                (self.retries, self.furthest) = (0, 0);
-                return Ok((self.behind(reached, out)?, self.blocks.len()));
-            }
-            Ending::WrongCrc => {
-                (self.retries, self.furthest) = (0, 0);
-                // The data are whole, but the next member may begin within what was read as the trailer.
-                return Ok((self.scan(reached - TRAILER_BYTES as u64, until)?, until));
-            }
-            Ending::Bomb => {
-                // These bytes have been examined; going back to them would only find the member again.
-                (self.retries, self.furthest) = (0, 0);
-                return Ok((self.scan(reached.max(start + 1), until)?, until));
-            }
-            Ending::Cut | Ending::Damaged => (),
-        }
-        self.retries += 1;
-        self.furthest = self.furthest.max(reached);
-        let mut from = start + 1;
-        if self.retries > RETRIES {
-            self.retries = 0;
-            from = from.max(self.furthest);
-        }
-        Ok((self.scan(from, until)?, until))
+    /// Whether a range may begin to read here.
+    fn is_hint(&self, start: Start) -> bool {
+        start.from == From::Record || start.from == From::Plain && self.begins_plain
     }
 
-    /// Returns the next member, expected at `at`. Empty members and zeros are skipped; anything else is reported.
-    fn behind(&mut self, mut at: u64, out: &mut Out) -> Result<Option<u64>> {
+    fn read_from(&mut self, start: Start, until: u64, out: &mut Out, end: &mut RangeEnd) -> Result<Option<Start>> {
+        match start.from {
+            From::Record | From::More | From::MoreSilently => self.read_members(start, until, out, end),
+            From::Plain | From::PlainGap | From::PlainSearch => self.read_plain(start, until, out, end),
+        }
+    }
+
+    /// Reads the member at `start`, which has been opened, and those that go on with its content; returns what is next.
+    fn read_members(&mut self, start: Start, until: u64, out: &mut Out, end: &mut RangeEnd) -> Result<Option<Start>> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.clear();
+        buffer.append(self.first.filled());
+        self.decoded = buffer.filled().len() as u64;
+        self.pieces.clear();
+        self.pieces.push(Piece { at: 0, start: start.at, end: None });
+        self.next = None;
+        let stop = if self.entry == Entry::Known { until } else { u64::MAX };
+
+        let first = buffer.filled().len() - buffer.filled().trim_ascii_start().len();
+        let format = self.format;
+        let window = Window::new(Chain { members: self, first: first as u64 }, buffer, 0, None);
+        let mut records = Records::new(window, out, format);
+        let first = match start.from {
+            From::Record => Some(first as u64),
+            From::More => records.gap(0)?,
+            _ => {
+                let found = records.find(0, u64::MAX, None)?;
+                let reached = records.window.source.reached(found.unwrap_or(records.window.end()));
+                records.out.lose_more(reached - start.at);
+                found
+            }
+        };
+        let rest = records.run(first, stop)?;
+        end.add(records.first, records.last);
+        let (place, ended) = (records.place, records.window.ended());
+        self.buffer = records.window.into_buffer();
+        if rest.is_some() {
+            return Ok(None);
+        }
+        let ended = ended.expect("records are read until their source ends");
+        if ended == Ending::Member || ended == Ending::File {
+            (self.retries, self.furthest) = (0, 0);
+            let next = self.next.take().expect("a source looks behind its last member");
+            return self.start_of(next, out);
+        }
+        self.start_behind_damage(ended, place, out)
+    }
+
+    /// Reads plain bytes up to the next member; returns what is next.
+    fn read_plain(&mut self, start: Start, until: u64, out: &mut Out, end: &mut RangeEnd) -> Result<Option<Start>> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.clear();
+        let stop = if self.begins_plain || self.entry == Entry::Known { until } else { u64::MAX };
+        let format = self.format;
+        let window = Window::new(Plain { members: self, at: start.at }, buffer, start.at, None);
+        let mut records = Records::new(window, out, format);
+        let first = match start.from {
+            From::PlainGap => records.gap(start.at)?,
+            From::PlainSearch => records.find(start.at, until, None)?,
+            _ => Some(start.at),
+        };
+        let rest = records.run(first, stop)?;
+        end.add(records.first, records.last);
+        let (ended, reached) = (records.window.ended(), records.window.end());
+        self.buffer = records.window.into_buffer();
+        match (rest, ended) {
+            (Some(rest), _) => Ok(Some(Start { at: rest, from: From::Plain })),
+            (None, Some(Ending::Member)) => self.start_behind(reached, out),
+            (None, _) => Ok(None),
+        }
+    }
+
+    /// Returns the next start from `at` on; bytes that are none are reported.
+    fn start_behind(&mut self, at: u64, out: &mut Out) -> Result<Option<Start>> {
+        let next = self.behind(at)?;
+        self.start_of(next, out)
+    }
+
+    fn start_of(&mut self, next: Next, out: &mut Out) -> Result<Option<Start>> {
+        let (at, reason) = match next {
+            Next::Start(start) => return Ok(Some(start)),
+            Next::Other(at, reason) => (at, reason),
+            Next::End => return Ok(None),
+        };
+        let is_member = Codec::of(&self.blocks.peek(at, 4)?).is_some();
+        let start = match is_member {
+            true => self.scan(at + 1)?,
+            false => self.scan_among_garbage(at)?,
+        };
+        let bytes = start.map_or(self.blocks.len(), |start| start.at) - at;
+        out.refuse(at, reason, format!("{bytes} bytes between members"), bytes)?;
+        Ok(start)
+    }
+
+    /// Returns the next start behind a member that ended badly. `place` is the position in the file where
+    /// the record or gap read last begins.
+    fn start_behind_damage(&mut self, ended: Ending, place: Option<u64>, out: &mut Out) -> Result<Option<Start>> {
+        let reached = self.decoder.at();
+        let damaged = self.pieces.last().map_or(reached, |piece| piece.start);
+        let from = match ended {
+            // The data are whole, but the next member may begin within what was read as the trailer.
+            Ending::WrongCrc => reached - TRAILER_BYTES as u64,
+            // These bytes have been examined; going back to them would only find the member again.
+            Ending::Bomb => reached.max(damaged + 1),
+            _ => damaged + 1,
+        };
+        let next = if matches!(ended, Ending::WrongCrc | Ending::Bomb) {
+            (self.retries, self.furthest) = (0, 0);
+            self.scan(from)?
+        } else {
+            self.retries += 1;
+            self.furthest = self.furthest.max(reached);
+            let mut from = from;
+            if self.retries > RETRIES {
+                self.retries = 0;
+                from = from.max(self.furthest);
+            }
+            self.scan(from)?
+        };
+        let until = next.map_or(self.blocks.len(), |start| start.at);
+        let behind = until.saturating_sub(reached);
+        let reason = if ended == Ending::Cut { Reason::Truncated } else { Reason::BadCompression };
+        match place {
+            _ if ended == Ending::WrongCrc => (),
+            Some(place) => out.lose(damaged, reason, until.saturating_sub(place), behind)?,
+            None => out.lose_more(behind),
+        }
+        Ok(next)
+    }
+
+    /// Returns what follows `at`, behind a member that ended well. Empty members, zeros and skippable frames are skipped.
+    pub fn behind(&mut self, mut at: u64) -> Result<Next> {
         loop {
             at = self.blocks.skip_zeros(at)?;
             if at >= self.blocks.len() {
-                return Ok(None);
+                return Ok(Next::End);
+            }
+            let head = self.blocks.peek(at, 8)?;
+            if let Some(length) = skippable(&head) {
+                let end = at + 8 + length;
+                if end > self.blocks.len() {
+                    return Ok(Next::Other(at, Reason::Truncated));
+                }
+                if at > 0
+                    && let Some(dictionary) = dictionary(&mut self.blocks, at, self.limits)?
+                {
+                    self.decoder.learn(&dictionary);
+                }
+                at = end;
+                continue;
+            }
+            if Codec::of(&head).is_none() {
+                let plain = self.blocks.peek(at, PADDING_BYTES + self.format.look_bytes())?;
+                let blank = plain.len() - plain.trim_ascii_start().len();
+                return Ok(match self.format.starts(&plain[blank..]) {
+                    true => Next::Start(Start { at: at + blank as u64, from: From::Plain }),
+                    false => Next::Other(at, Reason::Garbage),
+                });
             }
             match self.open(at)? {
-                Place::Record => return Ok(Some(at)),
                 Place::Empty(end) => at = end,
-                Place::Other(reason) => {
-                    let next = self.scan(at + 1, u64::MAX)?;
-                    let length = next.unwrap_or(self.blocks.len()) - at;
-                    out.refuse(at, reason, format!("{length} bytes between members"))?;
-                    return Ok(next);
-                }
+                Place::Record => return Ok(Next::Start(Start { at, from: From::Record })),
+                Place::More => return Ok(Next::Start(Start { at, from: From::More })),
+                Place::Other(reason) => return Ok(Next::Other(at, reason)),
             }
         }
     }
 
+    /// Returns the start at `at`, where a record has been read before.
+    fn start_at(&mut self, at: u64) -> Result<Option<Start>> {
+        let from = match Codec::of(&self.blocks.peek(at, 4)?) {
+            None => From::PlainSearch,
+            Some(_) => match self.open(at)? {
+                Place::Record => From::Record,
+                Place::More => From::MoreSilently,
+                Place::Empty(_) | Place::Other(_) => return Ok(None),
+            },
+        };
+        Ok(Some(Start { at, from }))
+    }
+
     /// Returns the first member in `from..until` that starts with a record, and opens it.
-    pub fn scan(&mut self, from: u64, until: u64) -> Result<Option<u64>> {
+    fn scan_records(&mut self, from: u64, until: u64) -> Result<Option<Start>> {
+        let found = self.find_record(from, until)?;
+        Ok(found.map(|at| Start { at, from: From::Record }))
+    }
+
+    /// Returns the position of the first member in `from..until` that starts with a record, and opens it.
+    pub fn find_record(&mut self, from: u64, until: u64) -> Result<Option<u64>> {
         let mut at = from;
-        while let Some(found) = self.blocks.find(self.decoder.magic(), at, until)? {
+        while let Some(found) = self.find_magic(at, until)? {
             if self.open(found)? == Place::Record {
                 return Ok(Some(found));
             }
@@ -148,98 +385,121 @@ impl<'f, 'l> Members<'f, 'l> {
         Ok(None)
     }
 
+    /// Returns the first member from `from` on that starts with a record or is whole, and opens it.
+    fn scan(&mut self, from: u64) -> Result<Option<Start>> {
+        let mut at = from;
+        while let Some(found) = self.find_magic(at, u64::MAX)? {
+            match self.open(found)? {
+                Place::Record => return Ok(Some(Start { at: found, from: From::Record })),
+                Place::More if self.is_whole()? => {
+                    self.open(found)?;
+                    return Ok(Some(Start { at: found, from: From::MoreSilently }));
+                }
+                _ => at = found + 1,
+            }
+        }
+        Ok(None)
+    }
+
+    /// As [`Members::scan`], but what follows a blank line may be a plain record, too. Without one, it may be data of a
+    /// member whose start is damaged, and happen to look so.
+    fn scan_among_garbage(&mut self, from: u64) -> Result<Option<Start>> {
+        let member = self.scan(from)?;
+        let until = member.map_or(self.blocks.len(), |start| start.at);
+        let mut at = from;
+        while at < until {
+            let bytes = self.blocks.peek(at, CHECK_BYTES + self.format.look_bytes())?;
+            let ends = memchr::memchr_iter(b'\n', &bytes[..bytes.len().min(CHECK_BYTES)]);
+            let starts = ends.filter(|&end| matches!(bytes.get(end.wrapping_sub(1)), Some(b'\r' | b'\n')));
+            for start in starts.map(|end| end + 1) {
+                if at + (start as u64) < until && self.format.starts(&bytes[start..]) {
+                    return Ok(Some(Start { at: at + start as u64, from: From::Plain }));
+                }
+            }
+            at += CHECK_BYTES as u64;
+        }
+        if let Some(start) = member {
+            self.open(start.at)?;
+        }
+        Ok(member)
+    }
+
+    fn find_magic(&mut self, from: u64, until: u64) -> Result<Option<u64>> {
+        self.blocks.find_any(&Codec::ALL.map(Codec::magic), from, until)
+    }
+
+    /// Whether the member opened last can be decoded to its end.
+    fn is_whole(&mut self) -> Result<bool> {
+        while self.ended.is_none() {
+            self.first.clear();
+            self.ended = self.decoder.more(&mut self.blocks, self.limits, CHECK_BYTES, &mut self.first)?;
+        }
+        Ok(self.ended == Some(Ending::Member))
+    }
+
     /// Examines the place `at`. Decodes the same bytes in the same steps whether a member is expected there or not, so
     /// that the content of a damaged one does not depend on how reading got there.
     pub fn open(&mut self, at: u64) -> Result<Place> {
-        if let Some(end) = self.skippable(at)? {
-            return Ok(if end <= self.blocks.len() { Place::Empty(end) } else { Place::Other(Reason::Truncated) });
+        let place = self.glance(at)?;
+        let is_damaged = match place {
+            Place::Record | Place::Empty(_) => return Ok(place),
+            Place::More => false,
+            Place::Other(_) => true,
+        };
+        // It may need the dictionary at hand, or none.
+        if !self.decoder.open_differently(&mut self.blocks, self.limits, is_damaged)? {
+            return Ok(place);
         }
-        if let Err(reason) = self.decoder.open(&mut self.blocks, at)? {
-            return Ok(Place::Other(reason));
+        match self.judge()? {
+            Place::Other(_) | Place::Empty(_) => self.glance(at),
+            Place::More if !is_damaged => self.glance(at),
+            other => Ok(other),
         }
-        self.buffer.clear();
-        self.ended = self.decoder.more(&mut self.blocks, self.limits, GLANCE_BYTES, &mut self.buffer)?;
-        let first = self.buffer.filled();
+    }
+
+    fn glance(&mut self, at: u64) -> Result<Place> {
+        match self.decoder.open(&mut self.blocks, at, self.limits)? {
+            Ok(()) => self.judge(),
+            Err(reason) => Ok(Place::Other(reason)),
+        }
+    }
+
+    /// Decodes the first bytes of the member opened last.
+    fn judge(&mut self) -> Result<Place> {
+        self.first.clear();
+        self.ended = self.decoder.more(&mut self.blocks, self.limits, GLANCE_BYTES, &mut self.first)?;
+        let first = self.first.filled();
         Ok(match self.ended {
             _ if self.format.begins(first) => Place::Record,
             Some(Ending::Member) if first.is_empty() => Place::Empty(self.decoder.at()),
             Some(Ending::Cut) if self.format.may_begin(first) => Place::Other(Reason::Truncated),
             Some(Ending::Damaged | Ending::WrongCrc) => Place::Other(Reason::BadCompression),
-            _ => Place::Other(Reason::Garbage),
+            Some(Ending::Cut | Ending::Bomb | Ending::File) => Place::Other(Reason::Garbage),
+            Some(Ending::Member) | None => Place::More,
         })
+    }
+
+    /// The codec of the member opened last.
+    pub fn codec(&self) -> Codec {
+        self.decoder.codec()
     }
 
     /// First decoded bytes of the member opened last.
     pub fn first_bytes(&self) -> &[u8] {
-        self.buffer.filled()
+        self.first.filled()
     }
 
-    /// Returns the end of the skippable zstd frame at `at`, if there is one.
-    fn skippable(&mut self, at: u64) -> Result<Option<u64>> {
-        if self.decoder.magic().len() < 4 {
-            return Ok(None);
-        }
-        Ok(skippable(&self.blocks.peek(at, 8)?).map(|length| at + 8 + length))
-    }
-}
-
-/// Returns the length of the content of a skippable frame, given its first eight bytes.
-fn skippable(head: &[u8]) -> Option<u64> {
-    let head: &[u8; 8] = head.try_into().ok()?;
-    let [mark, 0x2a, 0x4d, 0x18, length @ ..] = *head else { return None };
-    (mark & 0xf0 == 0x50).then(|| u64::from(u32::from_le_bytes(length)))
-}
-
-/// Reads the dictionary that a `.warc.zst` may have at its start, in a skippable frame of a special kind, compressed or
-/// not.
-pub(super) fn dictionary(blocks: &mut Blocks, limits: &Limits) -> Result<Option<Vec<u8>>> {
-    let head = blocks.peek(0, 8)?;
-    let Some(length) = skippable(&head).filter(|&length| head[0] == 0x5d && length <= limits.record_bytes) else {
-        return Ok(None);
-    };
-    let frame = blocks.peek(8, length as usize)?;
-    if !frame.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        return Ok(Some(frame));
-    }
-    Ok(zstd::bulk::decompress(&frame, limits.record_bytes as usize).ok())
-}
-
-/// One member as a source of records, all of which have its start as their offset.
-struct Member<'m, 'f> {
-    blocks: &'m mut Blocks<'f>,
-    decoder: &'m mut Decoder,
-    limits: &'m Limits,
-    start: u64,
-    /// Where its first record starts.
-    first: u64,
-}
-
-impl Source for Member<'_, '_> {
-    fn more(&mut self, to: &mut Buffer) -> Result<Option<Ending>> {
-        self.decoder.more(self.blocks, self.limits, CHUNK_BYTES, to)
-    }
-
-    fn jump(&mut self, _: u64) -> bool {
-        false
-    }
-
-    fn peek(&mut self, _: u64, _: usize) -> Result<Option<(Vec<u8>, bool)>> {
-        Ok(None)
-    }
-
-    fn longest(&self) -> u64 {
-        self.blocks.len().saturating_mul(self.decoder.ratio())
-    }
-
-    fn member_magic(&self) -> Option<&'static [u8]> {
-        Some(self.decoder.magic())
-    }
-
-    fn offset(&self, _: u64) -> u64 {
-        self.start
-    }
-
-    fn length(&self, from: u64, _: u64, last: bool) -> u64 {
-        if from == self.first && last { self.decoder.at() - self.start } else { 0 }
+    /// Returns the first decoded bytes from the member at `at` on, which has been opened: enough to
+    /// recognise a record, unless there are fewer.
+    pub fn first_bytes_of_chain(&mut self, at: u64) -> Result<Vec<u8>> {
+        self.decoded = self.first.filled().len() as u64;
+        self.pieces.clear();
+        self.pieces.push(Piece { at: 0, start: at, end: None });
+        let mut buffer = Buffer::default();
+        buffer.append(self.first.filled());
+        let look = self.format.look_bytes() as u64;
+        let mut window = Window::new(Chain { members: self, first: 0 }, buffer, 0, None);
+        window.fill(look)?;
+        Ok(window.get(0, look).to_vec())
     }
 }

@@ -7,8 +7,8 @@
 //!
 //! | layer | file | question |
 //! |---|---|---|
-//! | bytes | `blocks`, `window`, `stream` | what is at this position? |
-//! | members | `members`, `decoder` | where does a compressed member start, and how does it end? |
+//! | bytes | `blocks`, `window`, `plain`, `stream` | what is at this position? |
+//! | members | `members`, `chain`, `decoder`, `frames` | where does a member start, how does it end, what follows? |
 //! | records | `records`, `format`, `record_head`, `arc_head`, `fields` | where does a record start, and how long is it really? |
 //! | pages | `page`, `form`, `media_type`, `http`, `encodings` | what does it say? |
 //! | stored records | `stored` | which bytes are whole records, to be moved rather than read? |
@@ -20,38 +20,46 @@
 //! starts at a position is decided by the bytes there alone, so such a reader meets the true records at the next one of
 //! them; [`settle`] determines from which offset on.
 //!
+//! # Members
+//! What the members of a file decode to, one after another, are its records, wherever members begin and
+//! end: one for each record, as the standard recommends, blocks of a fixed size (bgzip), the head of a
+//! record and its body, or some records in members and others plain. Where each record has a member of
+//! its own, ranges share the work. Other records are read by the range that has the last member before
+//! them that starts with a record.
+//!
 //! # Damage
 //! Damage costs the record it is in. A record ends, by decreasing trust, at the end of its compressed member, at its
 //! `Content-Length` if a record may end there, or at the next place where a record starts.
 //!
 //! # Cost
 //! Linear in the bytes of the file, whatever they are; memory is two blocks of 1 MiB and twice the record limit.
-//!
-//! # Deviations
-//! - A gzip file split into members elsewhere than between records (bgzip) is read as far as members start with
-//!   records.
 
 use std::io::Read;
 use std::ops::Range;
 
+use super::decoded::OfFile;
 use super::record::{Reason, Sink};
 use super::sniff::is_html;
+use super::zstd_head::LARGEST_WINDOW_LOG;
 use crate::error::Result;
 use crate::job::{Input, Limits};
 use crate::read_at::ReadAt;
 
 mod arc_head;
 mod blocks;
+mod chain;
 mod decoder;
 mod digests;
 mod encodings;
 mod fields;
 mod form;
 mod format;
+mod frames;
 mod http;
 mod media_type;
 mod members;
 mod page;
+mod plain;
 mod record_head;
 mod records;
 mod revisits;
@@ -63,9 +71,11 @@ mod window;
 pub use format::Format;
 
 use blocks::{BLOCK_BYTES, Blocks};
-use members::{Members, Place};
+use decoder::Codec;
+use members::{Entry, Members, Next, Place};
+use plain::Plain;
 use records::{Out, Records};
-use window::{Buffer, Plain, Window};
+use window::{Buffer, Window};
 
 /// Bytes read at a time to detect the format of a file.
 const PROBE_BYTES: usize = 16 << 10;
@@ -98,6 +108,14 @@ pub struct RangeEnd {
     pub records: u64,
 }
 
+impl RangeEnd {
+    /// Adds the offsets of the first and last record of another part of the range.
+    fn add(&mut self, first: Option<u64>, last: Option<u64>) {
+        self.first_start = self.first_start.or(first);
+        self.last_start = last.or(self.last_start);
+    }
+}
+
 /// Reads the records of `file` that start in `range`, and the bytes between each and the next.
 ///
 /// All ranges of a file together, each filtered by [`settle`], yield the same as the range `0..file.len()`. A file that
@@ -109,7 +127,7 @@ pub struct RangeEnd {
 /// # Cost
 /// Reads the range, the rest of its last record, and the first bytes of the file.
 pub fn read_range(file: &dyn ReadAt, range: Range<u64>, input: &Input, sink: &mut Sink) -> Result<RangeEnd> {
-    read_in_blocks(file, range, &mut Out { input, sink, found: 0 }, BLOCK_BYTES)
+    read_in_blocks(file, range, Entry::Search, &mut Out::new(input, sink), BLOCK_BYTES)
 }
 
 /// Reads the records of a stream of decoded bytes, for compressions that cannot be entered at a record. Offsets and lengths
@@ -117,35 +135,41 @@ pub fn read_range(file: &dyn ReadAt, range: Range<u64>, input: &Input, sink: &mu
 ///
 /// # Errors
 /// Those of the stream that are failures of storage; those of `sink`. Damage ends the stream with a refusal.
-pub fn read_stream(stream: impl Read, input: &Input, sink: &mut Sink) -> Result<RangeEnd> {
-    stream::read(stream, &mut Out { input, sink, found: 0 })
+pub fn read_stream(stream: impl Read + OfFile, input: &Input, sink: &mut Sink) -> Result<RangeEnd> {
+    stream::read(stream, &mut Out::new(input, sink))
 }
 
-fn read_in_blocks(file: &dyn ReadAt, range: Range<u64>, out: &mut Out, block_bytes: usize) -> Result<RangeEnd> {
-    let mut blocks = Blocks::new(file, block_bytes);
-    match probe(file)? {
-        Some((format, Compression::Plain)) => {
-            let window =
-                Window::new(Plain { blocks: &mut blocks, at: range.start }, Buffer::default(), range.start, None);
-            let mut records = Records::new(window, out, format);
-            let first = match range.start {
-                0 => records.gap(0)?,
-                start => records.find(start, range.end, None)?,
-            };
-            records.run(first, range.end)?;
-            let (first_start, last_start, end) = (records.first, records.last, records.end.max(range.start));
-            Ok(RangeEnd { first_start, last_start, end, records: out.found })
-        }
+/// Reads the records whose offsets are in `places`, and possibly others. `places` begins with the offset
+/// of a record that was read before.
+///
+/// # Errors
+/// As [`read_range`].
+pub fn read_again(file: &dyn ReadAt, places: Range<u64>, input: &Input, sink: &mut Sink) -> Result<()> {
+    read_in_blocks(file, places, Entry::Known, &mut Out::new(input, sink), BLOCK_BYTES).map(drop)
+}
+
+fn read_in_blocks(
+    file: &dyn ReadAt,
+    range: Range<u64>,
+    entry: Entry,
+    out: &mut Out,
+    block_bytes: usize,
+) -> Result<RangeEnd> {
+    let end = match probe(file)? {
         Some((format, compression)) => {
-            Members::new(blocks, format, compression, &out.input.limits)?.read(range.start, range.end, out)
+            let blocks = Blocks::new(file, block_bytes);
+            let begins_plain = compression == Compression::Plain;
+            Members::new(blocks, format, begins_plain, &out.input.limits)?.read(range.start, range.end, entry, out)?
         }
         None => {
             if range.start == 0 && !file.is_empty() {
-                out.refuse(0, Reason::Garbage, format!("{} bytes: {}", file.len(), looks_like(file)?))?;
+                out.refuse(0, Reason::Garbage, format!("{} bytes: {}", file.len(), looks_like(file)?), file.len())?;
             }
-            Ok(RangeEnd { first_start: None, last_start: None, end: range.start, records: out.found })
+            RangeEnd { first_start: None, last_start: None, end: range.start, records: out.found }
         }
-    }
+    };
+    out.flush()?;
+    Ok(end)
 }
 
 /// For every range of a file, the smallest offset from which on its records are true; any before that lie inside a
@@ -188,36 +212,38 @@ pub fn probe(file: &dyn ReadAt) -> Result<Option<(Format, Compression)>> {
 }
 
 fn probe_for(file: &dyn ReadAt, format: Format) -> Result<Option<Compression>> {
-    let limits = Limits::default();
+    // A window over the limit is for the reader to refuse.
+    let limits = Limits { window_bytes: 1 << LARGEST_WINDOW_LOG, ..Limits::default() };
     let first = Blocks::new(file, PROBE_BYTES).peek(0, PROBE_BYTES)?;
-    for compression in [Compression::Gzip, Compression::Zstd] {
-        let mut members = Members::new(Blocks::new(file, PROBE_BYTES), format, compression, &limits)?;
-        let mut at = 0;
-        let place = loop {
-            match members.open(at)? {
-                Place::Empty(end) if end < DAMAGED_START_BYTES.min(file.len()) => at = end,
-                place => break place,
+    let mut members = Members::new(Blocks::new(file, PROBE_BYTES), format, false, &limits)?;
+    let compression = |members: &Members| match members.codec() {
+        Codec::Gzip => Some(Compression::Gzip),
+        Codec::Zstd => Some(Compression::Zstd),
+    };
+    let (at, is_damaged) = match members.behind(0)? {
+        Next::Start(start) if start.is_record() => return Ok(compression(&members)),
+        Next::Start(start) if start.continues() => {
+            let codec = compression(&members);
+            let content = members.first_bytes_of_chain(start.at())?;
+            if format.begins(start_of_text(&content)) {
+                return Ok(codec);
             }
-        };
-        let damaged = match place {
-            Place::Record => return Ok(Some(compression)),
             // A whole member with other content means that the whole file is of another kind.
-            Place::Other(Reason::Garbage) if !members.first_bytes().is_empty() => return Ok(None),
-            Place::Other(_) => true,
-            Place::Empty(_) => false,
-        };
-        if damaged && members.scan(at, DAMAGED_START_BYTES)?.is_some() {
-            return Ok(Some(compression));
+            return Ok(None);
         }
+        Next::Start(_) | Next::End => (0, false),
+        Next::Other(at, _) => (at, true),
+    };
+    if is_damaged && members.find_record(at, DAMAGED_START_BYTES)?.is_some() {
+        return Ok(compression(&members));
     }
     if is_html(&first) {
         return Ok(None);
     }
     let mut nothing = |_| Ok(());
     let input = Input { limits, ..Input::default() };
-    let mut out = Out { input: &input, sink: &mut nothing, found: 0 };
-    let mut blocks = Blocks::new(file, PROBE_BYTES);
-    let window = Window::new(Plain { blocks: &mut blocks, at: 0 }, Buffer::default(), 0, None);
+    let mut out = Out::new(&input, &mut nothing);
+    let window = Window::new(Plain { members: &mut members, at: 0 }, Buffer::default(), 0, None);
     let found = Records::new(window, &mut out, format).find(0, DAMAGED_START_BYTES, None)?;
     Ok(found.map(|_| Compression::Plain))
 }
@@ -234,7 +260,7 @@ pub(super) fn is_arc_line(line: &[u8]) -> bool {
 pub fn looks_like(file: &dyn ReadAt) -> Result<&'static str> {
     let limits = Limits::default();
     let first = Blocks::new(file, PROBE_BYTES).peek(0, PROBE_BYTES)?;
-    let mut members = Members::new(Blocks::new(file, PROBE_BYTES), Format::Warc, Compression::Gzip, &limits)?;
+    let mut members = Members::new(Blocks::new(file, PROBE_BYTES), Format::Warc, false, &limits)?;
     if first.starts_with(&[0x1f, 0x8b]) && members.open(0)? != Place::Other(Reason::BadCompression) {
         return Ok(match members.first_bytes() {
             [0x1f, 0x8b, ..] => "gzip within gzip, so decompress it once",

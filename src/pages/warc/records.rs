@@ -28,26 +28,73 @@ const MEMBER_HEAD_BYTES: u64 = 64;
 /// checked. Bounds the reads that a pile of forged heads can cause.
 const FAR_CLAIMS: u32 = 64;
 
+/// Lost bytes up to which a record that is whole stands for them, too: checksums, ends of streams.
+const NEGLIGIBLE_BYTES: u64 = 64;
+
 /// Receives the findings and counts them.
 pub(super) struct Out<'r, 's> {
     pub input: &'r Input,
-    pub sink: &'r mut Sink<'s>,
+    sink: &'r mut Sink<'s>,
     pub found: u64,
+    /// The finding received last, if it is a refusal: how many bytes are lost with it may turn out later.
+    held: Option<Refused>,
 }
 
-impl Out<'_, '_> {
+impl<'r, 's> Out<'r, 's> {
+    pub fn new(input: &'r Input, sink: &'r mut Sink<'s>) -> Self {
+        Out { input, sink, found: 0, held: None }
+    }
+
     pub fn page(&mut self, page: RawPage) -> Result<()> {
+        self.flush()?;
         self.found += 1;
         (self.sink)(Found::Page(page))
     }
 
-    pub fn refuse(&mut self, offset: u64, reason: Reason, detail: impl Into<String>) -> Result<()> {
-        self.hand_on(Refused::new(offset, reason, detail))
+    pub fn refuse(&mut self, offset: u64, reason: Reason, detail: impl Into<String>, bytes: u64) -> Result<()> {
+        self.hand_on(Refused { bytes, ..Refused::new(offset, reason, detail) })
     }
 
     pub fn hand_on(&mut self, refused: Refused) -> Result<()> {
+        self.flush()?;
         self.found += 1;
-        (self.sink)(Found::Refused(refused))
+        self.held = Some(refused);
+        Ok(())
+    }
+
+    /// Passes on the refusal that is held, if any.
+    pub fn flush(&mut self) -> Result<()> {
+        self.held.take().map_or(Ok(()), |refused| (self.sink)(Found::Refused(refused)))
+    }
+
+    /// Counts bytes that are lost with what was refused last.
+    pub fn lose_more(&mut self, bytes: u64) {
+        if let Some(held) = self.held.as_mut().filter(|held| held.reason.is_bad()) {
+            held.bytes += bytes;
+        }
+    }
+
+    /// Counts the rest of a stream, which cannot be decoded from `offset` on: with the record refused last
+    /// if that is damaged.
+    pub fn lose_rest(&mut self, offset: u64, reason: Reason, bytes: u64) -> Result<()> {
+        match self.held.as_mut().filter(|held| held.reason.is_bad()) {
+            Some(held) => held.bytes += bytes,
+            None => {
+                self.refuse(offset, reason, format!("the rest of the file, {bytes} bytes, cannot be decoded"), bytes)?
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the bytes lost by damage at `offset`: `with_last` if the record read last is damaged,
+    /// otherwise `behind`, for which a refusal of their own stands unless they are negligible.
+    pub fn lose(&mut self, offset: u64, reason: Reason, with_last: u64, behind: u64) -> Result<()> {
+        if let Some(held) = self.held.as_mut().filter(|held| held.reason.is_bad()) {
+            held.bytes = with_last;
+        } else if behind > NEGLIGIBLE_BYTES {
+            self.refuse(offset, reason, format!("{behind} bytes after the damage are lost"), behind)?;
+        }
+        Ok(())
     }
 }
 
@@ -81,13 +128,15 @@ pub(super) struct Records<'o, 'r, 's, S> {
     pub last: Option<u64>,
     /// Start of the record that follows the last one read, or the end of the source.
     pub end: u64,
+    /// Where the record or gap at hand begins in the file, if any was read.
+    pub place: Option<u64>,
     far_claims: u32,
     format: Format,
 }
 
 impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
     pub fn new(window: Window<S>, out: &'o mut Out<'r, 's>, format: Format) -> Self {
-        Records { window, out, first: None, last: None, end: 0, far_claims: 0, format }
+        Records { window, out, first: None, last: None, end: 0, place: None, far_claims: 0, format }
     }
 
     /// Bytes after a record from which [`landing`] decides.
@@ -95,16 +144,20 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         TRAILER_BYTES + self.format.look_bytes()
     }
 
-    /// Reads records, beginning with the one at `next`, as long as they start before `until`; bytes between and after
-    /// them are reported, too.
-    pub fn run(&mut self, mut next: Option<u64>, until: u64) -> Result<()> {
-        while let Some(start) = next.filter(|&start| start < until) {
-            self.first.get_or_insert(start);
-            self.last = Some(start);
+    /// Reads records, beginning with the one at `next`, as long as their offsets are below `until`; bytes between and
+    /// after them are reported, too. Returns the first record beyond.
+    pub fn run(&mut self, mut next: Option<u64>, until: u64) -> Result<Option<u64>> {
+        while let Some(start) = next {
+            let offset = self.window.source.offset(start);
+            if offset >= until {
+                break;
+            }
+            self.first.get_or_insert(offset);
+            self.last = Some(offset);
             next = self.record(start)?;
             self.end = next.unwrap_or(self.window.end());
         }
-        Ok(())
+        Ok(next)
     }
 
     /// Returns the first position in `from..until` where a record starts. Keeps the bytes after `keep` as long as they
@@ -112,9 +165,14 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
     pub fn find(&mut self, from: u64, until: u64, keep: Option<u64>) -> Result<Option<u64>> {
         let mut at = from.max(self.window.base());
         while at < until {
-            match self.format.next_candidate(self.window.get(at, u64::MAX)) {
-                Some(i) => {
-                    let found = at + i as u64;
+            let candidate = self.format.next_candidate(self.window.get(at, u64::MAX)).map(|i| at + i as u64);
+            let examined = candidate.unwrap_or(self.window.end()).min(until);
+            if let Some(member) = self.window.source.find_member(at, examined)? {
+                self.window.end_at(member, Ending::Member);
+                return Ok(None);
+            }
+            match candidate {
+                Some(found) => {
                     if self.starts(found)? && !self.swallowed(found) {
                         return Ok((found < until).then_some(found));
                     }
@@ -147,7 +205,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
     /// data. It will be read when that member's turn comes.
     fn swallowed(&self, at: u64) -> bool {
         let before = self.window.get(at.saturating_sub(MEMBER_HEAD_BYTES), at);
-        self.window.source.member_magic().is_some_and(|magic| memmem::find(before, magic).is_some())
+        self.window.source.member_magics().iter().any(|magic| memmem::find(before, magic).is_some())
     }
 
     /// Moves from `from` to the next record. Blanks and zeros are padding; anything else is reported.
@@ -167,6 +225,13 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         if self.starts(from)? {
             return Ok(Some(from));
         }
+        if self.window.source.is_member(from)? {
+            self.window.end_at(from, Ending::Member);
+            return Ok(None);
+        }
+        let place = self.window.source.reached(from);
+        self.place = Some(place);
+        let offset = self.window.source.offset(from);
         let held = self.window.get(from, from + record_head::LOOK_BYTES as u64);
         let about = match record_head::has_magic(held) {
             true if held[MAGIC.len()..].starts_with(b"1.") || held[MAGIC.len()..].starts_with(b"0.") => {
@@ -183,18 +248,22 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
             _ => about,
         };
         let length = next.unwrap_or(self.window.end()) - from;
-        self.out.refuse(self.window.source.offset(from), reason, format!("{length} bytes between records"))?;
+        let bytes = self.window.source.reached(from + length).saturating_sub(place);
+        self.out.refuse(offset, reason, format!("{length} bytes between records"), bytes)?;
         Ok(next)
     }
 
     /// Reads the record at `start`, yields it, and returns the start of the next one.
     fn record(&mut self, start: u64) -> Result<Option<u64>> {
+        self.window.source.pass(start);
+        self.place = Some(self.window.source.reached(start));
         self.window.forget(start);
         let (head, body) = match self.head(start)? {
             Ok(found) => found,
             Err((reason, detail)) => {
-                self.refuse(start, reason, detail)?;
-                return self.find(start + 1, u64::MAX, None);
+                let next = self.find(start + 1, u64::MAX, None)?;
+                self.refuse(start, next.unwrap_or(self.window.end()), reason, detail)?;
+                return Ok(next);
             }
         };
         let longest = self.window.source.longest();
@@ -203,8 +272,9 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
             wrong => {
                 let too_long = |length: &u64| format!("Content-Length {length} is more than this file can hold");
                 let detail = wrong.as_ref().map_or_else(Clone::clone, too_long);
-                self.refuse(start, Reason::BadContentLength, detail)?;
-                return self.find(body, u64::MAX, None);
+                let next = self.find(body, u64::MAX, None)?;
+                self.refuse(start, next.unwrap_or(self.window.end()), Reason::BadContentLength, detail)?;
+                return Ok(next);
             }
         };
         let claimed = body + length;
@@ -264,7 +334,12 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         self.window.fill(to)?;
         let bytes = self.window.get(claimed, to);
         let last = self.window.ended().is_some() && claimed + bytes.len() as u64 == self.window.end();
-        Ok(landing(self.format, claimed, bytes, last))
+        Ok(landing(self.format, claimed, bytes, last).or_else(|| {
+            // A record may also end with its member.
+            let edge = self.window.source.edge(claimed).filter(|&edge| edge - claimed <= TRAILER_BYTES as u64)?;
+            let blank = self.window.get(claimed, edge).iter().all(|byte| matches!(byte, b'\r' | b'\n'));
+            blank.then_some((claimed, Next::Gap(edge)))
+        }))
     }
 
     /// Skips a record that claims to be over the limit, if it is: returns what follows. Otherwise returns `None`.
@@ -291,7 +366,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
             return Ok(None);
         };
         self.far_claims = 0;
-        self.refuse_unread(start, head, Reason::RecordTooLarge, format!("over {limit} bytes"))?;
+        self.refuse_unread(start, head, next.at(), Reason::RecordTooLarge, format!("over {limit} bytes"))?;
         self.window.seek(next.at())?;
         Ok(Some(next))
     }
@@ -302,17 +377,17 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         let to = next.unwrap_or(self.window.end());
         if self.window.base() > body || to - body > self.out.input.limits.record_bytes {
             let detail = format!("over {} bytes", self.out.input.limits.record_bytes);
-            self.refuse_unread(start, head, Reason::RecordTooLarge, detail)?;
+            self.refuse_unread(start, head, to, Reason::RecordTooLarge, detail)?;
             return Ok(next);
         }
         let mended = match (next, self.window.ended()) {
             (None, Some(Ending::File | Ending::Cut)) if claimed > to => Reason::Truncated,
             (None, Some(Ending::Damaged | Ending::WrongCrc)) => {
-                self.refuse_unread(start, head, Reason::BadCompression, "the member breaks within the record")?;
+                self.refuse_unread(start, head, to, Reason::BadCompression, "the member breaks within the record")?;
                 return Ok(None);
             }
             (None, Some(Ending::Bomb)) => {
-                self.refuse_unread(start, head, Reason::RecordTooLarge, "swells beyond the allowed ratio")?;
+                self.refuse_unread(start, head, to, Reason::RecordTooLarge, "swells beyond the allowed ratio")?;
                 return Ok(None);
             }
             _ => Reason::BadContentLength,
@@ -342,7 +417,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
     ) -> Result<()> {
         if mended == Some(Reason::Truncated) {
             let detail = format!("the file ends within the record: {} {}", head.kind, head.uri);
-            return self.refuse(start, Reason::Truncated, detail.chars().take(200).collect::<String>());
+            return self.refuse(start, next.at(), Reason::Truncated, detail.chars().take(200).collect::<String>());
         }
         let offset = self.window.source.offset(start);
         let length = self.window.source.length(start, next.at(), matches!(next, Next::End(_)));
@@ -362,26 +437,36 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
             Err((reason, detail)) => {
                 let segment = segments::segment(head, payload, length, reason, mended).map(Means::Segment);
                 let means = segment.or_else(|| revisits::means(head, payload, reason, length, &self.out.input.limits));
+                let bytes = if length > 0 { length } else { self.bytes_to(next.at()) };
                 let refused = Refused::new(offset, reason, detail).naming(&head.uri);
-                self.out.hand_on(Refused { means: means.map(Box::new), ..refused })
+                self.out.hand_on(Refused { means: means.map(Box::new), bytes, ..refused })
             }
         }
     }
 
-    /// Refuses a record that cannot be read, unless it would not have been a page anyhow.
+    /// Refuses a record up to `end` that cannot be read, unless it would not have been a page anyhow.
     fn refuse_unread(
         &mut self,
         start: u64,
         head: &record_head::Head,
+        end: u64,
         reason: Reason,
         detail: impl Into<String>,
     ) -> Result<()> {
         let (reason, detail) = page::no_page(head).unwrap_or_else(|| (reason, detail.into()));
-        self.out.hand_on(Refused::new(self.window.source.offset(start), reason, detail).naming(&head.uri))
+        let (offset, bytes) = (self.window.source.offset(start), self.bytes_to(end));
+        self.out.hand_on(Refused { bytes, ..Refused::new(offset, reason, detail).naming(&head.uri) })
     }
 
-    fn refuse(&mut self, start: u64, reason: Reason, detail: impl Into<String>) -> Result<()> {
-        self.out.refuse(self.window.source.offset(start), reason, detail)
+    fn refuse(&mut self, start: u64, end: u64, reason: Reason, detail: impl Into<String>) -> Result<()> {
+        let (offset, bytes) = (self.window.source.offset(start), self.bytes_to(end));
+        self.out.refuse(offset, reason, detail, bytes)
+    }
+
+    /// Bytes of the file from the record at hand to `end`.
+    fn bytes_to(&self, end: u64) -> u64 {
+        let end = self.window.source.reached(end);
+        self.place.map_or(0, |place| end.saturating_sub(place))
     }
 }
 

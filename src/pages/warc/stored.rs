@@ -15,9 +15,9 @@ use std::ops::Range;
 
 use super::{
     BLOCK_BYTES, Blocks, Compression, Format,
-    decoder::Decoder,
+    decoder::{Codec, Decoder},
     fields::{Line, lines, text},
-    http, members, probe,
+    frames, http, probe,
     record_head::{self, HeadEnd, LOOK_BYTES, MAGIC},
     window::{Buffer, Ending},
 };
@@ -100,14 +100,13 @@ impl<'f> StoredRecords<'f> {
         };
         let mut blocks = Blocks::new(file, BLOCK_BYTES);
         let dictionary = match compression {
-            Compression::Zstd => members::dictionary(&mut blocks, limits)?,
+            Compression::Zstd => frames::dictionary(&mut blocks, 0, limits)?,
             _ => None,
         };
-        let decoder = match compression {
-            Compression::Plain => None,
-            Compression::Gzip => Some(Decoder::gzip()),
-            Compression::Zstd => Some(Decoder::zstd(dictionary.as_deref())),
-        };
+        let mut decoder = (compression != Compression::Plain).then(|| Decoder::new(limits));
+        if let (Some(decoder), Some(dictionary)) = (&mut decoder, &dictionary) {
+            decoder.learn(dictionary);
+        }
         let buffer = Buffer::default();
         Ok(Some(StoredRecords { blocks, compression, dictionary, decoder, buffer, limits: *limits, ended: None }))
     }
@@ -178,15 +177,25 @@ impl<'f> StoredRecords<'f> {
     /// The next place from `from` where a record may begin, or the length of the file.
     fn next(&mut self, from: u64) -> Result<u64> {
         let length = self.blocks.len();
-        let magic = self.decoder.as_ref().map_or(MAGIC, Decoder::magic);
-        Ok(self.blocks.find(magic, from, length)?.unwrap_or(length))
+        Ok(self.blocks.find(self.magic(), from, length)?.unwrap_or(length))
+    }
+
+    /// First bytes of a record, or of its member.
+    fn magic(&self) -> &'static [u8] {
+        match self.compression {
+            Compression::Plain => MAGIC,
+            Compression::Gzip => Codec::Gzip.magic(),
+            Compression::Zstd => Codec::Zstd.magic(),
+        }
     }
 
     fn begin(&mut self, start: u64) -> Result<bool> {
         self.buffer.clear();
         self.ended = None;
+        let magic = self.magic();
         match &mut self.decoder {
-            Some(decoder) => Ok(decoder.open(&mut self.blocks, start)?.is_ok()),
+            Some(_) if self.blocks.peek(start, magic.len())? != magic => Ok(false),
+            Some(decoder) => Ok(decoder.open(&mut self.blocks, start, &self.limits)?.is_ok()),
             None => Ok(true),
         }
     }

@@ -7,7 +7,7 @@ use super::records::{Out, Records};
 use super::window::{Buffer, Ending, Source, Window};
 use super::{RangeEnd, record_head};
 use crate::error::Result;
-use crate::pages::decoded::sort_out;
+use crate::pages::decoded::{OfFile, sort_out};
 use crate::pages::record::Reason;
 
 /// Bytes requested at a time.
@@ -17,7 +17,7 @@ const CHUNK_BYTES: usize = 256 << 10;
 const GLANCE_BYTES: u64 = record_head::LOOK_BYTES as u64;
 
 /// Reads the records of a stream; their offsets and lengths are those of decoded bytes.
-pub(super) fn read(stream: impl Read, out: &mut Out) -> Result<RangeEnd> {
+pub(super) fn read(stream: impl Read + OfFile, out: &mut Out) -> Result<RangeEnd> {
     let mut window = Window::new(Decoded(stream), Buffer::default(), 0, None);
     window.fill(GLANCE_BYTES)?;
     let start = window.get(0, GLANCE_BYTES).trim_ascii_start();
@@ -26,12 +26,17 @@ pub(super) fn read(stream: impl Read, out: &mut Out) -> Result<RangeEnd> {
     let first = records.gap(0)?;
     records.run(first, u64::MAX)?;
     let (first_start, last_start, end) = (records.first, records.last, records.end);
+    let (ended, rest) = (records.window.ended(), records.window.source.0.rest());
+    if ended != Some(Ending::Member) && rest > 0 {
+        out.lose_rest(end, Reason::BadCompression, rest)?;
+    }
+    out.flush()?;
     Ok(RangeEnd { first_start, last_start, end, records: out.found })
 }
 
 struct Decoded<R>(R);
 
-impl<R: Read> Source for Decoded<R> {
+impl<R: Read + OfFile> Source for Decoded<R> {
     fn more(&mut self, to: &mut Buffer) -> Result<Option<Ending>> {
         let ending = match self.0.read(to.room(CHUNK_BYTES)) {
             Ok(0) => Ending::Member,
@@ -55,6 +60,10 @@ impl<R: Read> Source for Decoded<R> {
 
     fn peek(&mut self, _: u64, _: usize) -> Result<Option<(Vec<u8>, bool)>> {
         Ok(None)
+    }
+
+    fn reached(&self, position: u64) -> u64 {
+        self.0.of_file(position)
     }
 
     /// Unknown; small enough to be added to a position.

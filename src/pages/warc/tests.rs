@@ -19,13 +19,9 @@ fn whole(bytes: &[u8], limits: &Limits, block_bytes: usize) -> Vec<Found> {
         Ok(())
     };
     let file = Bytes(bytes.to_vec());
-    let end = read_in_blocks(
-        &file,
-        0..file.len(),
-        &mut Out { input: &within(limits), sink: &mut sink, found: 0 },
-        block_bytes,
-    )
-    .unwrap();
+    let input = within(limits);
+    let out = &mut Out::new(&input, &mut sink);
+    let end = read_in_blocks(&file, 0..file.len(), Entry::Search, out, block_bytes).unwrap();
     assert_eq!(end.records, found.len() as u64);
     found
 }
@@ -48,10 +44,9 @@ fn by_ranges(bytes: &[u8], limits: &Limits, block_bytes: usize, range_bytes: u64
             Ok(())
         };
         let range = start..(start + range_bytes).min(file.len());
-        ends.push(
-            read_in_blocks(&file, range, &mut Out { input: &within(limits), sink: &mut sink, found: 0 }, block_bytes)
-                .unwrap(),
-        );
+        let input = within(limits);
+        let out = &mut Out::new(&input, &mut sink);
+        ends.push(read_in_blocks(&file, range, Entry::Search, out, block_bytes).unwrap());
         found.push(of_range);
     }
     let true_from = settle(&ends);
@@ -368,4 +363,151 @@ fn an_archive_cut_off_within_a_record_doubles_nothing_wherever_it_is_cut() {
             }
         }
     }
+}
+
+/// URLs of pages and reasons of refusals, with the bytes of these.
+fn outline(found: &[Found]) -> (Vec<&str>, Vec<(Reason, u64)>) {
+    let url = |one| match one {
+        &Found::Page(ref page) => Some(page.url.rsplit('/').next().unwrap_or_default()),
+        Found::Refused(_) => None,
+    };
+    let reason = |one: &Found| match one {
+        Found::Page(_) => None,
+        Found::Refused(refused) => Some((refused.reason, refused.bytes)),
+    };
+    (found.iter().filter_map(url).collect(), found.iter().filter_map(reason).collect())
+}
+
+/// Reads a file as a whole, in ranges and each record again by its place.
+fn read_in_all_ways(bytes: &[u8], what: &str) -> Vec<Found> {
+    let found = whole(bytes, &Limits::default(), BLOCK_BYTES);
+    for range_bytes in [1, 7, 100, 5000] {
+        assert_eq!(by_ranges(bytes, &Limits::default(), 512, range_bytes), found, "{what}, {range_bytes}");
+    }
+    for one in found.iter().filter(|one| matches!(one, Found::Page(_))) {
+        let (place, mut again) = (offset(one), Vec::new());
+        let mut sink = |one| {
+            again.push(one);
+            Ok(())
+        };
+        read_again(&Bytes(bytes.to_vec()), place..place + 1, &within(&Limits::default()), &mut sink).unwrap();
+        assert!(again.contains(one), "{what}: {place} holds {again:?}");
+    }
+    found
+}
+
+#[test]
+fn members_may_begin_and_end_anywhere_and_plain_records_lie_between_them() {
+    let pages: Vec<Vec<u8>> =
+        (0..6).map(|i| record(Format::Warc, &i.to_string(), None, words(i, 200).as_bytes())).collect();
+    let all = pages.concat();
+    let heads = |page: &[u8]| memchr::memmem::find(page, b"\r\n\r\n").unwrap() + 4;
+    for packing in [Packing::Gzip, Packing::Stored, Packing::Zstd] {
+        let pack =
+            |pieces: &mut dyn Iterator<Item = &[u8]>| pieces.flat_map(|piece| packing.pack(piece)).collect::<Vec<u8>>();
+        let (first, rest) = (pages[..2].concat(), pages[2..].concat());
+        for (what, bytes) in [
+            ("blocks", pack(&mut all.chunks(700))),
+            ("blocks that end a record at times", pack(&mut all.chunks(pages[0].len()))),
+            ("small blocks", pack(&mut all.chunks(3))),
+            (
+                "heads and bodies",
+                pack(&mut pages.iter().flat_map(|page| <[&[u8]; 2]>::from(page.split_at(heads(page))))),
+            ),
+            ("line ends", pack(&mut pages.iter().flat_map(|page| <[&[u8]; 2]>::from(page.split_at(page.len() - 4))))),
+            ("plain behind", [pack(&mut pages[..2].iter().map(|page| &page[..])), rest.clone()].concat()),
+            ("plain before", [first.clone(), pack(&mut pages[2..].iter().map(|page| &page[..]))].concat()),
+            ("plain before blocks", [first.clone(), pack(&mut rest.chunks(500))].concat()),
+            ("blocks before plain", [pack(&mut first.chunks(500)), rest.clone()].concat()),
+            (
+                "plain between",
+                [pack(&mut first.chunks(90)), pages[2].clone(), pack(&mut pages[3..].concat().chunks(90))].concat(),
+            ),
+            ("one member", packing.pack(&all)),
+        ] {
+            let found = read_in_all_ways(&bytes, what);
+            assert_eq!(outline(&found), (vec!["0", "1", "2", "3", "4", "5"], vec![]), "{what} {packing:?}");
+        }
+    }
+}
+
+#[test]
+fn gzip_and_zstd_and_plain_records_may_follow_each_other() {
+    let page = |i: usize| record(Format::Warc, &i.to_string(), None, words(i, 50).as_bytes());
+    let packings = [Packing::Zstd, Packing::Plain, Packing::Gzip, Packing::Plain, Packing::Zstd, Packing::Gzip];
+    for first in 0..packings.len() {
+        let bytes: Vec<u8> = (0..6).flat_map(|i| packings[(first + i) % packings.len()].pack(&page(i))).collect();
+        let found = read_in_all_ways(&bytes, "mixed");
+        assert_eq!(outline(&found), (vec!["0", "1", "2", "3", "4", "5"], vec![]), "{first}");
+    }
+}
+
+#[test]
+fn each_frame_finds_its_dictionary_wherever_it_is() {
+    let pages: Vec<Vec<u8>> =
+        (0..400).map(|i| record(Format::Warc, &i.to_string(), None, words(i, 20).as_bytes())).collect();
+    let part = |pages: &[Vec<u8>]| {
+        let dictionary = zstd::dict::from_samples(pages, 2000).unwrap();
+        let mut compressor = zstd::bulk::Compressor::with_dictionary(3, &dictionary).unwrap();
+        let mut bytes = [b"\x5d\x2a\x4d\x18", &(dictionary.len() as u32).to_le_bytes()[..], &dictionary].concat();
+        pages.iter().for_each(|page| bytes.extend(compressor.compress(page).unwrap()));
+        bytes
+    };
+    let without = |page: &[u8]| Packing::Zstd.pack(page);
+    let bytes = [part(&pages[..200]), without(&pages[200]), part(&pages[201..399]), without(&pages[399])].concat();
+    let limits = Limits::default();
+    let found = whole(&bytes, &limits, BLOCK_BYTES);
+    assert_eq!((outline(&found).0.len(), outline(&found).1), (400, vec![]));
+    for range_bytes in [300, 5000, 20_000] {
+        assert_eq!(by_ranges(&bytes, &limits, 512, range_bytes), found, "{range_bytes}");
+    }
+}
+
+#[test]
+fn a_window_over_the_limit_is_named_with_the_setting_that_raises_it() {
+    let page = record(Format::Warc, "0", None, b"text");
+    let raw = |window: u8| {
+        [&[0x28, 0xb5, 0x2f, 0xfd, 0, window << 3], &(page.len() as u32 * 8 + 1).to_le_bytes()[..3], &page].concat()
+    };
+    let read = |bytes: Vec<u8>, limits: Limits| {
+        let mut count = 0;
+        let mut sink = |found| {
+            count += usize::from(matches!(found, Found::Page(_)));
+            Ok(())
+        };
+        let length = bytes.len() as u64;
+        read_range(&Bytes(bytes), 0..length, &within(&limits), &mut sink).map(|_| count)
+    };
+    let limits = Limits::default();
+    assert_eq!(read(raw(18), limits).unwrap(), 1, "256 MiB");
+    let large = [raw(10), raw(21)].concat();
+    let error = read(large.clone(), limits).unwrap_err();
+    let message = error.of_input("a.warc.zst").to_string();
+    assert!(message.contains("a.warc.zst") && message.contains("2.0 GiB"), "{message}");
+    assert!(message.contains("input.limits.window_bytes to 2147483648"), "{message}");
+    assert_eq!(read(large, Limits { window_bytes: 2 << 30, ..limits }).unwrap(), 2);
+}
+
+#[test]
+fn lost_bytes_are_counted() {
+    let pages: Vec<Vec<u8>> =
+        (0..40).map(|i| record(Format::Warc, &i.to_string(), None, words(i, 200).as_bytes())).collect();
+    let member = |page: &Vec<u8>| Packing::Gzip.pack(page);
+    let (before, after) = (pages[..3].iter().flat_map(member).collect::<Vec<u8>>(), member(&pages[3]));
+    let lost = |bytes: &[u8]| outline(&whole(bytes, &Limits::default(), BLOCK_BYTES)).1;
+    let garbage = vec![b'?'; 5000];
+    assert_eq!(lost(&[&before[..], &garbage, &after].concat()), [(Reason::Garbage, 5000)]);
+    // One member with many records, damaged in its middle: the rest of it is lost.
+    let mut one = Packing::Gzip.pack(&pages.concat());
+    let middle = one.len() / 2;
+    one[middle..middle + 50].fill(0xff);
+    let all: u64 = lost(&[&before[..], &one, &after].concat()).iter().map(|lost| lost.1).sum();
+    assert!((one.len() as u64 / 3..one.len() as u64 * 2 / 3).contains(&all), "{all} of {}", one.len());
+    // A block of many: the records that reach into it are lost, and no others.
+    let mut blocks: Vec<Vec<u8>> = pages.concat().chunks(1000).map(|block| Packing::Gzip.pack(block)).collect();
+    blocks[20][100..120].fill(0);
+    let found = whole(&blocks.concat(), &Limits::default(), BLOCK_BYTES);
+    assert!(outline(&found).0.len() >= 36, "{:?}", outline(&found));
+    let all: u64 = outline(&found).1.iter().map(|lost| lost.1).sum();
+    assert!((500..4000).contains(&all), "{all}");
 }

@@ -1,6 +1,5 @@
 //! Decoded bytes seen through a window that grows at its end and forgets its start.
 
-use super::blocks::Blocks;
 use crate::error::Result;
 
 /// How a source of bytes ended.
@@ -49,6 +48,17 @@ impl Buffer {
         debug_assert!(self.filled <= self.bytes.len());
     }
 
+    /// Adds bytes to the filled part.
+    pub fn append(&mut self, bytes: &[u8]) {
+        self.room(bytes.len()).copy_from_slice(bytes);
+        self.advance(bytes.len());
+    }
+
+    /// Forgets the bytes filled but for the first `length`.
+    fn truncate(&mut self, length: usize) {
+        self.filled = self.filled.min(length);
+    }
+
     /// Forgets the first `length` bytes filled.
     pub fn forget(&mut self, length: usize) {
         self.bytes.copy_within(length..self.filled, 0);
@@ -61,7 +71,7 @@ impl Buffer {
     }
 }
 
-/// Bytes in which WARC records follow one another: a plain file, or one decoded member.
+/// Bytes in which WARC records follow one another: plain, or decoded from members.
 pub(super) trait Source {
     /// Appends the next bytes to `to`; once the source has ended, says how.
     fn more(&mut self, to: &mut Buffer) -> Result<Option<Ending>>;
@@ -76,9 +86,19 @@ pub(super) trait Source {
     /// Upper bound of the length of a record in this source.
     fn longest(&self) -> u64;
 
-    /// First bytes of a member, if this is a decoded one.
-    fn member_magic(&self) -> Option<&'static [u8]> {
-        None
+    /// First bytes of members, if this is decoded from some.
+    fn member_magics(&self) -> &'static [&'static [u8]] {
+        &[]
+    }
+
+    /// Whether a member starts at `position` of the file, among plain bytes.
+    fn is_member(&mut self, _position: u64) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Returns the first member in `from..until` that starts with a record, among plain bytes.
+    fn find_member(&mut self, _from: u64, _until: u64) -> Result<Option<u64>> {
+        Ok(None)
     }
 
     /// Position in the file of the record that starts at `position`.
@@ -91,37 +111,19 @@ pub(super) trait Source {
     fn length(&self, from: u64, to: u64, _last: bool) -> u64 {
         to - from
     }
-}
 
-/// A plain file, from some position on.
-pub(super) struct Plain<'b, 'f> {
-    pub blocks: &'b mut Blocks<'f>,
-    pub at: u64,
-}
-
-impl Source for Plain<'_, '_> {
-    fn more(&mut self, to: &mut Buffer) -> Result<Option<Ending>> {
-        let bytes = self.blocks.from(self.at)?;
-        to.room(bytes.len()).copy_from_slice(bytes);
-        to.advance(bytes.len());
-        self.at += bytes.len() as u64;
-        Ok(bytes.is_empty().then_some(Ending::File))
+    /// Position in the file at which `position` is reached, estimated within a member.
+    fn reached(&self, position: u64) -> u64 {
+        position
     }
 
-    fn jump(&mut self, position: u64) -> bool {
-        self.at = position;
-        true
+    /// Returns the first position from `position` on at which a member ends and another goes on.
+    fn edge(&self, _position: u64) -> Option<u64> {
+        None
     }
 
-    fn peek(&mut self, position: u64, length: usize) -> Result<Option<(Vec<u8>, bool)>> {
-        let bytes = self.blocks.peek(position, length)?;
-        let last = position + bytes.len() as u64 == self.blocks.len();
-        Ok(Some((bytes, last)))
-    }
-
-    fn longest(&self) -> u64 {
-        self.blocks.len()
-    }
+    /// Allows forgetting where in the file the bytes before `position` are.
+    fn pass(&mut self, _position: u64) {}
 }
 
 /// The bytes of a source from `base` on that have been read and not yet forgotten.
@@ -181,6 +183,12 @@ impl<S: Source> Window<S> {
             self.buffer.forget(dead as usize);
             self.base += dead;
         }
+    }
+
+    /// Lets the source end at `position`, before bytes that have been read.
+    pub fn end_at(&mut self, position: u64, ending: Ending) {
+        self.buffer.truncate((position.max(self.base) - self.base) as usize);
+        self.ended = Some(ending);
     }
 
     /// Moves forward to `position` without holding the bytes between.

@@ -1,0 +1,143 @@
+//! Members that follow one another, as one source: what they decode to is one sequence of bytes.
+//!
+//! The sequence ends before a member that starts with a record, because there a range may begin to read.
+
+use super::{
+    decoder::Codec,
+    members::{Members, Next},
+    window::{Buffer, Ending, Source},
+};
+use crate::error::Result;
+
+/// Decoded bytes requested at a time; most members are smaller and need one call.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// Members that are kept though no record needs them any more, so that they are removed many at a time.
+const PASSED_PIECES: usize = 256;
+
+/// A member of a chain.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Piece {
+    /// Position of its first byte in the decoded sequence.
+    pub at: u64,
+    /// Where it starts in the file.
+    pub start: u64,
+    /// Where it ends there, once known.
+    pub end: Option<u64>,
+}
+
+/// The members from the one opened last, as a source of records. The offset of a record is the start of
+/// the member in which it begins.
+pub(super) struct Chain<'m, 'f, 'l> {
+    pub members: &'m mut Members<'f, 'l>,
+    /// Position of its first record, behind line ends that belong to it.
+    pub first: u64,
+}
+
+impl Chain<'_, '_, '_> {
+    /// The member that holds the byte at `position`, or the last one.
+    fn piece(&self, position: u64) -> (usize, Piece) {
+        let pieces = &self.members.pieces;
+        let number = pieces.partition_point(|piece| piece.at <= position).max(1) - 1;
+        (number, pieces[number])
+    }
+
+    fn end_of(&self, piece: Piece) -> u64 {
+        piece.end.unwrap_or_else(|| self.members.decoder.at())
+    }
+
+    /// Opens the next member, if it goes on with the content; else notes what follows.
+    fn follow(&mut self, to: &mut Buffer) -> Result<bool> {
+        let members = &mut *self.members;
+        let end = members.decoder.at();
+        members.pieces.last_mut().expect("a chain has a member").end = Some(end);
+        let next = members.behind(end)?;
+        match next {
+            Next::Start(start) if start.continues() => {
+                members.pieces.push(Piece { at: members.decoded, start: start.at(), end: None });
+                to.append(members.first.filled());
+                members.decoded += members.first.filled().len() as u64;
+                Ok(true)
+            }
+            _ => {
+                members.next = Some(next);
+                Ok(false)
+            }
+        }
+    }
+}
+
+impl Source for Chain<'_, '_, '_> {
+    fn more(&mut self, to: &mut Buffer) -> Result<Option<Ending>> {
+        let before = to.filled().len();
+        while to.filled().len() == before {
+            match self.members.ended {
+                None => {
+                    let members = &mut *self.members;
+                    members.ended = members.decoder.more(&mut members.blocks, members.limits, CHUNK_BYTES, to)?;
+                    members.decoded += (to.filled().len() - before) as u64;
+                }
+                Some(Ending::Member) => {
+                    if !self.follow(to)? {
+                        return Ok(Some(Ending::Member));
+                    }
+                }
+                bad => return Ok(bad),
+            }
+        }
+        Ok(self.members.ended.filter(|&ended| ended != Ending::Member))
+    }
+
+    fn jump(&mut self, _: u64) -> bool {
+        false
+    }
+
+    fn peek(&mut self, _: u64, _: usize) -> Result<Option<(Vec<u8>, bool)>> {
+        Ok(None)
+    }
+
+    fn longest(&self) -> u64 {
+        self.members.blocks.len().saturating_mul(self.members.decoder.ratio())
+    }
+
+    fn member_magics(&self) -> &'static [&'static [u8]] {
+        const MAGICS: [&[u8]; 2] = [Codec::Gzip.magic(), Codec::Zstd.magic()];
+        &MAGICS
+    }
+
+    fn offset(&self, position: u64) -> u64 {
+        self.piece(position).1.start
+    }
+
+    fn length(&self, from: u64, to: u64, last: bool) -> u64 {
+        let (number, first) = self.piece(from);
+        let is_start = from == first.at || from == self.first && number == 0;
+        let pieces = &self.members.pieces;
+        let end = match self.piece(to) {
+            (number, piece) if piece.at == to && number > 0 => Some(self.end_of(pieces[number - 1])),
+            (_, piece) if last => Some(self.end_of(piece)),
+            _ => None,
+        };
+        end.filter(|_| is_start).map_or(0, |end| end - first.start)
+    }
+
+    fn reached(&self, position: u64) -> u64 {
+        let (number, piece) = self.piece(position);
+        let encoded = self.end_of(piece) - piece.start;
+        let decoded = self.members.pieces.get(number + 1).map_or(self.members.decoded, |next| next.at) - piece.at;
+        let part = u128::from(encoded) * u128::from(position - piece.at) / u128::from(decoded.max(1));
+        piece.start + part as u64
+    }
+
+    fn edge(&self, position: u64) -> Option<u64> {
+        let pieces = &self.members.pieces;
+        pieces.get(pieces.partition_point(|piece| piece.at < position)).map(|piece| piece.at)
+    }
+
+    fn pass(&mut self, position: u64) {
+        let (number, _) = self.piece(position);
+        if number > PASSED_PIECES {
+            self.members.pieces.drain(..number);
+        }
+    }
+}

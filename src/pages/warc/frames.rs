@@ -1,0 +1,196 @@
+//! Zstd frames: which window and which dictionary each needs, and the contexts that decode them.
+
+use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
+
+use super::blocks::{BLOCK_BYTES, Blocks};
+use crate::error::Result;
+use crate::job::Limits;
+use crate::pages::zstd_head::{FrameHead, HEAD_BYTES, LARGEST_WINDOW_LOG, MAGIC, refuse_window, window_log};
+
+/// First bytes of a skippable frame that holds a dictionary, in `.warc.zst` files.
+const DICTIONARY_MAGIC: &[u8] = &[0x5d, 0x2a, 0x4d, 0x18];
+
+/// First bytes of a dictionary that has an id.
+const ID_MAGIC: &[u8] = &[0x37, 0xa4, 0x30, 0xec];
+
+/// Bytes that hold the head of a frame and its first block.
+const FIRST_BLOCK_BYTES: usize = (128 << 10) + HEAD_BYTES + 3;
+
+/// Searches for dictionaries that may find none, in one range. Bounds the reads that forged frames can cause.
+const VAIN_SEARCHES: usize = 4;
+
+/// A decoding context for each dictionary of a file, and one without any.
+pub(super) struct Frames {
+    /// With the id of its dictionary, which is 0 if it has none; in the order of the file, the one without is the first.
+    contexts: Vec<(u32, DCtx<'static>)>,
+    current: usize,
+    window_bytes: u64,
+    vain_searches: usize,
+}
+
+impl Frames {
+    /// Makes no context yet: most files need none.
+    pub fn new(limits: &Limits) -> Frames {
+        Frames { contexts: Vec::new(), current: 0, window_bytes: limits.window_bytes, vain_searches: 0 }
+    }
+
+    /// Makes the context without a dictionary, unless it is there.
+    fn begin(&mut self) {
+        if self.contexts.is_empty() {
+            self.contexts.push((0, context(self.window_bytes)));
+        }
+    }
+
+    /// Adds a dictionary, which is used from here on by frames that name it or none.
+    pub fn learn(&mut self, dictionary: &[u8]) {
+        self.begin();
+        let mut context = context(self.window_bytes);
+        // If the dictionary cannot be loaded, each frame that needs it counts as damaged.
+        let _ = context.load_dictionary(dictionary);
+        self.contexts.push((id(dictionary), context));
+    }
+
+    /// Chooses the context for a frame that starts at `start`; searches the file before it for its dictionary if that
+    /// is not known. Returns false if the frame cannot be decoded.
+    ///
+    /// # Errors
+    /// [`Error::Input`](crate::error::Error::Input) if the window is over the limit; those of the file.
+    pub fn choose(&mut self, blocks: &mut Blocks, start: u64, limits: &Limits) -> Result<bool> {
+        self.begin();
+        let Some(head) = FrameHead::parse(&blocks.peek(start, HEAD_BYTES)?) else { return Ok(true) };
+        if head.window > self.window_bytes {
+            // Damage may look like a large window, but nothing decodes then.
+            return match begins_well(&blocks.peek(start, FIRST_BLOCK_BYTES)?) {
+                true => Err(refuse_window(head.window, self.window_bytes)),
+                false => Ok(false),
+            };
+        }
+        self.current = match head.dictionary {
+            0 => self.contexts.len() - 1,
+            wanted => match self.contexts.iter().rposition(|&(id, _)| id == wanted) {
+                Some(context) => context,
+                None => match self.search(blocks, start, limits, wanted)? {
+                    true => self.contexts.len() - 1,
+                    false => return Ok(false),
+                },
+            },
+        };
+        self.restart();
+        Ok(true)
+    }
+
+    /// Chooses the next context to try for a frame that names no dictionary and is no record, or even
+    /// `is_damaged`, with the one chosen last. Returns false if there is none.
+    pub fn choose_another(
+        &mut self,
+        blocks: &mut Blocks,
+        start: u64,
+        limits: &Limits,
+        is_damaged: bool,
+    ) -> Result<bool> {
+        let head = FrameHead::parse(&blocks.peek(start, HEAD_BYTES)?);
+        if head.is_none_or(|head| head.dictionary != 0) {
+            return Ok(false);
+        }
+        if self.current > 0 {
+            self.current = 0;
+        } else if is_damaged && self.contexts.len() == 1 && self.search(blocks, start, limits, 0)? {
+            self.current = 1;
+        } else {
+            return Ok(false);
+        }
+        self.restart();
+        Ok(true)
+    }
+
+    /// The context chosen last.
+    pub fn context(&mut self) -> &mut DCtx<'static> {
+        &mut self.contexts[self.current].1
+    }
+
+    fn restart(&mut self) {
+        self.context().reset(ResetDirective::SessionOnly).expect("a session can be reset at any time");
+    }
+
+    /// Searches for the last dictionary before `end` that has this id, and learns it.
+    fn search(&mut self, blocks: &mut Blocks, end: u64, limits: &Limits, wanted: u32) -> Result<bool> {
+        if self.vain_searches == VAIN_SEARCHES {
+            return Ok(false);
+        }
+        let overlap = DICTIONARY_MAGIC.len() as u64 - 1;
+        let mut until = end;
+        while until > 0 {
+            let start = until.saturating_sub(BLOCK_BYTES as u64);
+            let bytes = blocks.peek(start, (until - start + overlap) as usize)?;
+            for at in memchr::memmem::find_iter(&bytes, DICTIONARY_MAGIC).collect::<Vec<_>>().into_iter().rev() {
+                if let Some(dictionary) = dictionary(blocks, start + at as u64, limits)?
+                    && id(&dictionary) == wanted
+                {
+                    self.learn(&dictionary);
+                    return Ok(true);
+                }
+            }
+            until = start;
+        }
+        self.vain_searches += 1;
+        Ok(false)
+    }
+}
+
+/// Whether the first bytes of a frame decode, whatever window it needs.
+fn begins_well(bytes: &[u8]) -> bool {
+    let mut first = [0];
+    let (mut input, mut output) = (InBuffer::around(bytes), OutBuffer::around(&mut first));
+    let decoded = context(1 << LARGEST_WINDOW_LOG).decompress_stream(&mut output, &mut input);
+    decoded.is_ok() && output.pos() > 0
+}
+
+fn context(window_bytes: u64) -> DCtx<'static> {
+    let mut context = DCtx::create();
+    context.set_parameter(DParameter::WindowLogMax(window_log(window_bytes))).expect("the logarithm is in range");
+    context
+}
+
+/// The id of a dictionary; 0 if it has none.
+fn id(dictionary: &[u8]) -> u32 {
+    let number = dictionary.strip_prefix(ID_MAGIC).and_then(|rest| rest.first_chunk());
+    number.map_or(0, |&bytes| u32::from_le_bytes(bytes))
+}
+
+/// Returns the length of the content of a skippable frame, given its first eight bytes.
+pub(super) fn skippable(head: &[u8]) -> Option<u64> {
+    let head: &[u8; 8] = head.try_into().ok()?;
+    let [mark, 0x2a, 0x4d, 0x18, length @ ..] = *head else { return None };
+    (mark & 0xf0 == 0x50).then(|| u64::from(u32::from_le_bytes(length)))
+}
+
+/// Reads the dictionary in the skippable frame at `at`, compressed or not; `None` if it is no such frame.
+pub(super) fn dictionary(blocks: &mut Blocks, at: u64, limits: &Limits) -> Result<Option<Vec<u8>>> {
+    let head = blocks.peek(at, 8)?;
+    let Some(length) = skippable(&head).filter(|&length| head[0] == 0x5d && length <= limits.record_bytes) else {
+        return Ok(None);
+    };
+    let frame = blocks.peek(at + 8, length as usize)?;
+    if !frame.starts_with(MAGIC) {
+        return Ok(Some(frame));
+    }
+    Ok(zstd::bulk::decompress(&frame, limits.record_bytes as usize).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_begins_well_whatever_its_window_but_not_if_it_is_damaged() {
+        // A raw block, in frames of windows of 2 GiB and 4 GiB.
+        let frame = |window: u8| [MAGIC, &[0, window << 3, 33, 0, 0], b"text"].concat();
+        assert!(begins_well(&frame(21)) && !begins_well(&frame(22)) && !begins_well(&frame(21)[..8]));
+    }
+
+    #[test]
+    fn a_dictionary_has_an_id_or_none() {
+        let dictionary = [ID_MAGIC, &[7, 0, 0, 0], &[0; 8]].concat();
+        assert_eq!((id(&dictionary), id(b"any text")), (7, 0));
+    }
+}

@@ -1,0 +1,48 @@
+//! Plain bytes of a file, up to the next member, as a source of records.
+
+use super::{
+    decoder::Codec,
+    members::{Members, Place},
+    window::{Buffer, Ending, Source},
+};
+use crate::error::Result;
+
+/// The bytes of the file from some position on. Positions are those of the file.
+pub(super) struct Plain<'m, 'f, 'l> {
+    pub members: &'m mut Members<'f, 'l>,
+    pub at: u64,
+}
+
+impl Source for Plain<'_, '_, '_> {
+    fn more(&mut self, to: &mut Buffer) -> Result<Option<Ending>> {
+        let bytes = self.members.blocks.from(self.at)?;
+        to.append(bytes);
+        self.at += bytes.len() as u64;
+        Ok(bytes.is_empty().then_some(Ending::File))
+    }
+
+    fn jump(&mut self, position: u64) -> bool {
+        self.at = position;
+        true
+    }
+
+    fn peek(&mut self, position: u64, length: usize) -> Result<Option<(Vec<u8>, bool)>> {
+        let blocks = &mut self.members.blocks;
+        let bytes = blocks.peek(position, length)?;
+        let last = position + bytes.len() as u64 == blocks.len();
+        Ok(Some((bytes, last)))
+    }
+
+    fn longest(&self) -> u64 {
+        self.members.blocks.len()
+    }
+
+    fn is_member(&mut self, position: u64) -> Result<bool> {
+        let is_magic = Codec::of(&self.members.blocks.peek(position, 4)?).is_some();
+        Ok(is_magic && matches!(self.members.open(position)?, Place::Record | Place::More))
+    }
+
+    fn find_member(&mut self, from: u64, until: u64) -> Result<Option<u64>> {
+        self.members.find_record(from, until)
+    }
+}
