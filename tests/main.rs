@@ -127,6 +127,7 @@ mod schedule;
 
 // The study of duplicates: every pair looked at, the same bytes on any workers, and the paper's tables made of it.
 mod study;
+mod substitutes;
 
 // Search by words, rolled up, against a plain scan.
 #[cfg(feature = "search")]

@@ -111,7 +111,7 @@ mod tests {
 
     fn rules(urls: &[(&str, bool)]) -> SurtRules {
         let mut pages: Vec<Visited> =
-            urls.iter().map(|&(url, avoid)| Visited { url: url.into(), avoid, bytes: 1 }).collect();
+            urls.iter().map(|&(url, avoid)| Visited { url: url.into(), avoid, bytes: 1, root: 0 }).collect();
         pages.sort();
         let schemes = pages.chunk_by(|x, y| x.url.split(':').next() == y.url.split(':').next());
         surt_rules(&pages, &schemes.flat_map(cover).collect::<Vec<_>>(), surt)

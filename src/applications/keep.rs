@@ -45,7 +45,9 @@ pub struct PageCopy {
     /// Characters of its URL.
     pub url_length: u32,
     /// 1 for a page that a crawler must visit, 0 for any other.
-    pub must_visit: u16,
+    pub must_visit: u8,
+    /// Number of the language of its text ([`Language`](crate::text::language::Language)).
+    pub language: u8,
     /// 1 for a page that the earlier result kept, 0 for any other.
     pub kept_before: u8,
     /// 1 for a page that is pinned, 0 for any other.
@@ -103,30 +105,60 @@ impl Keeping {
         }
     }
 
-    /// What `copy` has less of than `keeper`, which stays: the first in the order above. `placed` as for [`keeper`].
-    pub fn lost_by(&self, copy: &PageCopy, keeper: &PageCopy, placed: impl Fn(Page) -> Option<bool>) -> LostBy {
+    /// Returns the place, in the order above, of the first criterion in which `copy` is worse than `keeper`, which stays.
+    /// `placed` as for [`keeper`].
+    pub fn criterion(&self, copy: &PageCopy, keeper: &PageCopy, placed: impl Fn(Page) -> Option<bool>) -> Criterion {
         let differs = |what: fn(&PageCopy) -> i64| what(copy) != what(keeper);
-        if differs(|copy| i64::from(copy.pinned)) {
-            LostBy::Pin
-        } else if differs(|copy| i64::from(copy.preference)) {
-            LostBy::Prefer
-        } else if differs(|copy| i64::from(copy.kept_before)) {
-            LostBy::KeptBefore
-        } else if (placed(copy.page) == Some(true)) != (placed(keeper.page) == Some(true)) {
-            LostBy::Collection
-        } else if differs(|copy| copy.merit) {
-            LostBy::Rule(self.by)
-        } else if differs(|copy| i64::from(copy.links_from_elsewhere)) {
-            LostBy::Rule(KeepBy::Links)
-        } else if differs(|copy| i64::from(copy.links_to_host)) {
-            LostBy::HostLinks
-        } else if differs(|copy| i64::from(copy.depth)) {
-            LostBy::Depth
-        } else if differs(|copy| i64::from(copy.url_length)) {
-            LostBy::Rule(KeepBy::ShortestUrl)
-        } else {
-            LostBy::Rule(KeepBy::SmallestId)
+        let is_kept = |copy: &PageCopy| placed(copy.page) == Some(true);
+        let in_order = [
+            differs(|copy| i64::from(copy.pinned)),
+            differs(|copy| i64::from(copy.preference)),
+            differs(|copy| i64::from(copy.kept_before)),
+            is_kept(copy) != is_kept(keeper),
+            differs(|copy| copy.merit),
+            differs(|copy| i64::from(copy.links_from_elsewhere)),
+            differs(|copy| i64::from(copy.links_to_host)),
+            differs(|copy| i64::from(copy.depth)),
+            differs(|copy| i64::from(copy.url_length)),
+        ];
+        Criterion(in_order.iter().position(|&differs| differs).unwrap_or(in_order.len()) as u8)
+    }
+
+    /// Returns what a copy has less of if it is worse by this criterion.
+    pub fn lost_by(&self, criterion: Criterion) -> LostBy {
+        match criterion.0 {
+            0 => LostBy::Pin,
+            1 => LostBy::Prefer,
+            2 => LostBy::KeptBefore,
+            3 => LostBy::Collection,
+            4 => LostBy::Rule(self.by),
+            5 => LostBy::Rule(KeepBy::Links),
+            6 => LostBy::HostLinks,
+            7 => LostBy::Depth,
+            8 => LostBy::Rule(KeepBy::ShortestUrl),
+            _ => LostBy::Rule(KeepBy::SmallestId),
         }
+    }
+}
+
+/// The place of a criterion in the order by which copies stay, at most 9.
+///
+/// If copies are ordered from best to worst, the criterion between any two is the smallest of those between their neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Criterion(u8);
+
+impl Criterion {
+    /// A criterion after all others.
+    pub const LAST: Criterion = Criterion(15);
+
+    /// Returns its number, at most 15.
+    pub fn number(self) -> u8 {
+        self.0
+    }
+
+    /// Returns the criterion with a number, at most 15.
+    pub fn from_number(number: u8) -> Criterion {
+        Criterion(number)
     }
 }
 
@@ -180,8 +212,10 @@ pub enum Role {
 pub enum Visit {
     /// It is a seed, or a page as [`super::never_skipped`] knows them.
     Must,
-    /// It resembles the page that stays less than `keep.min_resemblance`.
+    /// No page that stays for it contains `keep.min_resemblance` of its text.
     Unlike,
+    /// Its text is in another language than that of the page that stays.
+    Language,
     /// Pages that stay are reached by way of it.
     Way,
 }
@@ -194,6 +228,7 @@ impl Role {
             Role::Skip(why, _) => why.as_str(),
             Role::Visit(Visit::Must) => "must-visit",
             Role::Visit(Visit::Unlike) => "unlike",
+            Role::Visit(Visit::Language) => "language",
             Role::Visit(Visit::Way) => "way",
         }
     }
@@ -205,7 +240,13 @@ impl Role {
 pub struct RoleNumber(u16);
 
 /// Roles in the order of their numbers; those of pages to skip follow, for each reason with all that it may have less of.
-const ROLES: [Role; 4] = [Role::Keep, Role::Visit(Visit::Must), Role::Visit(Visit::Unlike), Role::Visit(Visit::Way)];
+const ROLES: [Role; 5] = [
+    Role::Keep,
+    Role::Visit(Visit::Must),
+    Role::Visit(Visit::Unlike),
+    Role::Visit(Visit::Language),
+    Role::Visit(Visit::Way),
+];
 const REASONS: [Why; 3] = [Why::Exact, Why::Collection, Why::Similar];
 const LESS_OF: [LostBy; 12] = [
     LostBy::Pin,
@@ -299,13 +340,20 @@ pub fn keeper<'c>(
     copies: impl IntoIterator<Item = &'c PageCopy>,
     placed: impl Fn(Page) -> Option<bool>,
 ) -> Option<&'c PageCopy> {
-    let rank = |copy: &&PageCopy| {
-        let kept = placed(copy.page) == Some(true);
-        let links = (copy.links_from_elsewhere, copy.links_to_host);
-        let before = (copy.pinned, Reverse(copy.preference), copy.kept_before);
-        (before, kept, copy.merit, links, Reverse((copy.depth, copy.url_length, copy.page)))
-    };
-    copies.into_iter().max_by_key(rank)
+    copies.into_iter().max_by_key(|copy| rank(copy, &placed))
+}
+
+/// Sorts copies from the one that stays ([`keeper`]) to the one that stays last.
+pub fn sort_best_first(copies: &mut [&PageCopy], placed: impl Fn(Page) -> Option<bool>) {
+    copies.sort_unstable_by_key(|copy| Reverse(rank(copy, &placed)));
+}
+
+/// The order of copies; the one that stays is the greatest.
+fn rank<P: Fn(Page) -> Option<bool>>(copy: &PageCopy, placed: &P) -> impl Ord + use<P> {
+    let kept = placed(copy.page) == Some(true);
+    let links = (copy.links_from_elsewhere, copy.links_to_host);
+    let before = (copy.pinned, Reverse(copy.preference), copy.kept_before);
+    (before, kept, copy.merit, links, Reverse((copy.depth, copy.url_length, copy.page)))
 }
 
 /// Why `copy` may be skipped in favour of `keeper`.
@@ -377,8 +425,9 @@ mod tests {
         assert_eq!(keeping.preference("http://b.example/"), 1);
         assert!(keeping.merit(5, 0, "", Page(0)) > keeping.merit(4, 0, "", Page(0)));
         assert!(keeping.merit(-5, 0, "", Page(0)) > keeping.merit(0, 0, "", Page(0)));
+        let placed = |page| Some(page == Page(9));
         let lost =
-            |copy: PageCopy, keeper: PageCopy| keeping.lost_by(&copy, &keeper, |page| Some(page == Page(9))).as_str();
+            |copy: PageCopy, keeper: PageCopy| keeping.lost_by(keeping.criterion(&copy, &keeper, placed)).as_str();
         let one = copy(1, 3, 10);
         assert_eq!(lost(PageCopy { preference: 1, ..copy(2, 9, 5) }, PageCopy { pinned: 1, ..one }), "pin");
         assert_eq!(lost(PageCopy { preference: 1, ..copy(2, 9, 5) }, one), "prefer");
@@ -393,6 +442,23 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_criterion_between_two_copies_is_the_least_between_their_neighbours(
+            drawn in prop::collection::vec((0u32..2, 0u8..2, -1i64..1, 0u32..2, 0u32..2, any::<bool>()), 2..9)
+        ) {
+            let keeping = Keeping::new(&Keep { by: KeepBy::Newest, ..crate::job::Job::default().keep });
+            let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(preference, kept_before, merit, links, depth, _), page)|
+                PageCopy { preference, kept_before, merit, depth, ..copy(page, links, 9) }).collect();
+            let placed = |page: Page| Some(drawn[page].5);
+            let mut best_first: Vec<&PageCopy> = copies.iter().collect();
+            sort_best_first(&mut best_first, placed);
+            prop_assert_eq!(best_first[0].page, keeper(&copies, placed).unwrap().page);
+            let between = |x: usize, y: usize| keeping.criterion(best_first[y], best_first[x], placed);
+            for (x, y) in (0..copies.len()).flat_map(|x| (x + 1..copies.len()).map(move |y| (x, y))) {
+                prop_assert_eq!(between(x, y), (x..y).map(|at| between(at, at + 1)).min().unwrap());
+            }
+        }
+
         /// Memory leaves the rule as it is: it only says which copies the rule chooses from.
         #[test]
         fn of_the_pages_preferred_alike_the_rule_chooses_among_those_kept_before_if_there_are_any(

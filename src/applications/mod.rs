@@ -8,4 +8,5 @@ pub mod heritrix;
 pub mod keep;
 pub mod never_skipped;
 pub mod prefixes;
+pub mod substitutes;
 pub mod ways;

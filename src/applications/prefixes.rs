@@ -29,6 +29,8 @@ pub struct Visited {
     pub avoid: bool,
     /// Bytes of its HTML, decoded.
     pub bytes: u64,
+    /// Bytes of the URL that make the widest folder which a prefix over the page may name; `u32::MAX` if no prefix may cover it.
+    pub root: u32,
 }
 
 /// Fewest pages that make a prefix. Fewer are listed one by one, because a prefix also covers pages that were never
@@ -49,7 +51,8 @@ fn host_at(url: &str) -> usize {
     after_scheme.map_or(0, |at| at + 2)
 }
 
-/// Covers the pages to avoid among all crawled pages of one site, given ascending by URL.
+/// Covers the pages to avoid among all crawled pages of one site, given ascending by URL. No prefix is wider than the root of any
+/// page under it ([`Visited::root`]).
 ///
 /// # Cost
 /// Pages times path segments.
@@ -75,10 +78,11 @@ fn descend(pages: &[Visited], length: usize, found: &mut Vec<Prefix>) {
             found.extend(group[0].avoid.then(|| single(&group[0])));
             continue;
         };
-        if group.len() >= FEWEST_PAGES && group.iter().all(|page| page.avoid) {
+        let prefix = common_folder(&group[0].url, &group[group.len() - 1].url);
+        let may_be_covered = |page: &Visited| page.avoid && page.root as usize <= prefix.len();
+        if group.len() >= FEWEST_PAGES && group.iter().all(may_be_covered) {
             let bytes = group.iter().map(|page| page.bytes).sum();
-            let prefix = common_folder(&group[0].url, &group[group.len() - 1].url).to_string();
-            found.push(Prefix { prefix, single: false, pages: group.len() as u64, bytes });
+            found.push(Prefix { prefix: prefix.to_string(), single: false, pages: group.len() as u64, bytes });
         } else {
             descend(group, end, found);
         }
@@ -102,10 +106,24 @@ mod tests {
     use super::*;
 
     fn visited(urls: &[(&str, bool)]) -> Vec<Visited> {
-        let mut pages: Vec<_> =
-            urls.iter().map(|&(path, avoid)| Visited { url: format!("http://h/{path}"), avoid, bytes: 1 }).collect();
+        let mut pages: Vec<_> = urls
+            .iter()
+            .map(|&(path, avoid)| Visited { url: format!("http://h/{path}"), avoid, bytes: 1, root: 0 })
+            .collect();
         pages.sort();
         pages
+    }
+
+    #[test]
+    fn a_prefix_is_no_wider_than_the_roots_of_its_pages() {
+        let mut pages = visited(&[("m/a", true), ("m/b/c", true), ("m/b/d", true), ("m/b/e", true), ("n/a", true)]);
+        let prefixes = |pages: &[Visited]| cover(pages).into_iter().map(|found| found.prefix).collect::<Vec<_>>();
+        assert_eq!(prefixes(&pages), ["http://h/"]);
+        pages.iter_mut().for_each(|page| page.root = "http://h/m/".len() as u32);
+        assert_eq!(prefixes(&pages), ["http://h/m/", "http://h/n/a"]);
+        // A page in no collection is covered by no prefix.
+        pages[0].root = u32::MAX;
+        assert_eq!(prefixes(&pages), ["http://h/m/a", "http://h/m/b/", "http://h/n/a"]);
     }
 
     #[test]

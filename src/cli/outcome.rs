@@ -4,7 +4,7 @@ use super::records;
 use crate::console::{tell, tell_object};
 use crate::dataflow;
 use crate::dataflow::clusters::second_look::SecondLook;
-use crate::dataflow::sinks::summary::Summary;
+use crate::dataflow::sinks::summary::{SkipContained, Summary};
 use crate::error::Result;
 use crate::hamming::fingerprint_file::Manifest;
 use crate::job::{Guard, Job, Measure};
@@ -127,6 +127,13 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
         summary.skip.bytes as f64 / 1e6,
         100.0 * summary.skip_share_of_bytes
     ));
+    if summary.skip_contained.below_all > 0 {
+        let SkipContained { below_half, below_four_fifths, below_all } = summary.skip_contained;
+        tell(format_args!(
+            "of these pages {below_all} have text that the page to keep lacks: {below_four_fifths} more than a fifth of \
+             theirs, {below_half} more than half"
+        ));
+    }
     if let Some(before) = &summary.kept_before {
         let by: Vec<String> = before.flipped_by.iter().map(|(by, n)| format!("{n} by {by}")).collect();
         let by = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };

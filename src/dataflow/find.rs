@@ -28,6 +28,7 @@ use super::shuffle::memory_estimate::MemoryEstimate;
 use super::sinks::avoid_table::{AvoidTable, CrawlerLists};
 use super::sinks::by_first::by_first;
 use super::sinks::kept::Kept;
+use super::sinks::prefix_roots::PrefixRoots;
 use super::sinks::report::{CollectionRow, MemberRow};
 use super::sinks::summarise::{PairCounts, by_size, summarise};
 use super::sinks::summary::Summary;
@@ -244,7 +245,11 @@ pub fn find(
     let avoid = avoid_table::rows(net, &crawl, &verdicts, &room)?;
     room.give_back();
     let to_skip = avoid.pages()?;
-    let lists = avoid_table::lists(net, &crawl, &to_skip, disk)?;
+    let room = room_for(net, 0)?;
+    let roots = PrefixRoots::new(net, &crawl, (&collections, &members), job.keep.prefix_scope, &room)?;
+    room.give_back();
+    let lists = avoid_table::lists(net, &crawl, (&to_skip, &roots), disk)?;
+    drop(roots);
     more_tables.extend(paper_tables::hosts(net, &crawl, &to_skip, partitions)?);
     drop(to_skip);
 

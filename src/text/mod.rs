@@ -11,6 +11,7 @@
 //! - The paper does not say which phrases it detects; ours are all runs of a given number of terms.
 //! - It does not say how it weights features; see [`Weights`].
 
+pub mod language;
 mod runs;
 pub mod terms;
 pub mod words;

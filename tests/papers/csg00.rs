@@ -514,6 +514,7 @@ fn section_5_1_a_crawler_visits_one_page_of_a_trivial_cluster_and_avoids_the_oth
         depth: 0,
         url_length: 9,
         must_visit: 0,
+        language: 0,
         kept_before: 0,
         pinned: 0,
     };

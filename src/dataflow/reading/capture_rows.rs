@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::ids::{DocId, FPrint, Page, SimHash};
 use crate::pages::record::Reason;
 use crate::storage::spill_file::Disk;
+use crate::text::language::Language;
 
 /// The numbers of a [`Capture`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -50,7 +51,8 @@ pub struct Numbers {
     pub slot: u32,
     /// HTTP status.
     pub status: u16,
-    has_simhash: u16,
+    has_simhash: u8,
+    language: u8,
     url_bytes: u32,
     title_bytes: u32,
     /// Bytes of the media type; 0 for [`HTML`], for which nothing is written, else one more than there are.
@@ -69,9 +71,14 @@ impl Numbers {
         (self.has_simhash == 1).then_some(self.simhash)
     }
 
+    /// Language of its text.
+    pub fn language(&self) -> Language {
+        Language::from_number(self.language)
+    }
+
     /// Gives it one.
     pub fn set_simhash(&mut self, simhash: Option<SimHash>) {
-        (self.simhash, self.has_simhash) = (simhash.unwrap_or_default(), u16::from(simhash.is_some()));
+        (self.simhash, self.has_simhash) = (simhash.unwrap_or_default(), u8::from(simhash.is_some()));
     }
 }
 
@@ -159,6 +166,7 @@ impl<'a> CaptureRow<'a> {
             status: self.status,
             mime: mime(self.mime()),
             title: self.title().into(),
+            language: self.language(),
             body_bytes: self.body_bytes,
             body: self.body,
             text_bytes: self.text_bytes,
@@ -209,7 +217,8 @@ fn write(capture: &Capture, words: &mut Vec<u64>) {
         worker: capture.worker,
         slot: capture.slot,
         status: capture.status,
-        has_simhash: u16::from(capture.simhash.is_some()),
+        has_simhash: u8::from(capture.simhash.is_some()),
+        language: capture.language.number(),
         url_bytes: capture.url.len() as u32,
         title_bytes: capture.title.len() as u32,
         mime_bytes: if is_html { 0 } else { mime.len() as u32 + 1 },
@@ -444,6 +453,7 @@ mod tests {
             status,
             mime: mime(media),
             title: text.repeat(few).into(),
+            language: Language::from_number(few as u8),
             body_bytes: n ^ 1,
             body: n ^ 2,
             text_bytes: n ^ 3,

@@ -360,6 +360,7 @@ impl Reader {
             status: page.status,
             mime: mime(&page.mime),
             title: short_title(extracted.title),
+            language: tools.languages.detect(extracted.text),
             body_bytes: page.body.len() as u64,
             body,
             text_bytes: extracted.text.len() as u64,

@@ -240,6 +240,7 @@ mod tests {
     use crate::pages::record::Reason;
     use crate::storage::spill_file::Disk;
     use crate::text::Feature;
+    use crate::text::language::Language;
 
     /// A shelf with an item of these pages: numbers of fingerprints, features and links, and a text.
     fn shelf(pages: &[(usize, usize, usize, String)], with_features: bool, item: u32, first: &mut WorkerPages) -> Part {
@@ -255,6 +256,7 @@ mod tests {
                 status: 200 + n as u16,
                 mime: text.clone().into(),
                 title: text.as_str().into(),
+                language: Language::from_number(n as u8 % 3),
                 body_bytes: number << 33,
                 body: !number,
                 text_bytes: number,

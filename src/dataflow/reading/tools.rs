@@ -8,6 +8,7 @@ use crate::minhash::shingles::Shingles;
 use crate::pages::html::Extractor;
 use crate::signatures::random_projection;
 use crate::study::paragraphs::Paragraphs;
+use crate::text::language::LanguageDetector;
 
 /// The tools of a worker.
 pub(super) struct Tools {
@@ -15,6 +16,7 @@ pub(super) struct Tools {
     pub(super) recipe: Recipe,
     /// For a study, what takes the place of the recipe.
     pub(super) paragraphs: Option<Paragraphs>,
+    pub(super) languages: LanguageDetector,
     pub(super) simhashes: hamming::recipe::Recipe,
     /// `None` where no signatures are asked for.
     pub(super) projections: Option<random_projection::Recipe>,
@@ -29,6 +31,7 @@ impl Tools {
             extractor: Extractor::following(&job.input.limits, &job.links),
             recipe: Recipe::new(&job.chunks),
             paragraphs: (job.kind == JobKind::Study).then(|| Paragraphs::new(&job.chunks, &job.study)),
+            languages: LanguageDetector::default(),
             simhashes: hamming::recipe::Recipe::new(&job.simhash),
             projections: (job.similar.by == Measure::Signatures)
                 .then(|| random_projection::Recipe::new(&job.signatures)),

@@ -19,6 +19,7 @@ use crate::ids::{DocId, FPrint, Page, SimHash};
 use crate::pages::record::{Names, Reason};
 use crate::pages::warc::RangeEnd;
 use crate::storage::spill_file::Disk;
+use crate::text::language::Language;
 
 /// Media type of nearly all pages.
 pub const HTML: &str = "text/html";
@@ -69,6 +70,8 @@ pub struct Capture {
     pub mime: Cow<'static, str>,
     /// Its title: white space folded, cut at [`TITLE_BYTES`].
     pub title: Box<str>,
+    /// Language of its text.
+    pub language: Language,
     /// Bytes as fetched, decoded.
     pub body_bytes: u64,
     /// Fingerprint of these bytes.

@@ -1,26 +1,27 @@
 //! The avoid list: of every trivial cluster one page stays; what the others cost is what a crawler saves.
 //!
 //! Two exchanges: copies and placed pages to the owner of their trivial cluster. Two more where clusters vote for collections:
-//! placed pages before, and the votes. Then those of [`resemblance`] and [`ways`](super::ways), which take pages off the list
-//! again, and of [`avoid_table`](super::avoid_table), which tells of it.
+//! placed pages before, and the votes. Then those of [`substitutes`](super::substitutes) and [`ways`](super::ways), which take
+//! pages off the list again, and of [`avoid_table`](super::avoid_table), which tells of it.
 //!
 //! # Memory
-//! 24 bytes for each page that has copies; 44 more, and 24 for each of a reported collection, or what the room for them allows.
+//! 32 bytes for each page that has copies; 44 more, and 24 for each of a reported collection, or what the room for them allows.
 
 use std::collections::HashSet;
 
 use bytemuck::Pod;
 use serde::{Deserialize, Serialize};
 
-use super::resemblance::{self, Resemblance};
+use super::resemblance::Resemblance;
 use super::ways::{Ways, WaysThrough};
-use crate::applications::keep::{Keeping, PageCopy, Role, RoleNumber, Visit, Votes, keeper, kept_collection, why};
+use crate::applications::keep::{
+    Criterion, Keeping, PageCopy, Role, RoleNumber, Visit, Votes, keeper, kept_collection, sort_best_first, why,
+};
 use crate::applications::never_skipped::never_skipped;
 use crate::clusters::collection::SimilarCluster;
 use crate::dataflow::reading::capture_rows::CaptureRow;
 use crate::dataflow::reading::captures::{Crawl, path};
 use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::directory::Directory;
 use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use crate::engine::{Net, Owners};
@@ -31,6 +32,7 @@ use crate::pages::url::CanonicalUrl;
 use crate::storage::aside::{Aside, AsideWriter};
 use crate::storage::spill::Buckets;
 use crate::storage::spill_file::Disk;
+use crate::text::language::Language;
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, bytemuck::Zeroable, Serialize, Deserialize)]
@@ -44,10 +46,17 @@ pub struct Verdict {
     pub keep: Page,
     /// What it has in common with the page that stays.
     pub resemblance: Resemblance,
+    /// Pages of the cluster that stay rather than this one.
+    pub(super) rank: u32,
     pub(super) role: RoleNumber,
-    kept_before: u8,
-    pinned: u8,
+    /// Bit 0: the earlier result kept it. Bit 1: it is pinned. Bits 4 to 7: the criterion by which it is worse than the page
+    /// of the rank before.
+    marks: u8,
+    language: u8,
 }
+
+const KEPT_BEFORE: u8 = 1;
+const PINNED: u8 = 2;
 
 impl Verdict {
     /// What becomes of it.
@@ -57,12 +66,22 @@ impl Verdict {
 
     /// Whether the earlier result kept it.
     pub fn was_kept(&self) -> bool {
-        self.kept_before == 1
+        self.marks & KEPT_BEFORE != 0
     }
 
     /// Whether it is pinned.
     pub fn is_pinned(&self) -> bool {
-        self.pinned == 1
+        self.marks & PINNED != 0
+    }
+
+    /// Returns the criterion by which it is worse than the page of the rank before.
+    pub(super) fn criterion(&self) -> Criterion {
+        Criterion::from_number(self.marks >> 4)
+    }
+
+    /// Returns the language of its text.
+    pub(super) fn language(&self) -> Language {
+        Language::from_number(self.language)
     }
 
     /// Whether a crawler may skip the page.
@@ -207,7 +226,8 @@ pub fn copies<'a>(
             links_to_host: links_to_host[host],
             depth,
             url_length: url.chars().count() as u32,
-            must_visit: u16::from(seeds.contains(url) || must_visit(&row)),
+            must_visit: u8::from(seeds.contains(url) || must_visit(&row)),
+            language: row.language().number(),
             kept_before: u8::from(kept_before.binary_search(&page).is_ok()),
             pinned: u8::from(pinned.binary_search(&page).is_ok()),
         };
@@ -282,14 +302,14 @@ fn vote(copies: &[PageCopy], placed: &[Placed], keeping: &Keeping) -> Option<[u3
     keeping.votes(winner).then_some([row.worker, row.similar, row.collection, known[0], known[1]])
 }
 
-/// Decides for every page that has copies. Verdicts lie, ascending, with the owner of their cluster's smallest page, on `disk` if
+/// Decides for every page that has copies; if it `compares` texts, languages count. Verdicts lie, ascending, with the owner of their cluster's smallest page, on `disk` if
 /// there is one.
 pub fn verdicts(
     net: &mut Net<'_>,
     crawl: &Crawl,
     mut copies: Copies<'_>,
     judged: &Judged<'_>,
-    keeping: &Keeping,
+    (keeping, compares): (&Keeping, bool),
     disk: Option<&Disk>,
 ) -> Result<Aside<Verdict>> {
     let mut placed = judged.placed(net, &copies)?;
@@ -300,19 +320,20 @@ pub fn verdicts(
         copies.take(share, &mut some)?;
         take_placed(&mut placed, share, &mut here)?;
         for copies in some.chunk_by(|x, y| x.cluster == y.cluster) {
-            let mut found = verdicts_on(copies, &here, &crawl.directory.hosts, keeping);
+            let mut found = verdicts_on(copies, &here, &crawl.directory.hosts, (keeping, compares));
             found.try_for_each(|verdict| verdicts.push(verdict))?;
         }
     }
     verdicts.finish()
 }
 
-/// The verdicts on the pages of one trivial cluster.
+/// The verdicts on the pages of one trivial cluster. If it `compares` texts, pages in another language than that of the page
+/// that stays are visited.
 fn verdicts_on<'c>(
     copies: &'c [PageCopy],
     placed: &'c [Placed],
     hosts: &'c [HostId],
-    keeping: &'c Keeping,
+    (keeping, compares): (&'c Keeping, bool),
 ) -> impl Iterator<Item = Verdict> + 'c {
     let collection_stays = move |page: Page| find(placed, page).map(|row| row.kept == 1);
     let host = |page: Page| hosts[page];
@@ -324,57 +345,36 @@ fn verdicts_on<'c>(
         stays.is_some_and(|stays| host(page) == host(stays.page) && copy().exact == stays.exact)
     };
     let placed = move |page: Page| collection_stays(page).or_else(|| stands_in(page).then_some(true));
-    let keep = keeper(copies, placed);
-    let role = move |copy: &PageCopy, keep: &PageCopy| match copy {
-        copy if copy.page == keep.page => Role::Keep,
-        PageCopy { must_visit: 1, .. } => Role::Visit(Visit::Must),
-        copy => Role::Skip(why(copy, keep, placed), keeping.lost_by(copy, keep, placed)),
+    let mut best_first: Vec<&PageCopy> = copies.iter().collect();
+    sort_best_first(&mut best_first, placed);
+    let keep = best_first.first().copied();
+    // Rank and criterion of each copy, in the order of `copies`.
+    let mut ranks = vec![(0, Criterion::LAST); copies.len()];
+    for (rank, neighbours) in best_first.windows(2).enumerate() {
+        let at = copies.partition_point(|copy| copy.page < neighbours[1].page);
+        ranks[at] = (rank as u32 + 1, keeping.criterion(neighbours[1], neighbours[0], placed));
+    }
+    let role = move |copy: &PageCopy, keep: &PageCopy| {
+        let [language, kept] = [copy.language, keep.language].map(Language::from_number);
+        match copy {
+            copy if copy.page == keep.page => Role::Keep,
+            PageCopy { must_visit: 1, .. } => Role::Visit(Visit::Must),
+            copy if compares && copy.exact != keep.exact && language.differs_from(kept) => Role::Visit(Visit::Language),
+            copy => Role::Skip(why(copy, keep, placed), keeping.lost_by(keeping.criterion(copy, keep, placed))),
+        }
     };
-    let verdict = move |copy: &PageCopy, keep: &PageCopy| Verdict {
+    let verdict = move |copy: &PageCopy, keep: &PageCopy, (rank, criterion): (u32, Criterion)| Verdict {
         cluster: copy.cluster,
         page: copy.page,
         keep: keep.page,
         role: role(copy, keep).into(),
         resemblance: if copy.exact == keep.exact { Resemblance::WHOLE } else { Resemblance::default() },
-        kept_before: copy.kept_before,
-        pinned: copy.pinned,
+        rank,
+        marks: copy.kept_before * KEPT_BEFORE | copy.pinned * PINNED | criterion.number() << 4,
+        language: copy.language,
     };
-    keep.into_iter().flat_map(move |keep| copies.iter().map(move |copy| verdict(copy, keep)))
-}
-
-/// Fills in how alike pages to skip are to those that stay, and lets those stay that are less alike than `least`. Takes the
-/// chunks from the shelf.
-///
-/// # Errors
-/// As [`resemblance::with_kept`].
-pub fn compare(
-    net: &mut Net<'_>,
-    crawl: &Crawl,
-    shelf: &mut WorkerPages,
-    labels: &[ClusterId],
-    verdicts: &mut Aside<Verdict>,
-    least: f64,
-    room: &MemoryBudget,
-) -> Result<()> {
-    let mut pairs = Vec::new();
-    for block in verdicts.blocks() {
-        let block = block?;
-        let unlike = block.iter().filter(|row| row.skips() && row.resemblance != Resemblance::WHOLE);
-        pairs.extend(unlike.map(|row| [row.page, row.keep]));
-    }
-    let directory = &crawl.directory;
-    let asks = |page: Page| directory.owner(labels[page].smallest());
-    let mut found = resemblance::with_kept(net, shelf, directory.len(), pairs, asks, room)?;
-    found.sort_unstable_by_key(|&(page, _)| (labels[page], page));
-    let mut found = found.into_iter().peekable();
-    verdicts.retain_mut(|row| {
-        if let Some((_, resemblance)) = found.next_if(|(page, _)| *page == row.page) {
-            row.resemblance = resemblance;
-        }
-        if row.skips() && row.resemblance.share() < least {
-            row.role = Role::Visit(Visit::Unlike).into();
-        }
-        true
+    keep.into_iter().flat_map(move |keep| {
+        copies.iter().zip(std::mem::take(&mut ranks)).map(move |(copy, rank)| verdict(copy, keep, rank))
     })
 }
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::avoid::Verdict;
 use super::by_host::each_host;
+use super::prefix_roots::PrefixRoots;
 use super::resemblance::Resemblance;
 use super::sorted::Sorted;
 use crate::applications::exports::AvoidLists;
@@ -38,12 +39,12 @@ pub struct Avoid {
     pub keep: Page,
     /// What it has in common with that page.
     pub resemblance: Resemblance,
-    /// When that page was fetched.
-    pub keep_time: i64,
     /// Number of its URL in [`AvoidTable::keep_urls`].
     pub keep_url: u32,
+    /// When that page was fetched.
+    pub keep_time: i64,
     role: RoleNumber,
-    _padding: u16,
+    _padding: [u16; 3],
 }
 
 /// The `avoid` rows of a worker's pages.
@@ -99,7 +100,7 @@ impl Avoid {
 /// Those of the disk, which captures may be on, too; or when the run has ended.
 ///
 /// # Memory
-/// 24 bytes and then 32 for each page to skip, or what `room` allows.
+/// 32 bytes and then 40 for each page to skip, or what `room` allows.
 pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &Aside<Verdict>, room: &MemoryBudget) -> Result<AvoidTable> {
     let (directory, disk) = (crawl.directory.clone(), room.disk_if_bounded(net));
     let disk = disk.as_ref();
@@ -114,7 +115,7 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &Aside<Verdict>, room: &
     let rows = asked.rows().map(|row| {
         let Verdict { page, keep, role, resemblance, .. } = row?;
         let kept = pages.page(keep)?;
-        let row = Avoid { page, keep, resemblance, keep_time: kept.fetch_time, keep_url: 0, role, _padding: 0 };
+        let row = Avoid { page, keep, resemblance, keep_time: kept.fetch_time, keep_url: 0, role, _padding: [0; 3] };
         Ok((directory.owner(page), (row, kept.url().to_string())))
     });
     let (mut found, mut keep_urls) =
@@ -155,14 +156,19 @@ pub struct CrawlerLists {
     pub wide: u64,
 }
 
-/// The lists for crawlers.
+/// The lists for crawlers, of pages `to_skip` and the roots of prefixes over them.
 ///
 /// # Errors
 /// As [`each_host`].
 ///
 /// # Memory
 /// All of it; or with a `disk` what [`each_host`] and [`SortedWriter`](super::sorted::SortedWriter) need.
-pub fn lists(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], disk: Option<&Disk>) -> Result<CrawlerLists> {
+pub fn lists(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    to_skip: (&[Page], &PrefixRoots),
+    disk: Option<&Disk>,
+) -> Result<CrawlerLists> {
     let mut wide = 0;
     let mut found = disk.map(ByteLists::on).transpose()?.unwrap_or_default();
     each_host(net, crawl, to_skip, disk, |pages| {

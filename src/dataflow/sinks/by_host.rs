@@ -1,6 +1,7 @@
 //! URLs host by host, with the owners of hosts, in bounded memory: in shares on disk where memory has a bound.
 
 use super::avoid_table::BYTES_AT_ONCE;
+use super::prefix_roots::PrefixRoots;
 use crate::applications::prefixes::Visited;
 use crate::dataflow::reading::byte_lists::ByteLists;
 use crate::dataflow::reading::captures::Crawl;
@@ -12,7 +13,7 @@ use crate::storage::spill::TAPE_BLOCK_BYTES;
 use crate::storage::spill_file::Disk;
 
 /// Calls `each` with the pages of one host after the other, ascending by URL, with the owner of the host; `to_skip` are those of this worker's
-/// pages that may be skipped, ascending. One exchange, or with a `disk` as many as it takes to send some megabytes at a time.
+/// pages that may be skipped, ascending, and `roots` bound the prefixes over them. One exchange, or with a `disk` as many as it takes to send some megabytes at a time.
 ///
 /// # Errors
 /// Those of `each`, and of the disk, which captures may be on, too; or when the run has ended.
@@ -23,17 +24,21 @@ use crate::storage::spill_file::Disk;
 pub fn each_host(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    to_skip: &[Page],
+    (to_skip, roots): (&[Page], &PrefixRoots),
     disk: Option<&Disk>,
     mut each: impl FnMut(&[Visited]) -> Result<()>,
 ) -> Result<()> {
     let owners = HashOwners::new(net);
     let mut to_skip = to_skip.iter().peekable();
+    let mut roots = roots.reader();
     let rows = crawl.pages.map(|row| {
         let avoid = to_skip.next_if_eq(&&row.page).is_some();
+        let root = if avoid { roots.root(row.page, row.url())? } else { 0 };
         let host = crawl.directory.hosts[row.page];
-        (owners.owner(host), (host, Visited { url: row.url().to_string(), avoid, bytes: row.body_bytes }))
+        let visited = Visited { url: row.url().to_string(), avoid, bytes: row.body_bytes, root };
+        Result::Ok((owners.owner(host), (host, visited)))
     });
+    let rows = rows.map(|row| row?);
     let Some(disk) = disk else {
         let visited = until_failure(rows, |rows| net.exchange_rows("URLs by host", rows))?;
         return host_by_host(visited, each);
@@ -78,10 +83,11 @@ fn host_by_host(mut visited: Vec<(HostId, Visited)>, mut each: impl FnMut(&[Visi
 }
 
 /// Replaces the content of `into` by the bytes that a page has on disk.
-fn write(host: HostId, Visited { url, avoid, bytes }: &Visited, into: &mut Vec<u8>) {
+fn write(host: HostId, Visited { url, avoid, bytes, root }: &Visited, into: &mut Vec<u8>) {
     into.clear();
     into.extend(host.number().to_le_bytes());
     into.extend(bytes.to_le_bytes());
+    into.extend(root.to_le_bytes());
     into.push(u8::from(*avoid));
     into.extend(url.as_bytes());
 }
@@ -90,9 +96,11 @@ fn read(record: &[u8]) -> Result<(HostId, Visited)> {
     let damaged = || Error::Invariant("a URL on disk is no text".into());
     let (host, rest) = record.split_first_chunk().ok_or_else(damaged)?;
     let (bytes, rest) = rest.split_first_chunk().ok_or_else(damaged)?;
+    let (root, rest) = rest.split_first_chunk().ok_or_else(damaged)?;
     let ([avoid], url) = rest.split_first_chunk().ok_or_else(damaged)?;
     let url = std::str::from_utf8(url).map_err(|_| damaged())?.to_string();
-    Ok((HostId(u32::from_le_bytes(*host)), Visited { url, avoid: *avoid == 1, bytes: u64::from_le_bytes(*bytes) }))
+    let (bytes, root) = (u64::from_le_bytes(*bytes), u32::from_le_bytes(*root));
+    Ok((HostId(u32::from_le_bytes(*host)), Visited { url, avoid: *avoid == 1, bytes, root }))
 }
 
 #[cfg(test)]
@@ -103,8 +111,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_page_on_disk_is_what_it_was(host: u32, url: String, avoid: bool, bytes: u64) {
-            let visited = Visited { url, avoid, bytes };
+        fn a_page_on_disk_is_what_it_was(host: u32, url: String, avoid: bool, bytes: u64, root: u32) {
+            let visited = Visited { url, avoid, bytes, root };
             let mut record = vec![9];
             write(HostId(host), &visited, &mut record);
             prop_assert_eq!(read(&record).unwrap(), (HostId(host), visited));

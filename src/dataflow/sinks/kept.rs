@@ -9,6 +9,7 @@ use super::contents::Told;
 use super::kept_before::{self, KeptBefore};
 use super::pins::{self, PinCounts};
 use super::report::{self, CollectionRow, MemberRow};
+use super::substitutes;
 use super::ways::{Ways, WaysThrough};
 use crate::applications::keep::Keeping;
 use crate::clusters::collection::SimilarCluster;
@@ -107,9 +108,10 @@ pub fn keep(
     drop((depths, sizes));
     let judged = avoid::judge(net, &copies, &similar_clusters, links_to_host, &keeping)?;
     let disk = room.disk_if_bounded(net);
-    let mut verdicts = avoid::verdicts(net, crawl, copies, &judged, &keeping, disk.as_ref())?;
+    let mut verdicts =
+        avoid::verdicts(net, crawl, copies, &judged, (&keeping, job.keep.min_resemblance > 0.0), disk.as_ref())?;
     room.give_back();
-    avoid::compare(net, crawl, shelf, labels, &mut verdicts, job.keep.min_resemblance, room)?;
+    substitutes::compare(net, crawl, shelf, labels, &mut verdicts, (job.keep.min_resemblance, &keeping), room)?;
     room.give_back();
     let gathered = |net: &mut Net<'_>| through.map_or_else(|| gathered(net), Ok);
     let ways = avoid::clear_ways(net, crawl, labels, &mut verdicts, gathered)?;

@@ -29,11 +29,11 @@ pub struct CollectionRow {
     pub cardinality: u32,
     /// Pages in the collection, those attached to it among them.
     pub size: u32,
-    /// Its root page.
+    /// Its entry page ([`entry_rank`]).
     pub root: Page,
-    /// URL of the root.
+    /// URL of that page.
     pub root_url: String,
-    /// What the URLs of all its pages begin with, up to a slash.
+    /// Longest folder that the URLs of its pages begin with, those attached to it aside.
     pub prefix: String,
     /// Whether it is the collection that is kept of its cluster.
     pub kept: bool,
@@ -79,8 +79,8 @@ impl MemberRow {
 
 /// Collections and members, each with the owner of its similar cluster's smallest page, ascending.
 ///
-/// Seven exchanges: collections by way of their root (which knows its URL), members, and these by way of their owner (which
-/// knows theirs) for what the URLs of a collection have in common, with two for what identical collections have in common.
+/// Exchanges: collections, members, and these by way of their owner (which knows their URLs) for what the URLs of a collection
+/// have in common and for the entry page, with two for what identical collections have in common.
 ///
 /// # Errors
 /// Those of the disk; or when the run has ended.
@@ -113,17 +113,10 @@ pub fn rows(
                 links_from_elsewhere: collection.links_from_elsewhere,
                 identical_to: smallest,
             };
-            collections.push((directory.owner(collection.root), row));
+            collections.push((directory.owner(id.smallest()), row));
         }
     }
-    let mut rows: Vec<CollectionRow> = net.exchange_rows("roots", collections)?;
-    rows.sort_unstable_by_key(|row| row.root);
-    let mut pages = crawl.reader();
-    for row in &mut rows {
-        row.root_url = pages.page(row.root)?.url().to_string();
-    }
-    let named = rows.into_iter().map(|row| (directory.owner(row.similar_cluster.smallest()), row));
-    let mut collections = net.exchange_rows("collections", named)?;
+    let mut collections: Vec<CollectionRow> = net.exchange_rows("collections", collections)?;
     collections.sort_unstable();
 
     let members = told_of().flat_map(|(similar, _)| {
@@ -138,7 +131,7 @@ pub fn rows(
     let take = |rows: &[MemberRow]| rows.iter().try_for_each(|row| owned.push(directory.place(smallest(row)), *row));
     net.exchange("members", members, |row| directory.owner(smallest(row)), take)?;
     let owned = owned.sorted(net, |row| *row, room.disk_if_bounded(net).as_ref())?;
-    let contents = name_prefixes(net, crawl, told, &mut collections, &owned)?;
+    let contents = name_collections(net, crawl, told, &mut collections, &owned)?;
     let rows = collections.chunk_by_mut(|x, y| x.similar_cluster == y.similar_cluster);
     let mut contents = &contents[..];
     for rows in rows {
@@ -152,11 +145,12 @@ pub fn rows(
     Ok((collections, owned))
 }
 
-/// Fills in the prefixes of collections, of which `members` are the rows; both ascending. Returns the contents of the
+/// Fills in the prefixes and entry pages of collections, of which `members` are the rows; both ascending. Returns the contents of the
 /// collections, by similar cluster and collection, ascending.
 ///
-/// Each worker sends what its own pages of a collection have in common, so a URL travels at most once a worker.
-fn name_prefixes(
+/// Each worker sends what its own pages of a collection have in common, so a URL travels at most once a worker. Attached pages
+/// do not count, because one of them in another folder would widen the prefix to all of the host.
+fn name_collections(
     net: &mut Net<'_>,
     crawl: &Crawl,
     told: Told<'_>,
@@ -169,35 +163,82 @@ fn name_prefixes(
         net.exchange_all("pages of collections", places, |row| directory.owner(row[2]))
     })?;
     mine.sort_unstable();
+    let mut attached = until_failure(members.rows(), |members| {
+        let attached = members.filter(|row| row.attached == 1).map(|row| [row.collection, row.page]);
+        net.exchange_all("attached pages", attached, |row| directory.owner(row[1]))
+    })?;
+    attached.sort_unstable();
     let of_collection = |pages: &[[Page; 3]]| [pages[0][0], pages[0][1]];
     let here: Vec<[Page; 2]> = mine.chunk_by(|x, y| x[..2] == y[..2]).map(of_collection).collect();
     let contents = contents(net, crawl, told, &mut mine)?;
-    let mut prefixes: Vec<Option<String>> = vec![None; here.len()];
+    let mut names: Vec<Option<Name>> = vec![None; here.len()];
     let mut reader = crawl.reader();
     for &[similar_cluster, collection, page] in &mine {
+        if attached.binary_search(&[collection, page]).is_ok() {
+            continue;
+        }
         let url = reader.page(page)?.url();
         let at = here.binary_search(&[similar_cluster, collection]).expect("all collections of these pages are there");
-        match &mut prefixes[at] {
-            None => prefixes[at] = Some(url.to_string()),
-            Some(prefix) => prefix.truncate(in_common(prefix, url).len()),
+        let name = Name { prefix: url.to_string(), root: page, root_url: url.to_string() };
+        match &mut names[at] {
+            None => names[at] = Some(name),
+            Some(other) => other.join(name),
         }
     }
-    let parts = here.iter().zip(prefixes).zip(contents).map(|((&[similar_cluster, collection], prefix), content)| {
-        (directory.owner(similar_cluster), (similar_cluster, collection, prefix.unwrap_or_default(), content))
+    let parts = here.iter().zip(names).zip(contents).map(|((&[similar_cluster, collection], name), content)| {
+        (directory.owner(similar_cluster), (similar_cluster, collection, name, content))
     });
     let mut all: Vec<([Page; 2], Content)> =
         collections.iter().map(|row| ([row.similar_cluster.smallest(), row.collection], Content::default())).collect();
-    for (similar_cluster, collection, prefix, content) in net.exchange_rows("parts of collections", parts)? {
+    let mut names: Vec<Option<Name>> = vec![None; all.len()];
+    for (similar_cluster, collection, name, content) in net.exchange_rows("parts of collections", parts)? {
         let at = all.binary_search_by_key(&[similar_cluster, collection], |of| of.0);
         let at = at.map_err(|_| Error::Invariant("a collection has pages and no row".into()))?;
         all[at].1 += content;
-        let row = &mut collections[at];
-        row.prefix = if row.prefix.is_empty() { prefix } else { in_common(&row.prefix, &prefix).to_string() };
+        match (&mut names[at], name) {
+            (_, None) => {}
+            (Some(other), Some(name)) => other.join(name),
+            (none, name) => *none = name,
+        }
     }
-    for row in collections {
-        row.prefix = to_last_slash(&row.prefix).to_string();
+    for (row, name) in collections.iter_mut().zip(names) {
+        let name = name.ok_or_else(|| Error::Invariant("a collection has attached pages only".into()))?;
+        row.prefix = to_last_slash(&name.prefix).to_string();
+        (row.root, row.root_url) = (name.root, name.root_url);
     }
     Ok(all)
+}
+
+/// Prefix and entry page of some pages of a collection.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Name {
+    prefix: String,
+    root: Page,
+    root_url: String,
+}
+
+impl Name {
+    /// Adds other pages of the collection.
+    fn join(&mut self, other: Name) {
+        self.prefix.truncate(in_common(&self.prefix, &other.prefix).len());
+        if (entry_rank(&other.root_url), other.root) < (entry_rank(&self.root_url), self.root) {
+            (self.root, self.root_url) = (other.root, other.root_url);
+        }
+    }
+}
+
+/// Names of the pages by which people enter a folder, without their ending.
+const ENTRY_NAMES: [&str; 9] = ["index", "default", "home", "main", "start", "welcome", "toc", "contents", "overview"];
+
+/// Returns the order in which pages are the entry of a collection; the least is its entry. A page in fewer folders comes first,
+/// then one without a query, the folder itself, a page with a name such as `index.html`, a shorter URL.
+fn entry_rank(url: &str) -> impl Ord + use<> {
+    let path_end = url.find(['?', '#']).unwrap_or(url.len());
+    let path = &url[..path_end];
+    let (folder, file) = path.rsplit_once('/').unwrap_or((path, ""));
+    let stem = file.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    let by_name = ENTRY_NAMES.iter().position(|name| *name == stem).unwrap_or(ENTRY_NAMES.len());
+    (folder.matches('/').count(), path_end < url.len(), !file.is_empty(), by_name, url.len())
 }
 
 /// The longest beginning of two URLs.
@@ -280,6 +321,20 @@ pub fn hosts_and_servers(pages: impl Iterator<Item = Page>, directory: &Director
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_collection_is_entered_by_its_folder_or_a_page_with_such_a_name() {
+        let urls = [
+            "http://a.b/m/",
+            "http://a.b/m/index.html",
+            "http://a.b/m/toc.html",
+            "http://a.b/m/x.html",
+            "http://a.b/m/leaf-with-links.html",
+            "http://a.b/m/?C=N",
+            "http://a.b/m/part/",
+        ];
+        assert!(urls.windows(2).all(|urls| entry_rank(urls[0]) < entry_rank(urls[1])));
+    }
 
     #[test]
     fn a_prefix_is_what_urls_have_in_common_up_to_a_slash_of_the_path() {

@@ -20,22 +20,30 @@ use crate::ids::{FPrint, Page};
 use crate::overlap::in_common;
 use crate::overlap::prune::{PageSet, Ranks};
 
-/// Distinct chunks that two pages have in common, and those of both together (\[SGM98\] section 2.1).
+/// Distinct chunks that a page and the one that stays for it have in common, those of both together (\[SGM98\] section 2.1),
+/// and those of the page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Resemblance {
     common: u32,
     all: u32,
+    own: u32,
 }
 
 impl Resemblance {
-    /// That of pages with one text.
-    pub const WHOLE: Resemblance = Resemblance { common: 1, all: 1 };
+    /// Resemblance of pages with one text.
+    pub const WHOLE: Resemblance = Resemblance { common: 1, all: 1, own: 1 };
 
-    /// Resemblance of two lists of chunks, both ascending and each chunk once.
-    fn of(x: &[FPrint], y: &[FPrint]) -> Resemblance {
-        let (common, all) = in_common(x, y);
-        Resemblance { common: common as u32, all: all as u32 }
+    /// Compares the chunks of a page with those of the page that stays; both ascend and have each chunk once.
+    fn of(page: &[FPrint], keep: &[FPrint]) -> Resemblance {
+        let (common, all) = in_common(page, keep);
+        Resemblance { common: common as u32, all: all as u32, own: page.len() as u32 }
+    }
+
+    /// Returns the fraction of the page's chunks that the page that stays has, from 0 to 1, to six places; 1 for a page without
+    /// chunks, all of which are kept.
+    pub fn contained(self) -> f64 {
+        if self.own == 0 { 1.0 } else { super::summary::share(self.common.into(), self.own.into()) }
     }
 
     /// From 0 to 1, to six places, so that it prints the same everywhere; 0 for pages without chunks.
@@ -70,8 +78,21 @@ impl Row {
 #[repr(C)]
 struct Counted {
     page: Page,
-    common: u32,
-    all: u32,
+    resemblance: Resemblance,
+}
+
+/// The chunks of the pages of a process, to be compared.
+pub struct Texts(Vec<Arc<Shelf>>);
+
+impl Texts {
+    /// Takes chunks and numbers of pages from the shelves of this process. One round.
+    ///
+    /// # Errors
+    /// When the run has ended.
+    pub fn take(net: &mut Net<'_>, shelf: &mut WorkerPages) -> Result<Texts> {
+        let own = Shelf { fprints: std::mem::take(&mut shelf.fprints), pages: std::mem::take(&mut shelf.pages) };
+        Ok(Texts(net.pool(own)?))
+    }
 }
 
 /// The chunks of one worker's pages.
@@ -164,7 +185,7 @@ impl Asked {
 }
 
 /// Compares pages with those that stay, given as `[page, keep]` by any worker; the resemblance of each goes, by page, to
-/// `asks(page)`. Pages of no chunks are left out. `pages` is the number of all pages. Takes chunks and numbers of pages from the shelf.
+/// `asks(page)`. Pages of no chunks are left out. `pages` is the number of all pages.
 ///
 /// # Errors
 /// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no
@@ -175,16 +196,14 @@ impl Asked {
 /// pages that are compared in shares, or what `room` allows.
 pub fn with_kept(
     net: &mut Net<'_>,
-    shelf: &mut WorkerPages,
+    Texts(shelves): &Texts,
     pages: usize,
     pairs: Vec<[Page; 2]>,
     asks: impl Fn(Page) -> usize,
     room: &MemoryBudget,
 ) -> Result<Vec<(Page, Resemblance)>> {
     let pairs = net.share("pages to compare", pairs)?;
-    let shelves =
-        net.pool(Shelf { fprints: std::mem::take(&mut shelf.fprints), pages: std::mem::take(&mut shelf.pages) })?;
-    let asked = net.once(|| Asked::of(&pairs, pages, &shelves))?;
+    let asked = net.once(|| Asked::of(&pairs, pages, shelves))?;
     drop(pairs);
     let worker = (net.index() % net.workers_per_process()) as u32;
     let Shelf { fprints, pages } = &*shelves[worker as usize];
@@ -197,8 +216,7 @@ pub fn with_kept(
         let is_here = !asked.leave.contains(page) && fprints.size(slot) > 0;
         if let Some(kept) = asked.spot(keep).filter(|_| is_here) {
             let kept = of_kept[kept.worker as usize].get(kept.slot as usize)?;
-            let Resemblance { common, all } = Resemblance::of(of_page.get(slot)?, kept);
-            counted.push(Counted { page, common, all });
+            counted.push(Counted { page, resemblance: Resemblance::of(of_page.get(slot)?, kept) });
         }
     }
     if net.processes() > 1 || asked.leave.count() > 0 {
@@ -210,8 +228,7 @@ pub fn with_kept(
         until_failure(rows, |rows| in_shares(net, (rows.flatten(), count), room, &mut counted))?;
     }
     let counted = net.exchange_all("resemblance", counted, |row| asks(row.page))?;
-    let mut found: Vec<_> =
-        counted.into_iter().map(|row| (row.page, Resemblance { common: row.common, all: row.all })).collect();
+    let mut found: Vec<_> = counted.into_iter().map(|row| (row.page, row.resemblance)).collect();
     found.sort_unstable();
     Ok(found)
 }
@@ -243,8 +260,7 @@ fn in_shares(
                 if rows[0].page == rows[0].keep {
                     std::mem::swap(&mut kept, &mut chunks);
                 } else {
-                    let Resemblance { common, all } = Resemblance::of(&chunks, &kept);
-                    counted.push(Counted { page: rows[0].page, common, all });
+                    counted.push(Counted { page: rows[0].page, resemblance: Resemblance::of(&chunks, &kept) });
                 }
             }
         }
@@ -269,6 +285,7 @@ mod tests {
             let found = Resemblance::of(&list(&x), &list(&y));
             prop_assert_eq!(found.common as usize, x.intersection(&y).count());
             prop_assert_eq!(found.all as usize, x.union(&y).count());
+            prop_assert_eq!(found.own as usize, x.len());
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::report::{self, Largest};
-use super::summary::{self, Saving, Summary};
+use super::summary::{self, Saving, SkipContained, Summary};
 use super::tables;
 use crate::applications::keep::Why;
 use crate::dataflow::find::ReplicaTables;
@@ -48,6 +48,7 @@ pub fn summarise(
     let mut mine = Tally::new();
     let mut add = |name: &str, n: u64| *mine.entry(name.to_string()).or_default() += n;
     let (mut bytes, mut savings) = (0, BTreeMap::<Why, Saving>::new());
+    let mut contained = SkipContained::default();
     until_failure(found.avoid.rows.rows(), |rows| {
         let mut skipped = rows.peekable();
         found.crawl.pages.each(|page| {
@@ -55,10 +56,17 @@ pub fn summarise(
             if let Some(row) = skipped.next_if(|row| row.page == page.page) {
                 let saving = savings.entry(row.why()).or_default();
                 (saving.pages, saving.bytes) = (saving.pages + 1, saving.bytes + page.body_bytes);
+                let fraction = row.resemblance.contained();
+                contained.below_half += u64::from(fraction < 0.5);
+                contained.below_four_fifths += u64::from(fraction < 0.8);
+                contained.below_all += u64::from(fraction < 1.0);
             }
         })
     })?;
     add("bytes", bytes);
+    add("contained below half", contained.below_half);
+    add("contained below four fifths", contained.below_four_fifths);
+    add("contained below all", contained.below_all);
     for (why, saving) in savings {
         add(&format!("skip pages {}", why.as_str()), saving.pages);
         add(&format!("skip bytes {}", why.as_str()), saving.bytes);
@@ -145,6 +153,11 @@ pub fn summarise(
         skip_share_of_pages: summary::share(skip.pages, pages.pages),
         skip_share_of_bytes: summary::share(skip.bytes, pages.bytes),
         skip_by_reason,
+        skip_contained: SkipContained {
+            below_half: get("contained below half"),
+            below_four_fifths: get("contained below four fifths"),
+            below_all: get("contained below all"),
+        },
         avoid_prefixes: get("prefixes"),
         largest_similar_clusters,
         largest_trivial_clusters,

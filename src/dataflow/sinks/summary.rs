@@ -71,6 +71,17 @@ pub struct Saving {
     pub bytes: u64,
 }
 
+/// Pages to skip by the fraction of their chunks that the page which stays has (`avoid.contained`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkipContained {
+    /// Pages with less than half of them.
+    pub below_half: u64,
+    /// Pages with less than four fifths, those with less than half among them.
+    pub below_four_fifths: u64,
+    /// Pages with less than all, those above among them.
+    pub below_all: u64,
+}
+
 /// What a run found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -129,6 +140,9 @@ pub struct Summary {
     pub skip_share_of_bytes: f64,
     /// The same by reason.
     pub skip_by_reason: BTreeMap<Why, Saving>,
+    /// Pages to skip by how much of their text the page that stays contains.
+    #[serde(default)]
+    pub skip_contained: SkipContained,
     /// What became of the pages that the earlier result kept, with `keep.sticky`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_before: Option<KeptBefore>,

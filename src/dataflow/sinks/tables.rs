@@ -189,6 +189,7 @@ fn pages(crawl: &Crawl, own: Range<u32>, sources: &[String]) -> Result<Table> {
         ("surt", Column::Text(surts)),
         ("host", Column::Text(hosts)),
         ("title", Column::Text(titles)),
+        ("language", texts(rows, |row| row.language().code())),
         ("fetch_time", Column::Time(rows.iter().map(|row| row.fetch_time).collect())),
         ("status", u32s(rows, |row| u32::from(row.status))),
         ("mime", Column::Text(mimes)),
@@ -309,6 +310,7 @@ fn avoid((crawl, doc_ids): (&Crawl, &[DocId]), rows: &[Avoid], keep_urls: &ByteL
         ("why", texts(rows, |row| row.why().as_str())),
         ("lost_by", texts(rows, |row| row.lost_by().as_str())),
         ("resemblance", Column::F64(rows.iter().map(|row| row.resemblance.share()).collect())),
+        ("contained", Column::F64(rows.iter().map(|row| row.resemblance.contained()).collect())),
         ("kind", texts(rows, |row| row.kind())),
         ("keep_is", Column::Text(keep_is)),
     ]))

@@ -20,8 +20,23 @@ pub struct Keep {
     pub pins_sha256: String,
     /// URLs that a crawler starts with: it visits them whatever copies they have.
     pub seeds: Vec<String>,
-    /// Least resemblance of a page to the one that stays in its place, from 0 to 1; a page with less stays, too.
+    /// Minimum fraction, from 0 to 1, of a skipped page's text that the page which stays in its place contains. A page with less,
+    /// or in another language, stays, too. With 0 neither counts.
     pub min_resemblance: f64,
+    /// How wide a URL prefix over skipped pages may be.
+    #[serde(default)]
+    pub prefix_scope: PrefixScope,
+}
+
+/// How wide a URL prefix over skipped pages may be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PrefixScope {
+    /// No wider than the folder of the collection that each page is in.
+    #[default]
+    Collection,
+    /// As wide as the crawled pages of the host allow.
+    Host,
 }
 
 /// What decides which of several copies stays.

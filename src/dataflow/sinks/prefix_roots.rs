@@ -1,0 +1,107 @@
+//! The widest folder that a URL prefix over a skipped page may name: that of the page's collection.
+//!
+//! A prefix stands for pages that were never crawled, too. So it claims no more than what is known to be a mirror, unless
+//! `keep.prefix_scope` is `host`. Folders are named by the owner of their similar cluster and checked by the owner of the
+//! page, who knows its URL: one exchange of a length and a hash for each page of a collection.
+
+use bytemuck::{Pod, Zeroable};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::report::{CollectionRow, MemberRow};
+use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::reading::lists::until_failure;
+use crate::dataflow::shuffle::memory_budget::MemoryBudget;
+use crate::dataflow::shuffle::stretches::Stretches;
+use crate::engine::{Net, Owners};
+use crate::error::{Error, Result};
+use crate::ids::Page;
+use crate::job::PrefixScope;
+use crate::storage::aside::Aside;
+
+/// The folder of a page's collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+pub struct Folder {
+    page: Page,
+    bytes: u32,
+    /// XXH3 of the folder's URL.
+    hash: u64,
+}
+
+/// Bounds of the prefixes over a worker's pages.
+pub struct PrefixRoots {
+    scope: PrefixScope,
+    /// Folders of the worker's pages, ascending by page.
+    folders: Aside<Folder>,
+}
+
+impl PrefixRoots {
+    /// Sends the folders of collections to the owners of their pages; `members` has the rows of `collections`, and both ascend.
+    ///
+    /// # Errors
+    /// Those of the disk; or when the run has ended.
+    ///
+    /// # Memory
+    /// 16 bytes for each page in a collection, or what `room` allows.
+    pub fn new(
+        net: &mut Net<'_>,
+        crawl: &Crawl,
+        (collections, members): (&[CollectionRow], &Aside<MemberRow>),
+        scope: PrefixScope,
+        room: &MemoryBudget,
+    ) -> Result<PrefixRoots> {
+        if scope == PrefixScope::Host {
+            return Ok(PrefixRoots { scope, folders: Aside::default() });
+        }
+        let directory = &*crawl.directory;
+        let mut found = Stretches::new(net, (crawl.pages.len(), members.len() as u64), room);
+        let mut collections = collections.iter().peekable();
+        let folders = members.rows().map(|member| {
+            let member = member?;
+            let of_member = (member.similar_cluster, member.collection);
+            while collections.next_if(|row| (row.similar_cluster, row.collection) < of_member).is_some() {}
+            let folder = collections.peek().filter(|row| (row.similar_cluster, row.collection) == of_member);
+            let folder = folder.ok_or_else(|| Error::Invariant("a member has no collection".into()))?.prefix.as_bytes();
+            Ok(Folder { page: member.page, bytes: folder.len() as u32, hash: xxh3_64(folder) })
+        });
+        until_failure(folders, |folders| {
+            let take = |rows: &[Folder]| rows.iter().try_for_each(|row| found.push(directory.place(row.page), *row));
+            net.exchange("folders of collections", folders, |row| directory.owner(row.page), take)
+        })?;
+        let folders = found.sorted(net, |row| *row, room.disk_if_bounded(net).as_ref())?;
+        Ok(PrefixRoots { scope, folders })
+    }
+
+    /// Reads the bounds of pages in ascending order.
+    pub fn reader(&self) -> PrefixRootReader<impl Iterator<Item = Result<Folder>>> {
+        PrefixRootReader { scope: self.scope, folders: self.folders.rows().peekable() }
+    }
+}
+
+/// Reader of [`PrefixRoots`].
+pub struct PrefixRootReader<I: Iterator<Item = Result<Folder>>> {
+    scope: PrefixScope,
+    folders: std::iter::Peekable<I>,
+}
+
+impl<I: Iterator<Item = Result<Folder>>> PrefixRootReader<I> {
+    /// Returns [`Visited::root`](crate::applications::prefixes::Visited::root) for a page that is to be skipped, with this URL. Pages
+    /// are asked for in ascending order. Of several folders the shortest counts; one that does not contain the page is none.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn root(&mut self, page: Page, url: &str) -> Result<u32> {
+        if self.scope == PrefixScope::Host {
+            return Ok(0);
+        }
+        let mut root = u32::MAX;
+        while let Some(folder) = self.folders.next_if(|row| row.as_ref().map_or(true, |row| row.page <= page)) {
+            let Folder { page: of, bytes, hash } = folder?;
+            let contains = url.as_bytes().get(..bytes as usize).is_some_and(|start| xxh3_64(start) == hash);
+            if of == page && contains {
+                root = root.min(bytes);
+            }
+        }
+        Ok(root)
+    }
+}

@@ -1,0 +1,231 @@
+//! Takes pages off the avoid list that no page that stays contains, and elects further pages that stay.
+//!
+//! The definition is [`crate::applications::substitutes`], for one cluster; here the pages of all clusters are compared round by
+//! round, each with the best of its cluster that remain. Each round is one of [`resemblance`], and one for the count of pages
+//! that remain.
+
+use super::avoid::Verdict;
+use super::resemblance::{Resemblance, Texts, with_kept};
+use crate::applications::keep::{Criterion, Keeping, Role, Visit, Why};
+use crate::applications::substitutes::ROUNDS;
+use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::reading::worker_pages::WorkerPages;
+use crate::dataflow::shuffle::memory_budget::MemoryBudget;
+use crate::engine::{Net, Owners};
+use crate::error::Result;
+use crate::ids::{ClusterId, Page};
+use crate::storage::aside::Aside;
+use crate::text::language::Language;
+
+/// A page that no page that stays contains. Rows order by cluster, then rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Remaining {
+    cluster: ClusterId,
+    rank: u32,
+    page: Page,
+    language: Language,
+    /// The first criterion by which it is worse than the row before, of the same cluster.
+    criterion: Criterion,
+}
+
+/// A page for which a further page stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Substitute {
+    cluster: ClusterId,
+    page: Page,
+    keep: Page,
+    criterion: Criterion,
+    resemblance: Resemblance,
+}
+
+/// Fills in how alike pages to skip are to those that stay. Those of whose text the page that stays contains less than `least` stay,
+/// too, unless another page does that contains it and is in the same language. Takes the chunks from the shelf.
+///
+/// # Errors
+/// As [`with_kept`].
+///
+/// # Memory
+/// 16 bytes for each page that the page that stays for its cluster does not contain, and 8 a page of the largest such cluster, beside
+/// what [`with_kept`] needs.
+pub fn compare(
+    net: &mut Net<'_>,
+    crawl: &Crawl,
+    shelf: &mut WorkerPages,
+    labels: &[ClusterId],
+    verdicts: &mut Aside<Verdict>,
+    (least, keeping): (f64, &Keeping),
+    room: &MemoryBudget,
+) -> Result<()> {
+    let texts = Texts::take(net, shelf)?;
+    let directory = &crawl.directory;
+    let resemblances = |net: &mut Net<'_>, pairs: Vec<[Page; 2]>| {
+        let asks = |page: Page| directory.owner(labels[page].smallest());
+        let mut found = with_kept(net, &texts, directory.len(), pairs, asks, room)?;
+        found.sort_unstable_by_key(|&(page, _)| (labels[page], page));
+        Result::Ok(found)
+    };
+    let mut pairs = Vec::new();
+    for block in verdicts.blocks() {
+        let block = block?;
+        let unlike = block.iter().filter(|row| row.skips() && row.resemblance != Resemblance::WHOLE);
+        pairs.extend(unlike.map(|row| [row.page, row.keep]));
+    }
+    let mut found = resemblances(net, pairs)?.into_iter().peekable();
+    verdicts.retain_mut(|row| {
+        if let Some((_, resemblance)) = found.next_if(|(page, _)| *page == row.page) {
+            row.resemblance = resemblance;
+        }
+        if row.skips() && row.resemblance.contained() < least {
+            row.role = Role::Visit(Visit::Unlike).into();
+        }
+        true
+    })?;
+
+    let mut remaining = remaining(verdicts)?;
+    let mut substitutes: Vec<Substitute> = Vec::new();
+    for _ in 1..ROUNDS {
+        let pairs: Vec<[Page; 2]> = elections(&remaining).collect();
+        if net.sum("pages to compare again", [pairs.len() as u64])? == [0] {
+            break;
+        }
+        let found = resemblances(net, pairs)?;
+        let contained = |page: Page| {
+            let at = found.binary_search_by_key(&(labels[page], page), |&(page, _)| (labels[page], page)).ok()?;
+            Some(found[at].1).filter(|resemblance| resemblance.contained() >= least)
+        };
+        remaining = next_round(&remaining, contained, &mut substitutes);
+    }
+    substitutes.sort_unstable();
+    let mut substitutes = substitutes.into_iter().peekable();
+    verdicts.retain_mut(|row| {
+        if let Some(found) = substitutes.next_if(|found| found.page == row.page) {
+            (row.keep, row.resemblance) = (found.keep, found.resemblance);
+            row.role = Role::Skip(Why::Similar, keeping.lost_by(found.criterion)).into();
+        }
+        true
+    })
+}
+
+/// Collects the pages that remain, ascending.
+fn remaining(verdicts: &Aside<Verdict>) -> Result<Vec<Remaining>> {
+    let mut remaining = Vec::new();
+    let mut ranked: Vec<(u32, Criterion, Option<(Page, Language)>)> = Vec::new();
+    verdicts.each_group(
+        |x, y| x.cluster == y.cluster,
+        |rows| {
+            let is_left = |row: &Verdict| matches!(row.role(), Role::Visit(Visit::Unlike | Visit::Language));
+            if rows.iter().filter(|row| is_left(row)).count() < 2 {
+                return;
+            }
+            ranked.clear();
+            ranked.extend(
+                rows.iter().map(|row| (row.rank, row.criterion(), is_left(row).then(|| (row.page, row.language())))),
+            );
+            ranked.sort_unstable_by_key(|row| row.0);
+            let mut worst = Criterion::LAST;
+            for &(rank, criterion, left) in &ranked {
+                worst = worst.min(criterion);
+                if let Some((page, language)) = left {
+                    let criterion = std::mem::replace(&mut worst, Criterion::LAST);
+                    remaining.push(Remaining { cluster: rows[0].cluster, rank, page, language, criterion });
+                }
+            }
+        },
+    )?;
+    Ok(remaining)
+}
+
+/// Returns `[page, keep]` for all pages that may be in the text of the best of their cluster that remain.
+fn elections(remaining: &[Remaining]) -> impl Iterator<Item = [Page; 2]> + '_ {
+    remaining.chunk_by(|x, y| x.cluster == y.cluster).flat_map(|of_cluster| {
+        let (keeper, others) = of_cluster.split_first().expect("a group has rows");
+        let rivals = others.iter().filter(|page| !page.language.differs_from(keeper.language));
+        rivals.map(|page| [page.page, keeper.page])
+    })
+}
+
+/// Returns what remains after the best pages of all clusters have been elected, and appends the pages that they contain to
+/// `substitutes`; `contained(page)` is the resemblance of such a page to the elected one.
+fn next_round(
+    remaining: &[Remaining],
+    contained: impl Fn(Page) -> Option<Resemblance>,
+    substitutes: &mut Vec<Substitute>,
+) -> Vec<Remaining> {
+    let mut left = Vec::new();
+    for of_cluster in remaining.chunk_by(|x, y| x.cluster == y.cluster) {
+        let (keeper, others) = of_cluster.split_first().expect("a group has rows");
+        let (mut since_keeper, mut since_left) = (Criterion::LAST, Criterion::LAST);
+        for &row in others {
+            (since_keeper, since_left) = (since_keeper.min(row.criterion), since_left.min(row.criterion));
+            match contained(row.page).filter(|_| !row.language.differs_from(keeper.language)) {
+                Some(resemblance) => {
+                    let Remaining { cluster, page, .. } = row;
+                    substitutes.push(Substitute {
+                        cluster,
+                        page,
+                        keep: keeper.page,
+                        criterion: since_keeper,
+                        resemblance,
+                    });
+                }
+                None => {
+                    left.push(Remaining { criterion: since_left, ..row });
+                    since_left = Criterion::LAST;
+                }
+            }
+        }
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::applications::substitutes::substitutes;
+
+    proptest! {
+        /// The rounds over all clusters elect the pages that the definition elects for each.
+        #[test]
+        fn rounds_agree_with_the_definition(
+            sizes in prop::collection::vec(2usize..9, 1..5),
+            pairs in prop::collection::btree_set((0usize..40, 0usize..40), 0..200),
+            criteria in prop::collection::vec(0u8..10, 40),
+        ) {
+            let mut first = 0;
+            let mut rows = Vec::new();
+            let mut want = Vec::new();
+            for size in sizes {
+                let stands_for = |keeper: usize, page: usize| pairs.contains(&(first + keeper, first + page));
+                want.extend(substitutes(size, stands_for).into_iter().map(|keeper| first + keeper));
+                rows.extend((0..size).map(|rank| Remaining {
+                    cluster: ClusterId(first as u32),
+                    rank: rank as u32,
+                    page: Page((first + rank) as u32),
+                    language: Language::UNKNOWN,
+                    criterion: Criterion::from_number(criteria[first + rank]),
+                }));
+                first += size;
+            }
+            let mut found = Vec::new();
+            let mut remaining = rows;
+            for _ in 0..ROUNDS {
+                let keepers: std::collections::BTreeMap<Page, Page> =
+                    elections(&remaining).map(|[page, keep]| (page, keep)).collect();
+                let contained = |page: Page| {
+                    let keeper = keepers.get(&page)?;
+                    pairs.contains(&(keeper.0 as usize, page.0 as usize)).then_some(Resemblance::WHOLE)
+                };
+                remaining = next_round(&remaining, contained, &mut found);
+            }
+            let mut stays: Vec<usize> = (0..want.len()).collect();
+            for row in &found {
+                stays[row.page.0 as usize] = row.keep.0 as usize;
+                let between = &criteria[row.keep.0 as usize + 1..=row.page.0 as usize];
+                prop_assert_eq!(row.criterion.number(), *between.iter().min().unwrap());
+            }
+            prop_assert_eq!(stays, want);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What each skipped page says is kept: editions in two languages, versions that have drifted apart, prefixes no wider than mirrors.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::support::program::{rows, succeed, the_same_on_any_workers};
+
+const ENGLISH: [&str; 4] = [
+    "This directive sets the limit that is used by the server for each of its clients",
+    "The value of this option can be given in the file or on the line of the command",
+    "It is an error if there is no such name in the list that was read at the start",
+    "You can use this with all of the other parts if they are not in use at this time",
+];
+
+const FRENCH: [&str; 4] = [
+    "Cette directive fixe la limite qui est utilisée par le serveur pour chacun de ses clients",
+    "La valeur de cette option est donnée dans le fichier ou sur la ligne de la commande",
+    "C'est une erreur si ce nom ne figure pas dans la liste qui est lue au démarrage par le serveur",
+    "Il est possible de l'utiliser avec les autres parties si elles ne sont pas en service en ce moment",
+];
+
+/// A page of `total` lines in one language, of which the first `code` are code that all editions share.
+fn page(name: usize, sentences: [&str; 4], code: usize, total: usize, links: &str) -> String {
+    let code = (0..code).map(|line| format!("<pre>x{name}_{line} = load({});</pre>", name * 1000 + line));
+    let text = (code.len()..total).map(|line| format!("<p>{}, {name} {line}.</p>", sentences[line % 4]));
+    code.clone().chain(text).collect::<String>() + links
+}
+
+/// Two editions of one manual, each on three hosts. More than half of each page is code, and so the same in both.
+fn editions(folder: &Path) -> String {
+    let mut lines = String::new();
+    for (host, sentences) in
+        [("en1", ENGLISH), ("en2", ENGLISH), ("en3", ENGLISH), ("fr1", FRENCH), ("fr2", FRENCH), ("fr3", FRENCH)]
+    {
+        for name in 0..6 {
+            let links =
+                format!("<p><a href='{}.html'>next</a><a href='{}.html'>previous</a>", (name + 1) % 6, (name + 5) % 6);
+            let html = page(name, sentences, 16, 26, &links);
+            let url = format!("http://{host}.example/manual/{name}.html");
+            lines += &format!("{}\n", serde_json::json!({"url": url, "html": html}));
+        }
+    }
+    let path = folder.join("crawl.jsonl");
+    std::fs::write(&path, lines).unwrap();
+    path.to_str().unwrap().to_string()
+}
+
+/// The avoid list as (host to skip, host to keep), and the roles of the pages that stay.
+fn outcome(output: &str) -> (BTreeSet<(String, String)>, BTreeMap<String, usize>) {
+    let host = |url: &serde_json::Value| url.as_str().unwrap()[7..10].to_string();
+    let skipped = rows(output, "avoid").iter().map(|row| (host(&row["url"]), host(&row["keep_url"]))).collect();
+    let mut roles = BTreeMap::new();
+    for row in rows(output, "clusters") {
+        *roles.entry(row["role"].as_str().unwrap().to_string()).or_default() += 1;
+    }
+    (skipped, roles)
+}
+
+#[test]
+fn of_each_edition_one_copy_stays_though_all_are_similar() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = editions(folder.path());
+    let output = folder.path().join("out").to_str().unwrap().to_string();
+    succeed(&["run", "--input", &input, "--output", &output]);
+    let languages: BTreeSet<String> =
+        rows(&output, "pages").iter().map(|row| row["language"].as_str().unwrap().to_string()).collect();
+    assert_eq!(languages, BTreeSet::from(["en".to_string(), "fr".to_string()]));
+    let (skipped, roles) = outcome(&output);
+    let edition = |host: &str| host[..2].to_string();
+    assert!(skipped.iter().all(|(skip, keep)| edition(skip) == edition(keep)), "{skipped:?}");
+    assert_eq!(rows(&output, "avoid").len(), 24, "{roles:?}");
+    assert_eq!(roles.get("language"), Some(&6), "{roles:?}");
+
+    // Without the rule one edition stands for both.
+    let all = folder.path().join("all").to_str().unwrap().to_string();
+    succeed(&["run", "--input", &input, "--output", &all, "--set", "keep.min_resemblance=0"]);
+    assert_eq!(rows(&all, "avoid").len(), 30);
+    the_same_on_any_workers(folder.path(), "same", &["run", "--input", &input]);
+}
+
+/// Versions of one manual on four hosts: each has dropped some of the lines of the one before, and has new ones instead.
+fn versions(folder: &Path) -> String {
+    let mut lines = String::new();
+    for version in 0..4 {
+        for name in 0..6 {
+            let links =
+                format!("<p><a href='{}.html'>next</a><a href='{}.html'>previous</a>", (name + 1) % 6, (name + 5) % 6);
+            let text =
+                (version * 8..version * 8 + 20).map(|line| format!("<p>{}, {name} {line}.</p>", ENGLISH[line % 4]));
+            let url = format!("http://v{version}.example/manual/{name}.html");
+            lines += &format!("{}\n", serde_json::json!({"url": url, "html": text.collect::<String>() + &links}));
+        }
+    }
+    // A page that is in no collection, whose folder no prefix may cover.
+    for name in 0..3 {
+        let html = page(name, ENGLISH, 4, 20, "");
+        for host in ["x1", "x2"] {
+            let url = format!("http://{host}.example/loose/{name}.html");
+            lines += &format!("{}\n", serde_json::json!({"url": url, "html": html}));
+        }
+    }
+    let path = folder.join("crawl.jsonl");
+    std::fs::write(&path, lines).unwrap();
+    path.to_str().unwrap().to_string()
+}
+
+#[test]
+fn a_page_is_skipped_only_if_a_page_that_stays_contains_half_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = versions(folder.path());
+    let output = folder.path().join("out").to_str().unwrap().to_string();
+    succeed(&["run", "--input", &input, "--output", &output]);
+    let avoid = rows(&output, "avoid");
+    assert!(avoid.iter().all(|row| row["contained"].as_f64().unwrap() >= 0.5), "{avoid:?}");
+    // Neighbouring versions have three fifths in common; those two apart a fifth. So two of four versions stay.
+    let versions = avoid.iter().filter(|row| row["url"].as_str().unwrap().contains("manual")).count();
+    assert_eq!(versions, 12, "{avoid:?}");
+    let kept: BTreeSet<&str> = avoid.iter().map(|row| row["keep_url"].as_str().unwrap()).collect();
+    assert!(avoid.iter().all(|row| !kept.contains(row["url"].as_str().unwrap())));
+    let prefixes = std::fs::read_to_string(Path::new(&output).join("exports/prefixes.txt")).unwrap();
+    assert!(prefixes.contains("/manual/") && !prefixes.contains("/loose/"), "{prefixes}");
+    the_same_on_any_workers(folder.path(), "same", &["run", "--input", &input]);
+
+    let wide = folder.path().join("wide").to_str().unwrap().to_string();
+    succeed(&["run", "--input", &input, "--output", &wide, "--set", "keep.prefix_scope=host"]);
+    let prefixes = std::fs::read_to_string(Path::new(&wide).join("exports/prefixes.txt")).unwrap();
+    assert!(prefixes.contains("/loose/"), "{prefixes}");
+}
