@@ -206,6 +206,8 @@ pub struct Mirror {
     pub id: u64,
     /// Title of the root page of the copy that is kept; empty if it has none.
     pub title: String,
+    /// Language of that page, as in `pages.language`; empty if it is unknown.
+    pub language: String,
     /// Root page of the copy that is kept.
     pub url: String,
     /// Its copies, the one that is kept among them.
@@ -220,6 +222,9 @@ pub struct Mirror {
     pub surplus: u64,
     /// Pages of all copies that may be skipped, and their bytes; none where there are too many pages to look at.
     pub skip: Option<Amount>,
+    /// Mean fraction of the text of these pages that the pages which stay contain (`avoid.contained`), in thousandths; none
+    /// where no page may be skipped.
+    pub contained: Option<u32>,
     /// The copy that is kept, then the largest.
     pub shown: Vec<MirrorCopy>,
 }

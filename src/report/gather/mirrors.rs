@@ -1,7 +1,7 @@
 //! Originals with their mirrors, from the tables `collections`, `members` and `avoid`.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::page_rows::PageRows;
 use crate::error::Result;
@@ -9,7 +9,7 @@ use crate::ids::DocId;
 use crate::report::contract::{Mirror, MirrorCopy, Mirrors};
 use crate::report::top::Top;
 use crate::results::Run;
-use crate::results::scan::scan;
+use crate::results::scan::{scan, scan_some};
 use crate::storage::table::Table;
 
 /// Mirrors shown.
@@ -33,6 +33,8 @@ pub struct OfMirrors {
     members: Vec<Membership>,
     /// How many of the mirrors, from the first, have all their members held.
     held: usize,
+    /// For each of these the pages to skip, and the sum of the fractions of their text that is kept.
+    contained: BTreeMap<u32, (u64, f64)>,
 }
 
 /// A member of a mirror. Orders by page.
@@ -49,15 +51,22 @@ impl OfMirrors {
     ///
     /// # Errors
     /// As [`scan`].
-    pub fn skipped(&self, run: &Run) -> Result<Vec<(DocId, u32)>> {
+    pub fn skipped(&mut self, run: &Run) -> Result<Vec<(DocId, u32)>> {
         let mut skipped = Vec::new();
-        scan(run, "avoid", &["doc_id"], &mut |batch| {
+        let (members, contained) = (&self.members, &mut self.contained);
+        scan_some(run, "avoid", (&["doc_id"], &["contained"]), |_| Ok(true), &mut |batch| {
             let pages = batch.u64("doc_id")?;
             let Some((&first, &last)) = pages.first().zip(pages.last()) else { return Ok(()) };
-            let from = self.members.partition_point(|of| of.page < first);
-            let of_batch = self.members[from..].iter().take_while(|of| of.page <= last);
-            let in_batch = of_batch.filter(|of| pages.binary_search(&of.page).is_ok());
-            skipped.extend(in_batch.map(|of| (of.page, of.mirror)));
+            let fractions = batch.f64("contained").ok();
+            let from = members.partition_point(|of| of.page < first);
+            for of in members[from..].iter().take_while(|of| of.page <= last) {
+                let Ok(row) = pages.binary_search(&of.page) else { continue };
+                skipped.push((of.page, of.mirror));
+                if let Some(fractions) = fractions {
+                    let (pages, sum) = contained.entry(of.mirror).or_default();
+                    (*pages, *sum) = (*pages + 1, *sum + fractions[row]);
+                }
+            }
             Ok(())
         })?;
         Ok(skipped)
@@ -110,6 +119,7 @@ impl Growing {
         let mirror = Mirror {
             id: self.id,
             title: String::new(),
+            language: String::new(),
             url: shown.first().map(|copy| copy.url.clone()).unwrap_or_default(),
             copies: self.copies,
             hosts: self.hosts.len() as u64,
@@ -117,6 +127,7 @@ impl Growing {
             pages: self.pages,
             surplus: self.pages - self.kept,
             skip: None,
+            contained: None,
             shown,
         };
         (self.root, mirror)
@@ -198,9 +209,12 @@ pub fn name(mirrors: &mut Mirrors, of: &OfMirrors, rows: &PageRows) {
     for (number, (mirror, root)) in mirrors.shown.iter_mut().zip(&of.roots).enumerate() {
         if let Some(named) = rows.get(*root) {
             mirror.title.clone_from(&named.member.title);
+            mirror.language.clone_from(&named.language);
         }
         if number < of.held {
             mirror.skip = Some(rows.sums.get(&(number as u32)).copied().unwrap_or_default());
+            let mean = |&(pages, sum): &(u64, f64)| (sum / pages as f64 * 1000.0).round() as u32;
+            mirror.contained = of.contained.get(&(number as u32)).map(mean);
         }
     }
     mirrors.shown.sort_by_key(|mirror| Reverse(mirror.skip.map_or(mirror.surplus, |skip| skip.pages)));

@@ -77,14 +77,15 @@ pub fn gather(run: &Run, wanted: &Wanted) -> Result<Report> {
     if let Some((file, text)) = &wanted.evaluation {
         parts.push(parts::evaluation(file, text, &run.manifest.digest)?);
     }
-    let (mut mirrors, of_mirrors) = mirrors::gather(run)?;
+    let (mut mirrors, mut of_mirrors) = mirrors::gather(run)?;
     let (mut sets, forest) = sets::gather(run)?;
     let pairs = compare::choose(&mirrors, &of_mirrors, &sets, wanted.pairs);
 
     let mut named: Vec<u64> = of_mirrors.roots.clone();
     named.extend(sets.shown.iter().flat_map(|set| set.members.iter().map(|member| member.id)));
     named.extend(pairs.iter().flat_map(|pair| pair.pages));
-    let rows = PageRows::read(run, named, &of_mirrors.skipped(run)?)?;
+    let skipped = of_mirrors.skipped(run)?;
+    let rows = PageRows::read(run, named, &skipped)?;
     mirrors::name(&mut mirrors, &of_mirrors, &rows);
     sets::name(&mut sets, &rows);
     let compare = match pairs.is_empty() {

@@ -25,6 +25,8 @@ pub struct Named {
     pub exact: u64,
     /// Its simhash, if it has one.
     pub simhash: Option<u64>,
+    /// Language of its text, as in `pages.language`; empty if it is unknown.
+    pub language: String,
 }
 
 impl PageRows {
@@ -37,7 +39,7 @@ impl PageRows {
         named.dedup();
         let mut found = PageRows::default();
         let is_named = |doc_id: &DocId| named.binary_search(doc_id).is_ok();
-        let more = ["url", "title", "host", "text_bytes", "chunks", "exact", "simhash", "has_simhash"];
+        let more = ["url", "title", "host", "text_bytes", "chunks", "exact", "simhash", "has_simhash", "language"];
         let any = |batch: &crate::storage::table::Table| Ok(batch.u64("doc_id")?.iter().any(is_named));
         scan_some(run, "pages", (&["doc_id", "body_bytes"], &more), any, &mut |batch| {
             let (doc_ids, bytes) = (batch.u64("doc_id")?, batch.u64("body_bytes")?);
@@ -61,7 +63,9 @@ impl PageRows {
                     chunks: u64::from(batch.u32("chunks")?[row]),
                 };
                 let simhash = batch.bool("has_simhash")?[row].then_some(batch.u64("simhash")?[row]);
-                found.rows.insert(*doc_id, Named { member, exact: batch.u64("exact")?[row], simhash });
+                let language = batch.text("language").map_or_else(|_| String::new(), |codes| codes[row].to_string());
+                let exact = batch.u64("exact")?[row];
+                found.rows.insert(*doc_id, Named { member, exact, simhash, language });
             }
             Ok(())
         })?;

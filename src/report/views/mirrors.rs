@@ -3,7 +3,7 @@
 use super::{cut, filter, heading, name};
 use crate::report::charts::bars::{bar, strip};
 use crate::report::contract::{Mirror, Report};
-use crate::report::figures::{bytes, count, counted};
+use crate::report::figures::{bytes, count, counted, share};
 use crate::report::html::Html;
 
 pub(super) fn write(html: &mut Html, report: &Report) {
@@ -24,7 +24,8 @@ pub(super) fn write(html: &mut Html, report: &Report) {
     html.markup("<div class=\"card scroll\" tabindex=0 role=group aria-label=\"table of mirrors\"><table id=mirror-table data-sort>");
     html.markup("<thead><tr><th scope=col>original</th><th scope=col class=num>copies</th><th scope=col class=\"num wide-only\">hosts</th>");
     html.markup("<th scope=col class=num>pages</th><th scope=col class=wide-only data-plain>each copy</th>");
-    html.markup("<th scope=col class=num aria-sort=descending>may be skipped</th><th scope=col class=\"num wide-only\">bytes</th></tr></thead>");
+    html.markup("<th scope=col class=num aria-sort=descending>may be skipped</th><th scope=col class=\"num wide-only\">bytes</th>");
+    html.markup("<th scope=col class=\"num wide-only\">of their text kept</th></tr></thead>");
     of.shown.iter().for_each(|mirror| row(html, mirror));
     html.markup("</table></div>");
     cut(html, of.shown.len(), of.all, "originals", "collections");
@@ -35,7 +36,11 @@ fn row(html: &mut Html, mirror: &Mirror) {
         .text(mirror.id)
         .markup("\"><tr><td><b>")
         .crawled(name(&mirror.title, &mirror.url));
-    html.markup("</b><div class=sub>").link(&mirror.url, &mirror.url).markup("</div></td><td class=num>");
+    html.markup("</b>");
+    if !mirror.language.is_empty() {
+        html.markup(" <span class=tag>").text(&mirror.language).markup("</span>");
+    }
+    html.markup("<div class=sub>").link(&mirror.url, &mirror.url).markup("</div></td><td class=num>");
     html.text(count(mirror.copies)).markup("</td><td class=\"num wide-only\">").text(count(mirror.hosts));
     html.markup("</td><td class=num>").text(count(mirror.largest)).markup("</td><td class=\"wide-only level\">");
     strip(html, &mirror.shown.iter().map(|copy| (copy.keep, copy.size)).collect::<Vec<_>>());
@@ -47,7 +52,14 @@ fn row(html: &mut Html, mirror: &Mirror) {
         }
         None => _ = html.markup("<td class=num>–</td><td class=\"num wide-only\">–</td>"),
     }
-    html.markup("</tr><tr class=unfold><td colspan=7><details><summary>");
+    html.markup("<td class=\"num wide-only\"");
+    match mirror.contained {
+        Some(thousandths) => {
+            html.attribute("data-value", u64::from(thousandths)).markup(">").text(share(thousandths.into(), 1000));
+        }
+        None => _ = html.markup(">–"),
+    }
+    html.markup("</td></tr><tr class=unfold><td colspan=8><details><summary>");
     html.text(counted(mirror.copies, "copy", "copies"))
         .markup("</summary><div class=scroll><table class=small data-mark=pages><thead><tr>");
     html.markup("<th scope=col><span class=unseen>role</span></th><th scope=col>root page</th><th scope=col class=num>pages</th>");
