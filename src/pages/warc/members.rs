@@ -204,7 +204,10 @@ impl<'f, 'l> Members<'f, 'l> {
         self.next = None;
         let stop = if self.entry == Entry::Known { until } else { u64::MAX };
 
-        let first = buffer.filled().len() - buffer.filled().trim_ascii_start().len();
+        let first = match start.from {
+            From::Record => buffer.filled().len() - buffer.filled().trim_ascii_start().len(),
+            _ => 0,
+        };
         let format = self.format;
         let window = Window::new(Chain { members: self, first: first as u64 }, buffer, 0, None);
         let mut records = Records::new(window, out, format);
