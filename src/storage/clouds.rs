@@ -12,6 +12,9 @@ use crate::error::{Error, Result};
 /// Longest pause between two tries of a request.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// More tries than there is time for: that ends them.
+const MOST_TRIES: usize = 10_000;
+
 /// Times that an address is asked whether anybody is there, and how long each may take.
 const LOOKS: u32 = 3;
 const LOOK: Duration = Duration::from_secs(5);
@@ -31,7 +34,7 @@ pub(super) fn open(
     // It fails when there is a provider of TLS already, and any will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let backoff = BackoffConfig { max_backoff: LONGEST_PAUSE, ..BackoffConfig::default() };
-    let retry = RetryConfig { backoff, max_retries: usize::MAX, retry_timeout: patience };
+    let retry = RetryConfig { backoff, max_retries: MOST_TRIES, retry_timeout: patience };
     #[cfg_attr(not(any(feature = "aws", feature = "azure")), expect(unused_variables))]
     let allow_http = match Endpoint::of(scheme, settings).map(|endpoint| endpoint.look()).transpose() {
         Ok(allow_http) => allow_http.unwrap_or(false),
@@ -143,7 +146,7 @@ impl Endpoint<'_> {
 
 /// What is at the end of a chain of errors.
 fn root_cause(error: &dyn std::error::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), |cause| root_cause(cause))
+    error.source().map_or_else(|| error.to_string(), root_cause)
 }
 
 #[cfg(all(test, feature = "aws"))]
