@@ -33,18 +33,14 @@ pub fn read_files(folder: &Location, files: &[Listed], input: &Input, sink: &mut
         }
         let file = open_pinned(&listed.location, &listed.stamp)?;
         let start = file.read_at(0, sniff::ROOT_BYTES)?;
-        let (form, mime) = match Form::printed(&start).filter(|&form| form.is_wanted(input)) {
-            Some(form @ Form::Pdf) => (form, "application/pdf"),
-            Some(form) => (form, "application/postscript"),
-            None if sniff::binary(&start).is_some() => {
-                let is = sniff::binary(&start).unwrap_or_default();
-                sink(refuse(Reason::NotText, format!("{shown}: {is}")))?;
-                continue;
-            }
-            None if has_ending(&shown, ".xhtml") => (Form::Xhtml, "application/xhtml+xml"),
-            None if has_page_ending(&shown) || is_html(&start) => (Form::Html, "text/html"),
-            None => {
-                sink(refuse(Reason::NotText, format!("{shown}: no HTML")))?;
+        let printed = Form::printed(&start).filter(|&form| form.is_wanted(input));
+        let (form, mime) = match (printed, sniff::binary(&start)) {
+            (Some(form @ Form::Pdf), _) => (form, "application/pdf"),
+            (Some(form), _) => (form, "application/postscript"),
+            (None, None) if has_ending(&shown, ".xhtml") => (Form::Xhtml, "application/xhtml+xml"),
+            (None, None) if has_page_ending(&shown) || is_html(&start) => (Form::Html, "text/html"),
+            (None, other) => {
+                sink(refuse(Reason::NotText, format!("{shown}: {}", other.unwrap_or("no HTML"))))?;
                 continue;
             }
         };

@@ -119,13 +119,16 @@ fn read<const XML: bool>(page: &str, xml: &Xml, sink: &mut impl Sink) {
                 None => return sink.text(&page[open..]),
             },
             Some(b'!') if bytes[at..].starts_with(b"!--") => at = comment_end(bytes, at + 1),
-            Some(b'!') if XML && let Some((text, end)) = xml.cdata(page, open) => {
-                sink.verbatim(text);
-                at = end;
-            }
-            // The first one only: each may be sought for up to the end of the page.
-            Some(b'!') if XML && std::mem::take(&mut expects_doctype) => {
-                at = doctype_end(&bytes[open..]).map_or_else(|| bogus_comment_end(bytes, at), |length| open + length);
+            Some(b'!') if XML => {
+                if let Some((text, end)) = xml.cdata(page, open) {
+                    sink.verbatim(text);
+                    at = end;
+                    continue;
+                }
+                // The first one only: each may be sought for up to the end of the page.
+                let is_doctype = std::mem::take(&mut expects_doctype);
+                let end = if is_doctype { doctype_end(&bytes[open..]) } else { None };
+                at = end.map_or_else(|| bogus_comment_end(bytes, at), |length| open + length);
             }
             // A doctype, too, ends at the first `>`, even within its quotes.
             Some(b'!' | b'?') => at = bogus_comment_end(bytes, at),
