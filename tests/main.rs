@@ -10,6 +10,9 @@ mod avoid;
 // Damaged and hostile WARC files: what survives, and what is said of the rest.
 mod bad_warc;
 
+// Several records of one URL, second or id: which of them counts, wherever they lie.
+mod captures;
+
 // Crawls in zip archives: the same pages as in files of their own.
 mod containers;
 

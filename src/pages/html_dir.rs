@@ -57,6 +57,7 @@ pub fn read_files(folder: &Location, files: &[Listed], input: &Input, sink: &mut
             offset: 0,
             mended: None,
             names: Names::default(),
+            converted_from: None,
             payloads: Vec::new(),
         }))?;
     }

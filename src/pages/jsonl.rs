@@ -253,6 +253,7 @@ fn page(text: &str, fields: &Fields) -> std::result::Result<RawPage, (Reason, St
         length: 0,
         mended: fetched.is_none().then_some(Reason::BadDate),
         names: Names::default(),
+        converted_from: None,
         payloads: Vec::new(),
     })
 }

@@ -244,6 +244,7 @@ fn found(
         offset: row,
         mended: matches!(time, Some(None)).then_some(Reason::BadDate),
         names: Names::default(),
+        converted_from: None,
         payloads: Vec::new(),
     })
 }

@@ -26,6 +26,17 @@ impl Form {
         marks.into_iter().find(|(mark, _)| bytes.starts_with(mark)).map(|(_, form)| form)
     }
 
+    /// Returns the name of the form, of which recorded hashes depend.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Html => "html",
+            Form::Xhtml => "xhtml",
+            Form::Text => "text",
+            Form::Pdf => "pdf",
+            Form::PostScript => "postscript",
+        }
+    }
+
     /// Whether the job takes documents of this form for pages.
     pub(super) fn is_wanted(self, input: &Input) -> bool {
         match self {
@@ -62,6 +73,8 @@ pub struct RawPage {
     pub mended: Option<Reason>,
     /// By what revisit records may refer to the page's record.
     pub names: Names,
+    /// For a WARC conversion record, the id of the record it was made of, as [`Names::id`].
+    pub converted_from: Option<u64>,
     /// As [`Names::payload`], of each form of the payload, where [`Digests::Compute`](crate::job::Digests::Compute) asks for it.
     pub payloads: Vec<u64>,
 }
@@ -199,6 +212,8 @@ enum Class {
 reasons! {
     /// A later capture of the same URL is in the crawl.
     OlderCapture = "older_capture", NoPage;
+    /// A WARC conversion record whose original is in the crawl.
+    Conversion = "conversion", NoPage;
     /// Another URL has the same 64-bit doc id.
     DocIdCollision = "doc_id_collision", Bad;
     /// A well-formed WARC record that holds no page: warcinfo, request, metadata, dns, an unknown type, the

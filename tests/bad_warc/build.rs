@@ -25,7 +25,7 @@ pub fn html(lines: &str, body: &[u8]) -> Vec<u8> {
 }
 
 /// A record, of which any part may be set.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Record {
     pub version: &'static str,
     pub kind: &'static str,

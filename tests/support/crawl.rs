@@ -93,6 +93,9 @@ pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages 
             slot: shelf.exact.len() as u32,
             original: None,
             segments: Vec::new(),
+            is_conversion: false,
+            record: 0,
+            variant: 0,
         };
         shelf.captures.push(&capture).unwrap();
         shelf.exact.push(exact);

@@ -24,8 +24,6 @@ struct Row {
     from: DocId,
     to: DocId,
     time: i64,
-    source: u64,
-    offset: u64,
 }
 
 /// Where each URL leads: (from, to), ascending, each `from` once.
@@ -45,18 +43,17 @@ impl Redirects {
             from: row.from,
             to: row.to,
             time: row.fetch_time,
-            source: row.source.into(),
-            offset: row.offset,
         });
         let of_pages = leads.iter().filter_map(|&(slot, to)| {
             let page = shelf.pages[slot as usize];
             let from = *pages.doc_ids().get(page.index())?;
-            Some(Row { from, to, time: 0, source: 0, offset: 0 })
+            Some(Row { from, to, time: 0 })
         });
         let peers = net.peers() as u64;
         let rows = of_records.chain(of_pages).filter(|row| row.from != row.to);
         let mut rows = net.exchange_all("redirects", rows, |row| (splitmix64(row.from) % peers) as usize)?;
-        rows.sort_unstable_by_key(|row| (row.from, Reverse(row.time), row.source, row.offset, row.to));
+        // Of those of the same time one, whichever file they are in.
+        rows.sort_unstable_by_key(|row| (row.from, Reverse(row.time), row.to));
         rows.dedup_by_key(|row| row.from);
         let shared = net.share("all redirects", rows.iter().map(|row| [row.from, row.to]).collect())?;
         let sorted = net.once(|| {

@@ -6,6 +6,7 @@
 use bincode::Options;
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::dataflow::reading::item_record::codec;
 use crate::dataflow::reading::lists::{ListReader, Lists};
@@ -51,16 +52,27 @@ pub struct Numbers {
     pub slot: u32,
     /// HTTP status.
     pub status: u16,
-    has_simhash: u8,
+    /// [`HAS_SIMHASH`] and [`IS_CONVERSION`].
+    flags: u8,
     language: u8,
-    url_bytes: u32,
-    title_bytes: u32,
+    title_bytes: u8,
     /// Bytes of the media type; 0 for [`HTML`], for which nothing is written, else one more than there are.
-    mime_bytes: u32,
+    mime_bytes: u8,
+    /// As [`Capture::variant`].
+    variant: u16,
+    /// As [`Capture::record`].
+    pub record: u32,
+    url_bytes: u32,
     rest_bytes: u32,
     /// Words of the whole capture.
     words: u32,
 }
+
+/// Flag of a capture that has a simhash.
+const HAS_SIMHASH: u8 = 1;
+
+/// Flag of a conversion.
+const IS_CONVERSION: u8 = 2;
 
 /// Words of the numbers.
 const NUMBERS: usize = size_of::<Numbers>() / 8;
@@ -68,7 +80,7 @@ const NUMBERS: usize = size_of::<Numbers>() / 8;
 impl Numbers {
     /// Fingerprint of the features of its text, if it has one.
     pub fn simhash(&self) -> Option<SimHash> {
-        (self.has_simhash == 1).then_some(self.simhash)
+        (self.flags & HAS_SIMHASH != 0).then_some(self.simhash)
     }
 
     /// Language of its text.
@@ -78,7 +90,13 @@ impl Numbers {
 
     /// Gives it one.
     pub fn set_simhash(&mut self, simhash: Option<SimHash>) {
-        (self.simhash, self.has_simhash) = (simhash.unwrap_or_default(), u8::from(simhash.is_some()));
+        self.simhash = simhash.unwrap_or_default();
+        self.flags = self.flags & !HAS_SIMHASH | if simhash.is_some() { HAS_SIMHASH } else { 0 };
+    }
+
+    /// As [`Capture::is_conversion`].
+    pub fn is_conversion(&self) -> bool {
+        self.flags & IS_CONVERSION != 0
     }
 }
 
@@ -130,14 +148,14 @@ impl<'a> CaptureRow<'a> {
 
     /// As [`Capture::title`].
     pub fn title(&self) -> &'a str {
-        self.text(self.url_bytes, self.title_bytes)
+        self.text(self.url_bytes, self.title_bytes.into())
     }
 
     /// Media type.
     pub fn mime(&self) -> &'a str {
         match self.mime_bytes {
             0 => HTML,
-            bytes => self.text(self.url_bytes + self.title_bytes, bytes - 1),
+            bytes => self.text(self.url_bytes + u32::from(self.title_bytes), u32::from(bytes) - 1),
         }
     }
 
@@ -146,7 +164,8 @@ impl<'a> CaptureRow<'a> {
         if self.rest_bytes == 0 {
             return Rest::default();
         }
-        let start = (self.url_bytes + self.title_bytes + self.mime_bytes.saturating_sub(1)) as usize;
+        let texts = u32::from(self.title_bytes) + u32::from(self.mime_bytes).saturating_sub(1);
+        let start = (self.url_bytes + texts) as usize;
         let rest = &self.texts[start..start + self.rest_bytes as usize];
         codec().deserialize(rest).expect("it is as it was written")
     }
@@ -154,6 +173,17 @@ impl<'a> CaptureRow<'a> {
     fn text(&self, start: u32, bytes: u32) -> &'a str {
         let text = &self.texts[start as usize..(start + bytes) as usize];
         std::str::from_utf8(text).expect("it was written as text")
+    }
+
+    /// Returns a hash of what the record holds, which does not depend on where it lies. Captures of one URL for which it is the
+    /// same have the same text and links.
+    pub fn content_hash(&self) -> u64 {
+        let mut hash = Xxh3::new();
+        let numbers = [self.body, self.exact, self.text_bytes, self.variant.into(), self.status.into()];
+        hash.update(bytemuck::cast_slice(&numbers));
+        hash.update(self.mime().as_bytes());
+        self.rest().mended.iter().for_each(|reason| hash.update(reason.as_str().as_bytes()));
+        hash.digest()
     }
 
     /// The capture by itself.
@@ -183,6 +213,9 @@ impl<'a> CaptureRow<'a> {
             slot: self.slot,
             original,
             segments,
+            is_conversion: self.is_conversion(),
+            record: self.record,
+            variant: self.variant,
         }
     }
 }
@@ -217,11 +250,14 @@ fn write(capture: &Capture, words: &mut Vec<u64>) {
         worker: capture.worker,
         slot: capture.slot,
         status: capture.status,
-        has_simhash: u8::from(capture.simhash.is_some()),
         language: capture.language.number(),
+        flags: if capture.simhash.is_some() { HAS_SIMHASH } else { 0 }
+            | if capture.is_conversion { IS_CONVERSION } else { 0 },
+        title_bytes: capture.title.len().try_into().expect("titles are short"),
+        mime_bytes: if is_html { 0 } else { u8::try_from(mime.len()).expect("media types are short") + 1 },
+        variant: capture.variant,
+        record: capture.record,
         url_bytes: capture.url.len() as u32,
-        title_bytes: capture.title.len() as u32,
-        mime_bytes: if is_html { 0 } else { mime.len() as u32 + 1 },
         rest_bytes: rest.len() as u32,
         words: count as u32,
     };
@@ -470,6 +506,9 @@ mod tests {
             slot: small ^ 4,
             original: (few == 1).then(|| Box::new(Place { source: small, offset: n, url: text })),
             segments: vec![(small, n); few / 2],
+            is_conversion: status % 2 == 0,
+            record: small ^ 5,
+            variant: status ^ 1,
         })
     }
 

@@ -1,5 +1,8 @@
 //! Newest capture wins: every canonical URL becomes one page with a number.
 //!
+//! A conversion, such as a record of a WET file, is a capture of the time at which its original was fetched, and says less: it is no
+//! page where its original is one.
+//!
 //! Two exchanges: captures to the owner of their doc id, numbers of those that are kept back to the shelf; then the directory
 //! is shared.
 //!
@@ -8,6 +11,7 @@
 //! their pages; and up to 64 MiB of those on disk, in the order of doc ids. On disk they take their bytes once, and those of a stretch again.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -98,6 +102,67 @@ impl HostNumbers {
     fn push(&mut self, key: u64) {
         let next = self.of_keys.len() as u32;
         self.of_pages.push(*self.of_keys.entry(key).or_insert(next));
+    }
+}
+
+/// One of several captures with a doc id. They order by what they are, and by where they lie only if all else is the same: so the
+/// first of them is the same page however records are spread over files.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Rival {
+    url: String,
+    /// True for a conversion of a record that is a capture of the URL, too.
+    is_covered: bool,
+    newest: Reverse<i64>,
+    /// A response before a revisit, and that before a conversion.
+    rank: u8,
+    content: u64,
+    /// URL of the original of a revisit.
+    original: String,
+    /// Number of the input, offset and number of the item.
+    place: (u32, u64, u32),
+    number: u32,
+    record: u32,
+    /// Length of the record.
+    bytes: u64,
+}
+
+impl Rival {
+    fn of(row: CaptureRow<'_>, number: u32) -> Rival {
+        let original = row.rest().original;
+        let rank = if row.is_conversion() { Rival::CONVERSION } else { u8::from(original.is_some()) };
+        Rival {
+            url: row.url().to_string(),
+            is_covered: false,
+            newest: Reverse(row.fetch_time),
+            rank,
+            content: row.content_hash(),
+            original: original.map_or(String::new(), |original| original.url),
+            place: (row.source, row.offset, row.item),
+            number,
+            record: row.record,
+            bytes: row.length,
+        }
+    }
+
+    const CONVERSION: u8 = 2;
+}
+
+/// Marks the conversions of records that are captures, too: those that name one of them, have the time of one, or name nothing.
+fn mark_covered(rivals: &mut [Rival]) {
+    let (conversions, others): (Vec<&mut Rival>, Vec<&mut Rival>) =
+        rivals.iter_mut().partition(|rival| rival.rank == Rival::CONVERSION);
+    if conversions.is_empty() || others.is_empty() {
+        return;
+    }
+    let records: HashSet<(&str, u32)> = others.iter().map(|other| (&*other.url, other.record)).collect();
+    let times: HashSet<(&str, i64)> = others.iter().map(|other| (&*other.url, other.newest.0)).collect();
+    let urls: HashSet<&str> = others.iter().map(|other| &*other.url).collect();
+    for conversion in conversions {
+        let url = &*conversion.url;
+        conversion.is_covered = match conversion.record {
+            0 => urls.contains(url),
+            record => records.contains(&(url, record)) || times.contains(&(url, conversion.newest.0)),
+        };
     }
 }
 
@@ -207,23 +272,26 @@ fn to_owners(
     Ok(arrived)
 }
 
-/// Leaves of captures with one doc id, which are neighbours, that of the smallest URL which is the newest; rejects the others.
+/// Leaves of captures with one doc id, which are neighbours, the [first](Rival); rejects the others.
 fn reject_others(order: &mut Vec<Ordered>, arrived: &ArrivedCaptures, rejections: &mut Rejections) -> Result<()> {
     let mut room = Vec::new();
     for same in order.chunk_by_mut(|x, y| x.doc_id() == y.doc_id()).filter(|same| same.len() > 1) {
-        let mut captures = Vec::with_capacity(same.len());
+        let mut rivals = Vec::with_capacity(same.len());
         for one in &*same {
-            let (row, number) = (arrived.get(one.doc_id(), one.number, &mut room)?, one.number);
-            let (place, bytes) = ((row.source, row.offset, row.item), row.length);
-            captures.push((row.url().to_string(), Reverse(row.fetch_time), place, number, bytes));
+            rivals.push(Rival::of(arrived.get(one.doc_id(), one.number, &mut room)?, one.number));
         }
-        captures.sort_unstable();
-        same.iter_mut().zip(&captures).for_each(|(row, capture)| row.number = capture.3);
-        let mut captures = captures.into_iter();
-        let kept = captures.next().expect("there are two").0;
-        rejections.extend(captures.map(|(detail, _, (source, offset, item), _, bytes)| {
-            let reason = if detail == kept { Reason::OlderCapture } else { Reason::DocIdCollision };
-            Rejection { source, offset, reason, detail, item, bytes }
+        mark_covered(&mut rivals);
+        rivals.sort_unstable();
+        same.iter_mut().zip(&rivals).for_each(|(row, rival)| row.number = rival.number);
+        let mut rivals = rivals.into_iter();
+        let kept = rivals.next().expect("there are two").url;
+        rejections.extend(rivals.map(|Rival { url, is_covered, place: (source, offset, item), bytes, .. }| {
+            let reason = match (url == kept, is_covered) {
+                (false, _) => Reason::DocIdCollision,
+                (true, true) => Reason::Conversion,
+                (true, false) => Reason::OlderCapture,
+            };
+            Rejection { source, offset, reason, detail: url, item, bytes }
         }))?;
     }
     order.dedup_by_key(|row| row.doc_id());

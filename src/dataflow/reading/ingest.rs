@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::chunks::{bytes, instead_of_text};
 use crate::dataflow::reading::item_record::PageRecord;
@@ -317,6 +318,7 @@ impl Reader {
         (row.fetch_time, row.status, row.mime) = (page.fetch_time, page.status, mime(&page.mime));
         (row.offset, row.length) = (page.offset, page.length);
         ((row.item, row.source), row.worker) = (self.item, self.worker);
+        (row.is_conversion, row.record) = (page.converted_from.is_some(), record(&page));
         known.names = page.names;
         known.put(content, &mut self.shelf)
     }
@@ -377,6 +379,9 @@ impl Reader {
             slot: shelf.exact.len() as u32,
             original: None,
             segments: std::mem::take(&mut self.segments),
+            is_conversion: page.converted_from.is_some(),
+            record: record(&page),
+            variant: variant(&page),
         })?;
         shelf.exact.push(exact);
         shelf.names.push(page.names);
@@ -385,6 +390,17 @@ impl Reader {
         shelf.leads.extend(extracted.leads_to.map(|to| (shelf.links.slots() as u32 - 1, to)));
         Ok(())
     }
+}
+
+/// Returns what a capture keeps of the id of its record.
+fn record(page: &RawPage) -> u32 {
+    page.converted_from.unwrap_or(page.names.id) as u32
+}
+
+/// Returns a hash of the form and charset of a page.
+fn variant(page: &RawPage) -> u16 {
+    let charset = page.charset.as_deref().map_or(Vec::new(), |charset| [b" ", charset.as_bytes()].concat());
+    xxh3_64(&[page.form.name().as_bytes(), &charset].concat()) as u16
 }
 
 /// What extracting text and links may mend, and reading its record does not.

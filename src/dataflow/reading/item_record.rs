@@ -273,6 +273,9 @@ mod tests {
                 slot,
                 original: None,
                 segments: vec![(number as u32, number); n % 2],
+                is_conversion: n % 2 == 1,
+                record: n as u32,
+                variant: n as u16,
             };
             first.captures.push(&capture).unwrap();
             first.contents.push(u128::from(number) << 70);
@@ -308,7 +311,16 @@ mod tests {
             }
             if n % 4 == 1 {
                 let (bytes, number) = (number << 9, n as u32);
-                let row = Segment { origin: bytes, number, total: bytes, bytes, source: 3, item, offset: bytes };
+                let row = Segment {
+                    origin: bytes,
+                    number,
+                    block: bytes,
+                    total: bytes,
+                    bytes,
+                    source: 3,
+                    item,
+                    offset: bytes,
+                };
                 first.segments.push(row);
             }
             if n % 3 == 1 {

@@ -11,7 +11,7 @@
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::dataflow::reading::item_record::{PageRecord, pages_of};
-use crate::pages::record::{Form, RawPage};
+use crate::pages::record::RawPage;
 use crate::pages::url::CanonicalUrl;
 use crate::storage::mapped::FileBytes;
 use crate::storage::records::LeftOver;
@@ -84,13 +84,7 @@ pub fn content(page: &RawPage, url: &CanonicalUrl) -> u128 {
         hash.update(bytes);
     };
     part(url.as_str().as_bytes());
-    part(match page.form {
-        Form::Html => b"html",
-        Form::Xhtml => b"xhtml",
-        Form::Text => b"text",
-        Form::Pdf => b"pdf",
-        Form::PostScript => b"postscript",
-    });
+    part(page.form.name().as_bytes());
     match &page.charset {
         Some(charset) => part(charset.as_bytes()),
         None => part(b"\0"),
@@ -104,7 +98,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::pages::record::Names;
+    use crate::pages::record::{Form, Names};
 
     #[test]
     fn whatever_a_page_depends_on_is_part_of_its_content_and_nothing_else() {
@@ -120,6 +114,7 @@ mod tests {
             length: 4,
             mended: None,
             names: Names::default(),
+            converted_from: None,
             payloads: Vec::new(),
         };
         let (a, b) =

@@ -1,16 +1,21 @@
 //! Revisits: a record that refers to another for its payload becomes a capture with the content of that record.
 //!
-//! The original is looked for under the names that the revisit gives: record id, URL and date, payload digest, in this order.
-//! Where the server said no more than that nothing has changed, it is the capture of that URL before. What a revisit refers to
-//! may itself be a revisit, so the search is repeated until it finds nothing new. Where a digest is all that is left to look for,
-//! those of records that give none are computed.
+//! The original is looked for under the names that the revisit gives: URL and date, payload digest, record id, in this order.
+//! Some programs write the same record id into all records, so the id is the weakest; one that several records have, with other
+//! content each, names none of them, unless digest or URL tell which. Where the server said no more than that nothing has
+//! changed, the original is the capture of that URL before. Where a digest is all that is left to look for, those of records
+//! that give none are computed.
+//!
+//! What a revisit refers to may itself be a revisit, so the search is repeated until it finds nothing new. A revisit whose URL
+//! and date are those of another one waits for it, whatever its weaker names would find. Of records with the same name one is
+//! chosen by what it holds, never by where it lies: so the answer is the same however records are spread over files.
 //!
 //! In each round all are told the names that are asked for, and two exchanges bring records of these names, and questions, to the owners
 //! of the names; then each revisit goes to the worker on whose shelf its original is. Text does not depend on the URL, so it is copied there; links do, so the original of another URL is
 //! read again. Without revisits nothing is exchanged but their number.
 //!
 //! # Memory
-//! 16 bytes a page until the search ends, and during it 8 bytes in each process for each name that is asked for, and 56 with its owner for
+//! 16 bytes a page until the search ends, and during it 8 bytes in each process for each name that is asked for, and 88 with its owner for
 //! each record that has one of them.
 
 use std::cmp::Reverse;
@@ -67,9 +72,9 @@ pub type Referrals = BTreeSet<[u32; 2]>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 enum Way {
-    Id,
     UrlAndDate,
     Payload,
+    Id,
     /// The capture of a URL before a time.
     Before,
 }
@@ -88,32 +93,57 @@ impl Way {
 /// What revisits ask for in a round; they go on to the next only when nothing has been found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
-    /// The names that they give.
+    /// The names that they give; who has to wait for another revisit waits.
     Names,
+    /// The same without waiting: when revisits wait for each other, or for one that finds nothing.
+    NamesAtOnce,
     /// The capture before, if they give none: only when all names have been followed is it known what came before.
     NamelessBefore,
     /// The capture before, whatever they give: what a name stands for may have been found just now, so this comes last.
     AnyBefore,
 }
 
-/// Content under one of its names. Rows order by name, then by place in the input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
+impl Asked {
+    fn is_by_names(self) -> bool {
+        matches!(self, Asked::Names | Asked::NamesAtOnce)
+    }
+}
+
+/// A record under one of its names.
+#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Offer {
     key: u64,
-    source: u64,
-    offset: u64,
+    url: DocId,
     time: i64,
     payload: u64,
-    holder: Holder,
+    id: u64,
+    /// 1 for a conversion, which has less than what it was made of.
+    is_conversion: u64,
+    content: Content,
+    source: u64,
+    offset: u64,
 }
 
-/// Where content is: a slot on the shelf of a worker.
+/// Content, and where it is: a slot on the shelf of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-struct Holder {
+struct Content {
+    /// Fingerprint of the bytes as fetched.
+    body: u64,
+    /// As [`CaptureRow::content_hash`](crate::dataflow::reading::capture_rows::CaptureRow::content_hash).
+    hash: u64,
     worker: u32,
     slot: u32,
+}
+
+impl Content {
+    /// Of a revisit that has found none yet.
+    const UNKNOWN: Content = Content { body: 0, hash: 0, worker: u32::MAX, slot: 0 };
+
+    fn is_known(&self) -> bool {
+        self.worker != Content::UNKNOWN.worker
+    }
 }
 
 /// A name under which a revisit looks for its original.
@@ -121,13 +151,29 @@ struct Holder {
 #[repr(C)]
 struct Question {
     key: u64,
+    /// URL of the original if it is named, else that of the revisit.
+    url: DocId,
     payload: u64,
-    /// The latest time that counts.
+    id: u64,
+    /// Time of the original, 0 if it is not named; for [`Way::Before`] the latest time that counts.
     time: i64,
     /// The worker that asks, its number for the revisit, and the [`Way`].
     asker: u32,
     revisit: u32,
     way: u64,
+}
+
+/// The record that a question finds.
+#[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Answer {
+    /// Those of the question.
+    asker: u32,
+    revisit: u32,
+    way: u32,
+    /// Input of the record.
+    source: u32,
+    content: Content,
 }
 
 /// Turns every revisit on all shelves whose original is on one of them into a capture, and all others into rejections.
@@ -150,16 +196,16 @@ pub fn resolve(
         shelf.names = Vec::new();
         return Ok(Referrals::new());
     }
-    let (mut holders, mut referrals) = (vec![None; revisits.len()], Referrals::new());
-    search(net, shelf, &revisits, &mut holders, &mut referrals, floors)?;
-    if name_payloads(net, shelf, &revisits, &holders, work, job, floors)? {
-        search(net, shelf, &revisits, &mut holders, &mut referrals, floors)?;
+    let (mut contents, mut referrals) = (vec![None; revisits.len()], Referrals::new());
+    search(net, shelf, &revisits, &mut contents, &mut referrals, floors)?;
+    if name_payloads(net, shelf, &revisits, &contents, work, job, floors)? {
+        search(net, shelf, &revisits, &mut contents, &mut referrals, floors)?;
     }
     shelf.names = Vec::new();
     let mut found = Vec::new();
-    for (revisit, holder) in revisits.into_iter().zip(holders) {
-        match holder {
-            Some(Holder { worker, slot }) => found.push((worker as usize, (slot, revisit))),
+    for (revisit, content) in revisits.into_iter().zip(contents) {
+        match content {
+            Some(Content { worker, slot, .. }) => found.push((worker as usize, (slot, revisit))),
             None => shelf.rejections.push(&unresolved(revisit))?,
         }
     }
@@ -182,7 +228,7 @@ fn search(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
     revisits: &[Revisit],
-    found: &mut [Option<Holder>],
+    found: &mut [Option<Content>],
     referrals: &mut Referrals,
     floors: &[u64],
 ) -> Result<()> {
@@ -191,18 +237,22 @@ fn search(
         let questions = questions(revisits, found, net.index() as u32, asked);
         let keys = asked_for(net, &questions)?;
         let is_asked = |key: u64| keys.binary_search(&key).is_ok();
-        let offers = offers(shelf, revisits, found, floors, net.index() as u32, (asked == Asked::Names, is_asked))?;
-        let answers = round(net, offers, questions)?;
-        let mut news = 0;
-        for [revisit, worker, slot, source] in answers {
-            news += u64::from(found[revisit as usize].replace(Holder { worker, slot }).is_none());
+        let offers = offers(shelf, revisits, found, floors, net.index() as u32, (asked, is_asked))?;
+        let (mut news, mut waiting) = (0, 0);
+        for Answer { revisit, content, source, .. } in round(net, offers, questions, asked)? {
+            if !content.is_known() {
+                waiting += 1;
+                continue;
+            }
+            news += u64::from(found[revisit as usize].replace(content).is_none());
             referrals.insert([revisits[revisit as usize].source, source]);
         }
-        let left = found.iter().filter(|holder| holder.is_none()).count() as u64;
-        let [news, left] = net.sum("originals found", [news, left])?;
+        let left = found.iter().filter(|content| content.is_none()).count() as u64;
+        let [news, waiting, left] = net.sum("originals found", [news, waiting, left])?;
         asked = match (news, asked) {
             _ if left == 0 => break,
-            (0, Asked::Names) => Asked::NamelessBefore,
+            (0, Asked::Names) if waiting > 0 => Asked::NamesAtOnce,
+            (0, Asked::Names | Asked::NamesAtOnce) => Asked::NamelessBefore,
             (0, Asked::NamelessBefore) => Asked::AnyBefore,
             (0, Asked::AnyBefore) => break,
             _ => Asked::Names,
@@ -221,12 +271,12 @@ fn name_payloads(
     net: &mut Net<'_>,
     shelf: &mut WorkerPages,
     revisits: &[Revisit],
-    found: &[Option<Holder>],
+    found: &[Option<Content>],
     work: &Work,
     job: &Job,
     floors: &[u64],
 ) -> Result<bool> {
-    let left = revisits.iter().zip(found).filter(|(row, holder)| holder.is_none() && row.names.payload != 0);
+    let left = revisits.iter().zip(found).filter(|(row, content)| content.is_none() && row.names.payload != 0);
     let wanted: Vec<u64> = left.map(|(row, _)| row.names.payload).collect();
     let wanted: HashSet<u64> = net.all_gather("payloads looked for", wanted)?.into_iter().flatten().collect();
     if wanted.is_empty() {
@@ -280,105 +330,141 @@ fn asked_for(net: &mut Net<'_>, questions: &[Question]) -> Result<Arc<Vec<u64>>>
 fn offers(
     shelf: &WorkerPages,
     revisits: &[Revisit],
-    found: &[Option<Holder>],
+    found: &[Option<Content>],
     floors: &[u64],
     me: u32,
-    (by_names, is_asked): (bool, impl Fn(u64) -> bool),
+    (asked, is_asked): (Asked, impl Fn(u64) -> bool),
 ) -> Result<Vec<Offer>> {
-    let mut offers = Vec::new();
-    let mut offer = |url: DocId, time: i64, names: Names, (source, offset): (u32, u64), holder: Holder| {
-        let mut under = |key| {
-            let offer = || Offer { key, source: source.into(), offset, time, payload: names.payload, holder };
-            offers.extend(is_asked(key).then(offer));
+    let keys = |url: DocId, time: i64, names: Names, is_known: bool| {
+        let keys = match asked.is_by_names() {
+            false => [Some(Way::Before.key(url)), None, None],
+            true => [
+                (time != 0).then(|| Way::at(url, time)),
+                (names.payload != 0 && is_known).then(|| Way::Payload.key(names.payload)),
+                (names.id != 0 && is_known).then(|| Way::Id.key(names.id)),
+            ],
         };
-        if !by_names {
-            return under(Way::Before.key(url));
-        }
-        if names.id != 0 {
-            under(Way::Id.key(names.id));
-        }
-        if time != 0 {
-            under(Way::at(url, time));
-        }
-        if names.payload != 0 {
-            under(Way::Payload.key(names.payload));
-        }
+        keys.into_iter().flatten().filter(|&key| is_asked(key))
     };
+    let mut offers = Vec::new();
     let mut names = shelf.names.iter();
     shelf.captures.each(|page| {
         let Some(&names) = names.next() else { return };
-        if page.offset >= floors[page.item as usize] {
-            let holder = Holder { worker: me, slot: page.slot };
-            offer(page.doc_id, page.fetch_time, names, (page.source, page.offset), holder);
+        if page.offset < floors[page.item as usize] {
+            return;
         }
+        offers.extend(keys(page.doc_id, page.fetch_time, names, true).map(|key| Offer {
+            key,
+            url: page.doc_id,
+            time: page.fetch_time,
+            payload: names.payload,
+            id: names.id,
+            is_conversion: page.is_conversion().into(),
+            content: Content { body: page.body, hash: page.content_hash(), worker: me, slot: page.slot },
+            source: page.source.into(),
+            offset: page.offset,
+        }));
     })?;
-    for (revisit, holder) in revisits.iter().zip(found) {
-        if let Some(holder) = holder {
-            let place = (revisit.source, revisit.offset);
-            offer(doc_id(&revisit.url), revisit.fetch_time, revisit.names, place, *holder);
+    for (revisit, content) in revisits.iter().zip(found) {
+        if content.is_none() && asked != Asked::Names {
+            continue;
         }
+        let (url, names) = (doc_id(&revisit.url), revisit.names);
+        offers.extend(keys(url, revisit.fetch_time, names, content.is_some()).map(|key| Offer {
+            key,
+            url,
+            time: revisit.fetch_time,
+            payload: names.payload,
+            id: names.id,
+            is_conversion: 0,
+            content: content.unwrap_or(Content::UNKNOWN),
+            source: revisit.source.into(),
+            offset: revisit.offset,
+        }));
     }
     Ok(offers)
 }
 
-fn questions(revisits: &[Revisit], found: &[Option<Holder>], me: u32, asked: Asked) -> Vec<Question> {
+fn questions(revisits: &[Revisit], found: &[Option<Content>], me: u32, asked: Asked) -> Vec<Question> {
     let mut questions = Vec::new();
-    for (number, (row, _)) in revisits.iter().zip(found).enumerate().filter(|(_, (_, holder))| holder.is_none()) {
+    for (number, (row, _)) in revisits.iter().zip(found).enumerate().filter(|(_, (_, content))| content.is_none()) {
+        let url = if row.original == 0 { doc_id(&row.url) } else { row.original };
         let mut ask = |way: Way, key, time| {
-            let (payload, revisit) = (row.names.payload, number as u32);
-            questions.push(Question { key, payload, time, asker: me, revisit, way: way as u64 });
+            let (payload, id, revisit) = (row.names.payload, row.refers_to, number as u32);
+            questions.push(Question { key, url, payload, id, time, asker: me, revisit, way: way as u64 });
         };
-        if asked != Asked::Names {
+        if !asked.is_by_names() {
             let is_nameless = row.refers_to == 0 && row.original == 0;
             // The content of another payload may come before.
             if row.names.payload == 0 && (is_nameless || asked == Asked::AnyBefore) {
-                let url = if row.original == 0 { doc_id(&row.url) } else { row.original };
                 let times = [row.original_time, row.fetch_time, i64::MAX];
                 ask(Way::Before, Way::Before.key(url), *times.iter().find(|&&time| time != 0).unwrap_or(&i64::MAX));
             }
             continue;
         }
-        if row.refers_to != 0 {
-            ask(Way::Id, Way::Id.key(row.refers_to), 0);
-        }
         if row.original != 0 && row.original_time != 0 {
-            ask(Way::UrlAndDate, Way::at(row.original, row.original_time), 0);
+            ask(Way::UrlAndDate, Way::at(row.original, row.original_time), row.original_time);
         }
         if row.names.payload != 0 {
-            ask(Way::Payload, Way::Payload.key(row.names.payload), 0);
+            ask(Way::Payload, Way::Payload.key(row.names.payload), row.original_time);
+        }
+        if row.refers_to != 0 {
+            ask(Way::Id, Way::Id.key(row.refers_to), row.original_time);
         }
     }
     questions
 }
 
-/// Asks the owners of names; returns number of the revisit, worker and slot for the best way of each that has an answer, and the input
-/// of the record that it leads to.
-fn round(net: &mut Net<'_>, offers: Vec<Offer>, questions: Vec<Question>) -> Result<Vec<[u32; 4]>> {
+/// Asks the owners of names; returns the answer of the best way for each revisit that has one, with unknown content for a revisit
+/// that waits.
+fn round(net: &mut Net<'_>, offers: Vec<Offer>, questions: Vec<Question>, asked: Asked) -> Result<Vec<Answer>> {
     let peers = net.peers() as u64;
     let mut offers = net.exchange_all("names of records", offers, |row| (row.key % peers) as usize)?;
-    offers.sort_unstable();
+    offers.sort_unstable_by_key(|offer| offer.key);
     let questions = net.exchange_all("names of originals", questions, |row| (row.key % peers) as usize)?;
     let answers = questions.into_iter().filter_map(|question| {
-        let &Offer { source, holder: Holder { worker, slot }, .. } = best(&offers, &question)?;
-        Some([question.asker, question.revisit, question.way as u32, worker, slot, source as u32])
+        let &Offer { source, content, .. } = best(&offers, &question)?;
+        let Question { asker, revisit, way, .. } = question;
+        Some(Answer { asker, revisit, way: way as u32, source: source as u32, content })
     });
-    let mut answers = net.exchange_all("originals", answers, |answer| answer[0] as usize)?;
-    answers.sort_unstable();
-    answers.dedup_by_key(|answer| answer[1]);
-    Ok(answers.into_iter().map(|[_, revisit, _, worker, slot, source]| [revisit, worker, slot, source]).collect())
+    let mut answers = net.exchange_all("originals", answers, |answer| answer.asker as usize)?;
+    debug_assert!(asked == Asked::Names || answers.iter().all(|answer| answer.content.is_known()));
+    answers.sort_unstable_by_key(|answer| (answer.revisit, answer.way));
+    answers.dedup_by_key(|answer| answer.revisit);
+    Ok(answers)
 }
 
-/// The content that answers a question, out of offers that are ascending.
+/// Returns the record that answers a question, out of offers that ascend by key.
 fn best<'o>(offers: &'o [Offer], question: &Question) -> Option<&'o Offer> {
     let first = offers.partition_point(|offer| offer.key < question.key);
     let named = || offers[first..].iter().take_while(|offer| offer.key == question.key);
     if question.way == Way::Before as u64 {
-        // Of those at the same time the first in the input.
         let before = named().filter(|offer| offer.time <= question.time);
-        return before.max_by_key(|offer| (offer.time, Reverse((offer.source, offer.offset))));
+        return before.min_by_key(|offer| (offer.is_conversion, Reverse(offer.time), in_any_order(offer)));
     }
-    let same = |offer: &&Offer| question.payload != 0 && offer.payload == question.payload;
-    named().find(same).or_else(|| named().next())
+    // Whatever else the revisit says of its original.
+    let misfits = |offer: &Offer| {
+        [
+            question.payload != 0 && offer.payload != question.payload,
+            offer.url != question.url,
+            question.time != 0 && offer.time != question.time,
+            question.id != 0 && offer.id != question.id,
+        ]
+    };
+    let known = || named().filter(|offer| offer.content.is_known());
+    let Some(best) =
+        known().min_by_key(|&offer| (misfits(offer), offer.is_conversion, offer.time, in_any_order(offer)))
+    else {
+        return named().next();
+    };
+    let is_rival = |offer: &Offer| misfits(offer) == misfits(best) && offer.content.body != best.content.body;
+    let is_ambiguous = question.way == Way::Id as u64 && known().any(is_rival);
+    (!is_ambiguous).then_some(best)
+}
+
+/// The order of records of which any will do: by what they hold, and only for copies by place.
+fn in_any_order(offer: &Offer) -> impl Ord + use<> {
+    (offer.content.body, offer.content.hash, offer.url, offer.source, offer.offset)
 }
 
 /// What a page says of others: its links, and where it leads.
@@ -456,7 +542,7 @@ fn outlook_of(page: &RawPage, revisit: &Revisit, extractor: &mut Extractor) -> R
 
 /// Puts a revisit on the shelf as a capture with the content in `slot`.
 fn shelve(shelf: &mut WorkerPages, slot: usize, revisit: Revisit, outlook: Option<Outlook>) -> Result<()> {
-    let Revisit { url, fetch_time, source, item, offset, length, .. } = revisit;
+    let Revisit { url, fetch_time, names, source, item, offset, length, .. } = revisit;
     let original = shelf.captures.reader().get(slot)?.to_capture();
     let place = Place { source: original.source, offset: original.offset, url: original.url.clone() };
     shelf.captures.push(&Capture {
@@ -469,6 +555,8 @@ fn shelve(shelf: &mut WorkerPages, slot: usize, revisit: Revisit, outlook: Optio
         length,
         slot: shelf.exact.len() as u32,
         original: Some(Box::new(place)),
+        is_conversion: false,
+        record: names.id as u32,
         ..original
     })?;
     shelf.exact.push(shelf.exact[slot]);

@@ -2,16 +2,17 @@
 //!
 //! While the input is read, a segment is only noted. Then the segments of a record meet at a worker, which reads them
 //! again, joins them and reads the page. They may be in any files of the input, in any order. Of two segments with the
-//! same number, that in the file of the first counts, then the earlier one in the input. A segment that is joined to
+//! same number, one counts whichever files they are in; of copies, that in the file of the first, then the earlier one. A segment that is joined to
 //! another is rejected as `not_a_page_record`, and all whose record is not whole as `segmented`.
 //!
 //! # Memory
-//! 48 bytes a segment, and one record at a time, within the limit of a record.
+//! 56 bytes a segment, and one record at a time, within the limit of a record.
 //!
 //! # Cost
 //! Each segment is read twice; from a compressed file without members, so is all before it.
 
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::dataflow::reading::ingest::{Queue, Reader};
 use crate::dataflow::reading::rejections::Rejection;
@@ -23,13 +24,15 @@ use crate::pages::record::{Found, RawPage, Reason, Refusal, Refused};
 use crate::pages::warc::segments::{self, join};
 use crate::pages::work_items::Work;
 
-/// A segment of a record. Orders by record, number and place in the input.
+/// A segment of a record. Orders by record, number, block and place in the input.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Segment {
     /// Record id of the first segment, as a hash.
     pub origin: u64,
     /// Its number, from 1 on.
     pub number: u32,
+    /// Hash of its block.
+    pub block: u64,
     /// Number of the input.
     pub source: u32,
     /// Where its record starts.
@@ -46,7 +49,7 @@ impl Segment {
     /// Notes a segment that was read in an item of an input.
     pub fn of(segment: &segments::Segment, offset: u64, (item, source): (u32, u32)) -> Segment {
         let segments::Segment { origin, number, total, ref block, .. } = *segment;
-        Segment { origin, number, source, offset, item, bytes: block.len() as u64, total }
+        Segment { origin, number, block: xxh3_64(block), source, offset, item, bytes: block.len() as u64, total }
     }
 
     fn rejected(&self, reason: Reason, detail: impl Into<String>) -> Rejection {
@@ -111,7 +114,8 @@ fn whole<'s>(first: &'s Segment, others: &'s [Segment], most: u64) -> std::resul
         if same[0].number != next {
             return Err((Reason::Segmented, format!("segment {next} is missing")));
         }
-        parts.push(same.iter().find(|row| row.source == first.source).unwrap_or(&same[0]));
+        let mut copies = same.iter().take_while(|row| row.block == same[0].block);
+        parts.push(copies.find(|row| row.source == first.source).unwrap_or(&same[0]));
     }
     let bytes: u64 = parts.iter().map(|row| row.bytes).sum();
     match parts[parts.len() - 1].total {

@@ -24,9 +24,16 @@ use crate::text::language::Language;
 /// Media type of nearly all pages.
 pub const HTML: &str = "text/html";
 
+/// Most bytes of a media type that a capture holds.
+const MIME_BYTES: usize = 254;
+
 /// A media type as a capture holds it.
 pub fn mime(name: &str) -> Cow<'static, str> {
-    if name == HTML { Cow::Borrowed(HTML) } else { Cow::Owned(name.to_string()) }
+    if name == HTML {
+        return Cow::Borrowed(HTML);
+    }
+    let end = (0..=name.len().min(MIME_BYTES)).rfind(|&at| name.is_char_boundary(at));
+    Cow::Owned(name[..end.unwrap_or(0)].to_string())
 }
 
 fn shared_mime<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Cow<'static, str>, D::Error> {
@@ -104,6 +111,12 @@ pub struct Capture {
     pub original: Option<Box<Place>>,
     /// For a record in segments, where those after the first are: numbers of inputs, and offsets.
     pub segments: Vec<(u32, u64)>,
+    /// True if it was made of another record, of which a capture may be in the crawl.
+    pub is_conversion: bool,
+    /// 32 bits of the id of its record, for a conversion of the record it was made of; 0 where that is not known.
+    pub record: u32,
+    /// Hash of the form and charset of its bytes, of which its text and links depend, too.
+    pub variant: u16,
 }
 
 /// Where a record is.

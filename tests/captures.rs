@@ -1,0 +1,270 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use crate::bad_warc::build::{Record, gzip, html, http_with};
+use crate::support::program::{files, rows, said, the_same_on_any_workers, webtwin};
+
+/// The id that some programs write into every record.
+const NULL: &str = "<urn:uuid:null>";
+
+const IDENTICAL: &str = "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest";
+
+/// A page with links, of words that no other number has.
+fn body(number: usize) -> Vec<u8> {
+    let words: String = (0..80).map(|k| format!("word{} ", (number * 7919 + k * k * 31) % 9973)).collect();
+    let links: String = (0..6).map(|k| format!("<a href=\"/{}\">{k}</a>", (number + k) % 6)).collect();
+    format!("<html><head><title>{number}</title></head><body><p>{words}</p>{links}</body></html>").into()
+}
+
+/// A record at `http://HOST.example/PAGE` in a second of a minute.
+fn record(kind: &'static str, (host, page, second): (&str, usize, usize), lines: &str, payload: Vec<u8>) -> Record {
+    let date: &'static str = Box::leak(format!("2026-01-01T00:00:{second:02}Z").into_boxed_str());
+    let uri = Some(format!("http://{host}.example/{page}"));
+    let media = if kind == "conversion" { "text/plain" } else { "application/http; msgtype=response" };
+    Record { kind, uri, date, media, ..Record::with("", payload) }.lines(lines)
+}
+
+fn id(id: &str) -> String {
+    format!("WARC-Record-ID: {id}\r\n")
+}
+
+fn refers_to(record: &str, place: Option<(&str, usize, usize)>) -> String {
+    let place = place.map(|(host, page, second)| {
+        format!(
+            "WARC-Refers-To-Target-URI: http://{host}.example/{page}\r\n\
+             WARC-Refers-To-Date: 2026-01-01T00:00:{second:02}Z\r\n"
+        )
+    });
+    format!("WARC-Profile: {IDENTICAL}\r\nWARC-Refers-To: {record}\r\n{}", place.unwrap_or_default())
+}
+
+fn digest(body: usize) -> String {
+    format!("WARC-Payload-Digest: xyz:{:032x}\r\n", body + 1)
+}
+
+fn revisit(at: (&str, usize, usize), lines: &str) -> Record {
+    record("revisit", at, lines, http_with("HTTP/1.1 200 OK", "", b""))
+}
+
+fn response(at: (&str, usize, usize), lines: &str, number: usize) -> Record {
+    record("response", at, lines, html("", &body(number)))
+}
+
+/// Writes records into files, given the file of each.
+fn write(folder: &Path, records: &[(usize, &Record)]) {
+    std::fs::create_dir_all(folder).unwrap();
+    let mut files: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+    for (file, record) in records {
+        files.entry(*file).or_default().extend(gzip(&record.bytes()));
+    }
+    for (file, bytes) in files {
+        std::fs::write(folder.join(format!("{file}.warc.gz")), bytes).unwrap();
+    }
+}
+
+/// Runs over records in several orders and files, and returns the output of the first.
+fn outcome(folder: &Path, records: &[Record]) -> String {
+    let ways: [fn(usize, usize) -> (usize, usize); 4] =
+        [|_, _| (0, 0), |n, count| (0, count - n), |n, _| (n, 0), |n, count| (count - n, 0)];
+    let mut outputs = Vec::new();
+    for (way, place) in ways.iter().enumerate() {
+        // File and order of each record.
+        let mut places: Vec<_> = (0..records.len()).map(|n| (place(n, records.len()), n)).collect();
+        places.sort_by_key(|((_, order), _)| *order);
+        let placed: Vec<(usize, &Record)> = places.iter().map(|&((file, _), n)| (file, &records[n])).collect();
+        let [input, output] = ["in", "out"].map(|name| folder.join(format!("{name}-{way}")));
+        write(&input, &placed);
+        let output = output.to_str().unwrap().to_string();
+        let done = webtwin(&["run", "--input", input.to_str().unwrap(), "--output", &output]).output().unwrap();
+        assert!(done.status.success(), "{}", said(&done));
+        outputs.push(output);
+    }
+    let first = contents(&outputs[0]);
+    for other in &outputs[1..] {
+        let mut contents = contents(other);
+        for (name, content) in &first {
+            assert_eq!(contents.remove(name).as_ref(), Some(content), "{name} of {other}");
+        }
+        assert!(contents.is_empty(), "{:?}", contents.keys());
+    }
+    outputs.swap_remove(0)
+}
+
+/// What a result holds, but for the places of records.
+fn contents(output: &str) -> BTreeMap<String, String> {
+    let mut contents = BTreeMap::new();
+    for (name, bytes) in files(output).into_iter().filter(|(name, _)| !name.starts_with("rejected")) {
+        let table = name.split('/').next().unwrap().to_string();
+        let is_placed = ["pages", "revisits", "manifest.json", "summary.json"].contains(&&table[..]);
+        if !is_placed {
+            contents.insert(name, format!("{:x}", xxhash_rust::xxh3::xxh3_128(&bytes)));
+        }
+    }
+    for table in ["pages", "revisits"] {
+        let has_table = files(output).keys().any(|name| name.starts_with(table));
+        let mut rows = if has_table { rows(output, table) } else { Vec::new() };
+        for row in &mut rows {
+            let is_place = |column: &str| ["source", "offset", "length"].iter().any(|place| column.contains(place));
+            row.as_object_mut().unwrap().retain(|column, _| !is_place(column));
+        }
+        contents.insert(table.to_string(), serde_json::to_string(&rows).unwrap());
+    }
+    let mut summary: serde_json::Value = serde_json::from_slice(&files(output)["summary.json"]).expect("it is JSON");
+    // The job names the files.
+    summary["digest"].take();
+    contents.insert("summary.json".to_string(), summary.to_string());
+    let mut reasons: Vec<String> = rejected(output);
+    reasons.sort_unstable();
+    contents.insert("rejected".to_string(), reasons.join("\n"));
+    contents
+}
+
+fn rejected(output: &str) -> Vec<String> {
+    rows(output, "rejected").iter().map(|row| format!("{} {}", row["reason"], row["detail"])).collect()
+}
+
+/// The title of each page by its URL without `http://`; conversions have none.
+fn titles(output: &str) -> BTreeMap<String, String> {
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_string();
+    rows(output, "pages").iter().map(|row| (text(&row["url"]).split_off(7), text(&row["title"]))).collect()
+}
+
+fn titled<const N: usize>(pages: [(&str, &str); N]) -> BTreeMap<String, String> {
+    pages.iter().map(|(url, title)| (url.replacen('/', ".example/", 1), title.to_string())).collect()
+}
+
+#[test]
+fn a_revisit_has_the_content_that_url_and_date_name_whatever_record_has_the_id() {
+    let null = id(NULL);
+    let originals = || (0..4).map(|n| response(("a", n, 0), &format!("{null}{}", digest(n)), n));
+    let again = |n, lines: &str| revisit(("b", n, 30), &format!("{null}{lines}"));
+    let place = |n| refers_to(NULL, Some(("a", n, 0)));
+    let all = [("a/0", "0"), ("a/1", "1"), ("a/2", "2"), ("a/3", "3"), ("b/1", "1")];
+
+    // By URL and date; by digest; by URL and date although the id is that of another record, which alone has it.
+    for lines in
+        [place(1), place(1) + &digest(1), refers_to(NULL, None) + &digest(1), refers_to("<urn:a:2>", Some(("a", 1, 0)))]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let records: Vec<Record> = originals().chain([again(1, &lines)]).collect();
+        assert_eq!(titles(&outcome(folder.path(), &records)), titled(all), "{lines}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let own = |n: usize| id(&format!("<urn:a:{n}>"));
+    let unlike: Vec<Record> = (0..4).map(|n| response(("a", n, 0), &own(n), n)).collect();
+    let two = refers_to("<urn:a:2>", Some(("a", 1, 0)));
+    let records: Vec<Record> = unlike.iter().cloned().chain([again(1, &two)]).collect();
+    assert_eq!(titles(&outcome(folder.path(), &records)), titled(all));
+
+    // By id alone where it is that of one record, and not where it is that of several.
+    let folder = tempfile::tempdir().unwrap();
+    let records: Vec<Record> = unlike.into_iter().chain([again(1, &refers_to("<urn:a:1>", None))]).collect();
+    let output = outcome(folder.path(), &records);
+    assert_eq!(titles(&output), titled(all));
+    let folder = tempfile::tempdir().unwrap();
+    let records: Vec<Record> = originals().chain([again(1, &refers_to(NULL, None))]).collect();
+    let output = outcome(folder.path(), &records);
+    assert_eq!(rejected(&output), ["\"revisit\" \"http://b.example/1\""]);
+}
+
+#[test]
+fn a_revisit_waits_for_the_revisit_that_its_url_and_date_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let records = [
+        response(("a", 0, 0), &(id("<urn:a:0>") + &digest(0)), 0),
+        response(("a", 1, 1), &(id("<urn:a:1>") + &digest(1)), 1),
+        revisit(("b", 0, 10), &(id("<urn:b:0>") + &refers_to("<urn:a:0>", None))),
+        // Its URL and date lead to content 0 by way of the one before, its id to content 1.
+        revisit(("c", 0, 20), &(id("<urn:c:0>") + &refers_to("<urn:a:1>", Some(("b", 0, 10))))),
+        // Two that name each other, one of which has a digest.
+        revisit(("d", 0, 30), &refers_to("<urn:none>", Some(("d", 1, 31)))),
+        revisit(("d", 1, 31), &(refers_to("<urn:none>", Some(("d", 0, 30))) + &digest(1))),
+    ];
+    let pages = [("a/0", "0"), ("a/1", "1"), ("b/0", "0"), ("c/0", "0"), ("d/0", "1"), ("d/1", "1")];
+    assert_eq!(titles(&outcome(folder.path(), &records)), titled(pages));
+}
+
+#[test]
+fn a_conversion_is_no_page_beside_the_record_it_was_made_of() {
+    let text = |n: usize| format!("words of the page {n} and nothing else").into_bytes();
+    let of = |at, lines: &str, n| record("conversion", at, lines, text(n));
+    let from = |id: &str| format!("WARC-Refers-To: {id}\r\n");
+    let records = [
+        // Made later, of a record that it names; at the same time; of it knows not what.
+        response(("a", 0, 0), &id("<urn:a:0>"), 0),
+        of(("a", 0, 50), &from("<urn:a:0>"), 0),
+        response(("a", 1, 1), "", 1),
+        of(("a", 1, 1), &from("<urn:lost>"), 1),
+        response(("a", 2, 2), &id(NULL), 2),
+        of(("a", 2, 40), "", 2),
+        // Of an older record than the page.
+        response(("a", 3, 3), &id("<urn:a:3>"), 3),
+        response(("a", 3, 4), &id("<urn:a:4>"), 4),
+        of(("a", 3, 50), &from("<urn:a:3>"), 3),
+        // Of a record that is not there, and newer than the one that is; of one that is no page; of a revisit.
+        response(("b", 0, 0), &id("<urn:b:0>"), 0),
+        of(("b", 0, 9), &from("<urn:b:9>"), 9),
+        record("response", ("b", 1, 1), "", http_with("HTTP/1.1 200 OK", "Content-Type: image/png\r\n", b"\x89PNG")),
+        of(("b", 1, 1), "", 1),
+        revisit(("b", 2, 9), &(id("<urn:b:2>") + &refers_to("<urn:a:0>", None))),
+        of(("b", 2, 9), &from("<urn:b:2>"), 2),
+        of(("b", 3, 9), "", 3),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let output = outcome(folder.path(), &records);
+    let pages =
+        [("a/0", "0"), ("a/1", "1"), ("a/2", "2"), ("a/3", "4"), ("b/0", ""), ("b/1", ""), ("b/2", "0"), ("b/3", "")];
+    assert_eq!(titles(&output), titled(pages));
+    let mut reasons = rejected(&output);
+    reasons.retain(|reason| !reason.starts_with("\"not_text"));
+    reasons.sort_unstable();
+    let conversions = ["a.example/0", "a.example/1", "a.example/2", "a.example/3", "b.example/2"];
+    let mut expected: Vec<String> = conversions.iter().map(|url| format!("\"conversion\" \"http://{url}\"")).collect();
+    expected.push("\"older_capture\" \"http://a.example/3\"".into());
+    expected.push("\"older_capture\" \"http://b.example/0\"".into());
+    expected.sort_unstable();
+    assert_eq!(reasons, expected);
+    // Links are those of the responses.
+    assert!(!rows(&output, "links").is_empty());
+}
+
+/// A made-up record, of any kind, that may have its id, second, URL or content in common with others.
+fn made() -> impl Strategy<Value = Record> {
+    let host = prop::sample::select(vec!["a", "b"]);
+    let id = prop::sample::select(vec![NULL, "<urn:x:1>", "<urn:x:2>", "<urn:x:3>"]);
+    let numbers = (0usize..3, 0usize..3, 0usize..4, 0usize..3);
+    (0usize..9, host, numbers, id.clone(), id, any::<(bool, bool)>()).prop_map(
+        |(kind, host, (page, second, content, other), own, named, (has_digest, is_placed))| {
+            let at = (host, page, second);
+            let digest = if has_digest { digest(content) } else { String::new() };
+            let own = self::id(own);
+            let place = is_placed.then_some(("a", other, second));
+            match kind {
+                0..4 => response(at, &(own + &digest), content),
+                4 => record("conversion", at, &format!("{own}WARC-Refers-To: {named}\r\n"), body(content)),
+                5 => {
+                    let location = format!("Location: /{other}\r\n");
+                    record("response", (host, 7, second), &own, http_with("HTTP/1.1 302 Found", &location, b""))
+                }
+                _ => revisit((host, page, second + other), &(own + &digest + &refers_to(named, place))),
+            }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 5, max_shrink_iters: 20, ..ProptestConfig::default() })]
+
+    #[test]
+    fn tables_do_not_depend_on_the_order_of_records_or_the_files_they_are_in(
+        records in prop::collection::vec(made(), 1..40)
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        outcome(folder.path(), &records);
+        the_same_on_any_workers(
+            folder.path(), "same", &["run", "--input", folder.path().join("in-2").to_str().unwrap()]
+        );
+    }
+}
