@@ -205,7 +205,7 @@ fn without_nan(text: &str) -> Option<String> {
             None => {
                 // What a backslash escapes ends no string.
                 let escaped =
-                    if here.starts_with('\\') { here[1..].chars().next().map_or(0, char::len_utf8) } else { 0 };
+                    here.strip_prefix('\\').and_then(|behind| behind.chars().next()).map_or(0, char::len_utf8);
                 is_string ^= here.starts_with('"');
                 repaired.push_str(&here[..1 + escaped]);
                 1 + escaped

@@ -367,10 +367,12 @@ fn an_archive_cut_off_within_a_record_doubles_nothing_wherever_it_is_cut() {
 
 /// URLs of pages and reasons of refusals, with the bytes of these.
 fn outline(found: &[Found]) -> (Vec<&str>, Vec<(Reason, u64)>) {
-    let url = |one| match one {
-        &Found::Page(ref page) => Some(page.url.rsplit('/').next().unwrap_or_default()),
-        Found::Refused(_) => None,
-    };
+    fn url(one: &Found) -> Option<&str> {
+        match one {
+            Found::Page(page) => Some(page.url.rsplit('/').next().unwrap_or_default()),
+            Found::Refused(_) => None,
+        }
+    }
     let reason = |one: &Found| match one {
         Found::Page(_) => None,
         Found::Refused(refused) => Some((refused.reason, refused.bytes)),
