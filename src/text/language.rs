@@ -158,8 +158,10 @@ fn sample(text: &str) -> impl Iterator<Item = &str> {
         if is_short {
             return text;
         }
-        let start = text.floor_char_boundary(text.len() / (WINDOWS + 1) * number - WINDOW / 2);
-        &text[start..text.floor_char_boundary(start + WINDOW)]
+        let boundary =
+            |at: usize| (0..=at).rfind(|&at| text.is_char_boundary(at)).expect("a text begins at a boundary");
+        let start = boundary(text.len() / (WINDOWS + 1) * number - WINDOW / 2);
+        &text[start..boundary(start + WINDOW)]
     })
 }
 
