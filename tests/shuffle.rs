@@ -8,7 +8,7 @@ use webtwin::dataflow::shuffle::memory_budget::BUCKET_BYTES;
 use webtwin::dataflow::shuffle::memory_estimate::room_beside;
 use webtwin::dataflow::shuffle::page_counts::{self, SHORT_BYTES};
 use webtwin::dataflow::shuffle::stretches::Stretches;
-use webtwin::dataflow::sinks::resemblance::with_kept;
+use webtwin::dataflow::sinks::resemblance::{Resemblance, Texts, with_kept};
 use webtwin::engine::{AT_ONCE_BYTES, Net, run};
 use webtwin::error::Result;
 use webtwin::ids::{ClusterId, Page, splitmix64};
@@ -196,10 +196,11 @@ fn resemblance_to_the_page_that_stays_is_the_same_wherever_chunks_lie() {
     let keep = |page: u32| if page % 13 == 5 { 0 } else { page % KEPT };
     let share = move |page: u32| {
         let (x, y) = (chunks(page), chunks(keep(page)));
-        x.intersection(&y).count() as f64 / x.union(&y).count() as f64
+        let common = x.intersection(&y).count() as f64;
+        (common / x.union(&y).count() as f64, common / x.len() as f64)
     };
     let with_chunks = (KEPT..PAGES).filter(|&page| !chunks(page).is_empty());
-    let expected: Vec<(Page, f64)> = with_chunks.map(|page| (Page(page), share(page))).collect();
+    let expected: Vec<(Page, (f64, f64))> = with_chunks.map(|page| (Page(page), share(page))).collect();
     for held in [u64::MAX, 1 << 20, 0] {
         for workers in everywhere(move |net| {
             let (me, peers) = (net.index() as u32, net.peers() as u32);
@@ -212,14 +213,18 @@ fn resemblance_to_the_page_that_stays_is_the_same_wherever_chunks_lie() {
             let pairs = (KEPT..PAGES).filter(|page| page % 7 % peers == me).map(|page| [page, keep(page)].map(Page));
             let asks = |page: Page| (page.0 / 5 % peers) as usize;
             let room = room_beside(0, &Job::default());
-            let found = with_kept(net, &mut shelf, PAGES as usize, pairs.collect(), asks, &room)?;
+            let texts = Texts::take(net, &mut shelf)?;
+            let found = with_kept(net, &texts, PAGES as usize, pairs.collect(), asks, &room)?;
             assert!(found.iter().all(|row| asks(row.0) == net.index()));
             Ok(found)
         }) {
-            let mut all: Vec<_> = workers.into_iter().flatten().map(|(page, found)| (page, found.share())).collect();
+            let both = |(page, found): (Page, Resemblance)| (page, (found.share(), found.contained()));
+            let mut all: Vec<_> = workers.into_iter().flatten().map(both).collect();
             all.sort_unstable_by_key(|row| row.0);
             assert_eq!(all.len(), expected.len());
-            let is_near = |(x, y): (&(Page, f64), &(Page, f64))| x.0 == y.0 && (x.1 - y.1).abs() < 1e-6;
+            type Row = (Page, (f64, f64));
+            let is_near =
+                |(x, y): (&Row, &Row)| x.0 == y.0 && (x.1.0 - y.1.0).abs() < 1e-6 && (x.1.1 - y.1.1).abs() < 1e-6;
             assert!(all.iter().zip(&expected).all(is_near), "{held} bytes held");
         }
     }

@@ -11,6 +11,7 @@ use webtwin::overlap::SimilarPair;
 use webtwin::storage::aside::Aside;
 use webtwin::storage::spill_file::Disk;
 use webtwin::text::Feature;
+use webtwin::text::language::Language;
 
 /// A page of a made-up crawl, known by the numbers of its chunks.
 #[derive(Debug, Clone)]
@@ -77,6 +78,7 @@ pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages 
             status: 200,
             mime: "text/html".into(),
             title: Box::default(),
+            language: Language::UNKNOWN,
             body_bytes: 100,
             body: 0,
             text_bytes: 50,
