@@ -153,7 +153,7 @@ fn a_run_finds_what_dedup_removes_and_with_the_same_resemblance() {
     assert!(told.contains(&format!("{} similar pairs by minhash", pairs.len())), "{told}");
     let manifest: serde_json::Value =
         serde_json::from_slice(&std::fs::read(format!("{out}/manifest.json")).unwrap()).unwrap();
-    assert_eq!(manifest["recipes"]["minhash"], "shingles-words-5-xxh3-32-minima-xor-multiply-v1");
+    assert_eq!(manifest["recipes"]["minhash"], "shingles-words-5-nfkc.fold-xxh3-32-minima-xor-multiply-v2");
     assert_eq!(manifest["counts"]["similar_pairs"], json!(pairs.len()));
 }
 

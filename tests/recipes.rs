@@ -146,6 +146,33 @@ fn the_worked_example_of_the_recipes_is_what_comes_out() {
     }
 }
 
+/// Resolves `\u{...}`.
+fn unescaped(text: &str) -> String {
+    let mut parts = text.split("\\u{");
+    let first = parts.next().unwrap().to_string();
+    parts.fold(first, |all, part| {
+        let (code, rest) = part.split_once('}').unwrap();
+        format!("{all}{}{rest}", char::from_u32(u32::from_str_radix(code, 16).unwrap()).unwrap())
+    })
+}
+
+#[test]
+fn texts_of_the_recipes_are_folded_as_their_table_has_it() {
+    let document = std::fs::read_to_string("docs/recipes.md").unwrap();
+    let (_, table) = document.split_once("| text | folded |\n|---|---|\n").unwrap();
+    let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
+    assert!(rows.len() >= 7);
+    let mut shingles = Shingles::new(Shingling::Chars(1));
+    for row in rows {
+        let [text, folded] =
+            row.strip_prefix("| `").unwrap().strip_suffix("` |").unwrap().split_once("` | `").unwrap().into();
+        let (text, folded) = (unescaped(text), unescaped(folded));
+        let set: BTreeSet<u32> =
+            folded.chars().map(|letter| (splitmix64(splitmix64(letter.into())) >> 32) as u32).collect();
+        assert_eq!(shingles.of(&text), set.into_iter().collect::<Vec<_>>(), "{row}");
+    }
+}
+
 #[test]
 fn the_program_writes_what_the_recipes_give() {
     let folder = tempfile::tempdir().unwrap();

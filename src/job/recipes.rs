@@ -45,7 +45,7 @@ impl Simhash {
         }
         let weighed = weighed(stop_words, stemming, *weights);
         let idf = if *idf { "-idf" } else { "" };
-        format!("terms-{phrase}{weighed}{idf}-min{min_features}-xxh3-{bits}-v1")
+        format!("terms-{phrase}-{FOLDED}{weighed}{idf}-min{min_features}-xxh3-{bits}-v2")
     }
 }
 
@@ -55,21 +55,31 @@ impl Signatures {
         let Signatures { dims, seed, stop_words, stemming, weights, unit_length, min_terms, .. } = self;
         let weighed = weighed(stop_words, stemming, *weights);
         let unit = if *unit_length { "-unit" } else { "" };
-        format!("rp-terms{weighed}{unit}-min{min_terms}-xxh3-{dims}-seed{seed}-splitmix64-v1")
+        format!("rp-terms-{FOLDED}{weighed}{unit}-min{min_terms}-xxh3-{dims}-seed{seed}-splitmix64-v2")
     }
 }
 
 impl Minhash {
     /// Name and version of the shingles and of their permutations, as written into every manifest.
     pub fn recipe(&self) -> String {
-        let (unit, count) = match self.shingle {
-            Shingling::Words(count) => ("words", count),
-            Shingling::Tokens(count) => ("tokens", count),
-            Shingling::Chars(count) => ("chars", count),
-        };
-        format!("shingles-{unit}-{count}-xxh3-32-minima-xor-multiply-v1")
+        self.shingle.recipe()
     }
 }
+
+impl Shingling {
+    /// Name and version of the shingles and of their permutations.
+    pub fn recipe(&self) -> String {
+        let (unit, count, text) = match self {
+            Shingling::Words(count) => ("words", count, FOLDED),
+            Shingling::Tokens(count) => ("tokens", count, "nfkc"),
+            Shingling::Chars(count) => ("chars", count, FOLDED),
+        };
+        format!("shingles-{unit}-{count}-{text}-xxh3-32-minima-xor-multiply-v2")
+    }
+}
+
+/// Name of the form that words and characters are compared in (`text::fold`).
+const FOLDED: &str = "nfkc.fold";
 
 /// How words become weighted features: `[-stop.LANG][-stem.LANG]-WEIGHTS`.
 fn weighed(stop_words: &str, stemming: &str, weights: Weights) -> String {
@@ -98,10 +108,10 @@ mod tests {
     #[test]
     fn names_of_simhashes_tell_every_setting_that_changes_one() {
         let plain = Simhash { phrase: 2, min_features: 4, weights: Weights::Count, ..Job::default().simhash };
-        assert_eq!(plain.recipe(), "terms-2-count-min4-xxh3-64-v1");
+        assert_eq!(plain.recipe(), "terms-2-nfkc.fold-count-min4-xxh3-64-v2");
         let (stop_words, stemming) = ("en".into(), "de".into());
         let all = Simhash { bits: 32, phrase: 3, idf: true, weights: Weights::Log, stop_words, stemming, ..plain };
-        assert_eq!(all.recipe(), "terms-3-stop.en-stem.de-log-idf-min4-xxh3-32-v1");
+        assert_eq!(all.recipe(), "terms-3-nfkc.fold-stop.en-stem.de-log-idf-min4-xxh3-32-v2");
         assert_eq!(Simhash { bits: 0, ..all }.recipe(), "none");
     }
 
@@ -109,16 +119,17 @@ mod tests {
     fn names_of_signatures_tell_every_setting_that_changes_a_projection() {
         let paper = Signatures { dims: 5, seed: 0, weights: Weights::Count, min_terms: 1, ..Job::default().signatures };
         let plain = Signatures { unit_length: false, ..paper };
-        assert_eq!(plain.recipe(), "rp-terms-count-min1-xxh3-5-seed0-splitmix64-v1");
+        assert_eq!(plain.recipe(), "rp-terms-nfkc.fold-count-min1-xxh3-5-seed0-splitmix64-v2");
         let (stop_words, stemming) = ("en".into(), "de".into());
         let of_terms = Signatures { stop_words, stemming, weights: Weights::Log, unit_length: true, ..plain };
         let all = Signatures { dims: 8, seed: 3, ..of_terms };
-        assert_eq!(all.recipe(), "rp-terms-stop.en-stem.de-log-unit-min1-xxh3-8-seed3-splitmix64-v1");
+        assert_eq!(all.recipe(), "rp-terms-nfkc.fold-stop.en-stem.de-log-unit-min1-xxh3-8-seed3-splitmix64-v2");
     }
 
     #[test]
     fn names_of_shingles_tell_every_setting_that_changes_one() {
+        assert_eq!(Shingling::Tokens(5).recipe(), "shingles-tokens-5-nfkc-xxh3-32-minima-xor-multiply-v2");
         let shingles = Minhash { shingle: Shingling::Chars(20), ..Job::default().minhash };
-        assert_eq!(shingles.recipe(), "shingles-chars-20-xxh3-32-minima-xor-multiply-v1");
+        assert_eq!(shingles.recipe(), "shingles-chars-20-nfkc.fold-xxh3-32-minima-xor-multiply-v2");
     }
 }

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Shingling {
-    /// Words as in `text::words`: case-folded, without punctuation.
+    /// Words as in `text::words`: normalised and case-folded, without punctuation.
     Words(u32),
-    /// What stands between white space, as it is.
+    /// Text between white space: normalised, in upper and lower case.
     Tokens(u32),
-    /// Characters in lower case, with one space for each run of white space.
+    /// Characters, normalised and case-folded, with one space for each run of white space.
     Chars(u32),
 }
 

@@ -11,8 +11,12 @@
 //! - The paper does not say which phrases it detects; ours are all runs of a given number of terms.
 //! - It does not say how it weights features; see [`Weights`].
 
+pub mod fold;
 pub mod language;
+mod memo;
+mod plain;
 mod runs;
+mod scripts;
 pub mod terms;
 pub mod words;
 

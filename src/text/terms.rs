@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use rust_stemmers::Stemmer;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::fold::Folding;
 use crate::job::languages::{stemmer, stop_words};
 
 /// Words remembered with their terms, a power of two.
@@ -18,7 +19,8 @@ const LONGEST: usize = 16;
 
 /// Maps words to hashed terms.
 pub struct Terms {
-    stop_words: HashSet<&'static str>,
+    /// Folded, as words are.
+    stop_words: HashSet<String>,
     stemmer: Option<Stemmer>,
     /// Recent words by their hash, each with its term: stemming costs fifty times as much as a look-up.
     memo: Vec<(u128, Option<u64>)>,
@@ -34,12 +36,14 @@ impl Terms {
     /// Terms by the stop words of one language and the stemmer of one, each a code or [`crate::job::languages::NONE`].
     pub fn new(stop_words: &str, stemming: &str) -> Terms {
         let stemmer = stemmer(stemming).map(Stemmer::create);
-        let stop_words: HashSet<&str> = self::stop_words(stop_words).unwrap_or_default().iter().copied().collect();
+        let mut folding = Folding::default();
+        let words = self::stop_words(stop_words).unwrap_or_default();
+        let stop_words: HashSet<String> = words.iter().map(|word| folding.folded(word).to_string()).collect();
         let memo = if stemmer.is_some() || !stop_words.is_empty() { vec![(0, None); MEMO] } else { Vec::new() };
         Terms { stop_words, stemmer, memo }
     }
 
-    /// The term of a lower-case word, as its 64-bit XXH3 hash; `None` for a stop word.
+    /// The term of a folded word, as its 64-bit XXH3 hash; `None` for a stop word.
     pub fn term(&mut self, word: &[u8]) -> Option<u64> {
         let hash = xxh3_64(word);
         if self.memo.is_empty() {
@@ -78,6 +82,9 @@ mod tests {
         assert_eq!(terms.term(b"duplicates"), Some(xxh3_64(b"duplic")));
         assert_eq!(terms.term(b"duplicates"), terms.term(b"duplicate"));
         assert_eq!(terms.term(b"incomprehensibilities"), terms.term(b"incomprehensibility"));
+        // Words are folded, and so are stop words: final sigma is sigma, and ß is ss.
+        assert_eq!(Terms::new("el", NONE).term("τησ".as_bytes()), None);
+        assert_eq!(Terms::new("de", NONE).term(b"dass"), None);
         assert_eq!(Terms::new(NONE, NONE).term(b"the"), Some(xxh3_64(b"the")));
     }
 

@@ -1,0 +1,183 @@
+//! Brings text to the form in which words are compared, so that one text typed in two ways is one text.
+//!
+//! 1. Every space (`White_Space`: U+00A0, U+202F, U+2009, U+3000, ...) is U+0020. So is U+200B, the zero width space,
+//!    which separates words by UAX #29; between two characters of a script without spaces it is dropped.
+//! 2. Invisible characters (`Default_Ignorable_Code_Point`: soft hyphens, joiners, byte order marks, variation
+//!    selectors, marks of direction, ...) are dropped.
+//! 3. The rest is normalised to NFKC.
+//! 4. Case is folded by Unicode's full default folding (`CaseFolding.txt`, statuses C and F), and the result is
+//!    normalised to NFKC again, because folding can undo it.
+//!
+//! ASCII text is only put into lower case by all this, and ASCII white space is where a text may be cut before it:
+//! no step looks across it.
+
+use icu_casemap::{CaseMapper, CaseMapperBorrowed};
+use icu_normalizer::{ComposingNormalizer, ComposingNormalizerBorrowed};
+use icu_properties::props::DefaultIgnorableCodePoint;
+use icu_properties::{CodePointSetData, CodePointSetDataBorrowed};
+
+use super::plain;
+use super::scripts::is_written_without_spaces;
+
+const CASE: CaseMapperBorrowed<'static> = CaseMapper::new();
+const NFKC: ComposingNormalizerBorrowed<'static> = ComposingNormalizer::new_nfkc();
+const INVISIBLE: CodePointSetDataBorrowed<'static> = CodePointSetData::new::<DefaultIgnorableCodePoint>();
+
+const ZERO_WIDTH_SPACE: char = '\u{200b}';
+
+/// Folds one text after another; keeps its memory.
+#[derive(Debug, Default)]
+pub struct Folding {
+    visible: String,
+    folded: String,
+}
+
+impl Folding {
+    /// Applies steps 1 to 3: the text as it looks, in upper and lower case.
+    ///
+    /// # Cost
+    /// One pass over the text, and two more if it has a character that is not plain ([`super::plain`]).
+    pub fn composed(&mut self, text: &str) -> &str {
+        if !plain::composed(text, &mut self.folded) {
+            visible(text, &mut self.visible);
+            self.folded.clear();
+            self.folded.push_str(&NFKC.normalize(&self.visible));
+        }
+        &self.folded
+    }
+
+    /// Applies all steps.
+    ///
+    /// # Cost
+    /// One pass over the text, and four more if it has a character that is not plain.
+    pub fn folded(&mut self, text: &str) -> &str {
+        if !plain::folded(text, &mut self.folded) {
+            self.by_definition(text);
+        }
+        &self.folded
+    }
+
+    fn by_definition(&mut self, text: &str) {
+        visible(text, &mut self.visible);
+        let composed = NFKC.normalize(&self.visible);
+        let folded = CASE.fold_string(&composed);
+        self.folded.clear();
+        self.folded.push_str(&NFKC.normalize(&folded));
+    }
+}
+
+/// Folds a character by itself, by definition: its form after step 3, and after all steps.
+pub(super) fn of_character(character: char) -> [String; 2] {
+    let mut seen = String::new();
+    visible(character.encode_utf8(&mut [0; 4]), &mut seen);
+    let composed = NFKC.normalize(&seen).into_owned();
+    let folded = NFKC.normalize(&CASE.fold_string(&composed)).into_owned();
+    [composed, folded]
+}
+
+/// Applies steps 1 and 2.
+fn visible(text: &str, into: &mut String) {
+    into.clear();
+    // The last character, if a zero width space follows it.
+    let mut before_gap = None;
+    for character in text.chars() {
+        if character == ZERO_WIDTH_SPACE {
+            before_gap = before_gap.or(into.chars().next_back());
+        } else if character.is_ascii() || !INVISIBLE.contains(character) {
+            let character = if character.is_whitespace() { ' ' } else { character };
+            if let Some(before) = before_gap.take()
+                && ![before, character].into_iter().all(is_written_without_spaces)
+            {
+                into.push(' ');
+            }
+            into.push(character);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use icu_normalizer::{DecomposingNormalizer, DecomposingNormalizerBorrowed};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NFC: ComposingNormalizerBorrowed<'static> = ComposingNormalizer::new_nfc();
+    const NFD: DecomposingNormalizerBorrowed<'static> = DecomposingNormalizer::new_nfd();
+
+    fn folded(text: &str) -> String {
+        Folding::default().folded(text).to_string()
+    }
+
+    #[test]
+    fn one_text_typed_in_two_ways_is_one_text() {
+        for (text, form) in [
+            ("Zu\u{308}rich", "zürich"),
+            ("1\u{202f}000\u{2009}km\u{a0}!", "1 000 km !"),
+            ("co\u{ad}op\u{feff}era\u{200d}te\u{2060}\u{200e}", "cooperate"),
+            ("Straße STRASSE Straẞe", "strasse strasse strasse"),
+            ("ΟΔΟΣ οδος", "οδοσ οδοσ"),
+            ("I İ ı i", "i i\u{307} ı i"),
+            ("ﬁnd Ｆｕｌｌ ｶﾞ", "find full ガ"),
+            ("می\u{200c}خواهم", "میخواهم"),
+            ("two\u{200b}words", "two words"),
+            ("\u{200b}ភាសា\u{200b}\u{2060}\u{200b}ខ្មែរ\u{200b}", "ភាសាខ្មែរ"),
+            ("日本\u{200b}v2\u{200b}語", "日本 v2 語"),
+            ("a\u{ad}\u{301}", "á"),
+            ("J\u{30c} ǰ", "ǰ ǰ"),
+        ] {
+            assert_eq!(folded(text), form, "{text:?}");
+        }
+        assert_eq!(Folding::default().composed("Zu\u{308}rich\u{ad} ﬁ"), "Zürich fi");
+    }
+
+    #[test]
+    fn every_character_is_its_own_upper_and_lower_case() {
+        let mut odd = Vec::new();
+        for character in (0..=0x10_ffffu32).filter_map(char::from_u32) {
+            let form = folded(&character.to_string());
+            let cases = [character.to_uppercase().to_string(), character.to_lowercase().to_string()];
+            // Turkish: by default folding a dotless i is a letter of its own, of which I is not the capital.
+            if character != 'ı' && cases.iter().any(|case| folded(case) != form) {
+                odd.push(character);
+            }
+        }
+        assert!(odd.is_empty(), "{odd:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn all_normal_forms_of_a_text_are_one_and_so_is_the_result(text in "\\PC{0,12}") {
+            let form = folded(&text);
+            for other in [NFKC.normalize(&text), NFC.normalize(&text), NFD.normalize(&text)] {
+                prop_assert_eq!(folded(&other), form.as_str());
+            }
+            prop_assert_eq!(folded(&form), form);
+        }
+
+        #[test]
+        fn the_short_way_through_plain_characters_equals_the_definition(
+            text in "([A-Za-z .,]|[À-ſ]|[Ͱ-Ͽ]|[А-я]|[Ა-Ჿ]|[Ḁ-ỿ]|[ἀ-῾]|[א-ת]|[؀-ۿ]|[ऀ-෿]|[฀-໿]|[ᄀ-ᇿ]|[‐-‧]|[、-〩]|[ぁ-ヿ]|[一-三]|[가-갛]|[！-～]|\\PC){0,9}"
+        ) {
+            let mut by_definition = Folding::default();
+            by_definition.by_definition(&text);
+            prop_assert_eq!(folded(&text), by_definition.folded.as_str());
+            visible(&text, &mut by_definition.visible);
+            let composed = Folding::default().composed(&text).to_string();
+            prop_assert_eq!(composed, NFKC.normalize(&by_definition.visible));
+        }
+
+        #[test]
+        fn ascii_is_put_into_lower_case(text in "[ -~\t\n]{0,40}") {
+            let spaces = text.replace(['\t', '\n'], " ");
+            prop_assert_eq!(folded(&text), spaces.to_ascii_lowercase());
+        }
+
+        #[test]
+        fn text_may_be_cut_before_ascii_white_space(parts in prop::collection::vec("[a-zé\u{308}\u{ad}\u{200b}ก=\u{338}]{0,5}", 0..5)) {
+            let words = |text: &str| text.split_whitespace().map(String::from).collect::<Vec<_>>();
+            let cut: Vec<String> = parts.iter().flat_map(|part| words(&folded(part))).collect();
+            prop_assert_eq!(words(&folded(&parts.join(" "))), cut);
+        }
+    }
+}
