@@ -8,7 +8,7 @@ use super::progress::Watcher;
 use super::{quantity, signals};
 use crate::console::tell;
 use crate::dedup::settings::{Keep, Near, Settings, TEXT_FIELDS};
-use crate::dedup::{Dedup, STAGES, Summary};
+use crate::dedup::{Dedup, MOST_COUNTED, STAGES, Summary, ValueCounts};
 use crate::error::{Error, Result};
 use crate::job::Limits;
 use crate::minhash::bands::Bands;
@@ -22,7 +22,11 @@ Examples:
   webtwin dedup corpus/ --output clean/ --keep max:quality --prefer '*wiki*'
   webtwin dedup new.parquet --against clean/ --output clean-new/
   webtwin dedup corpus/ --output noted/ --annotate
+  webtwin dedup corpus/ --output clean/ --count-by meta.lang --count-by source
   webtwin show clean/removed --limit 20";
+
+/// Values of a field of `--count-by` that are printed.
+const SHOWN_VALUES: usize = 8;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -77,6 +81,9 @@ pub(super) struct Args {
     /// written. May be given again
     #[arg(long, value_name = "OLD", help_heading = "Method")]
     against: Vec<String>,
+    /// Count records by the values of a field, such as meta.lang; a dot leads into an object. May be given again
+    #[arg(long, value_name = "FIELD", help_heading = "Output")]
+    count_by: Vec<String>,
     /// Keep all records, and add duplicate_of, similarity and cluster to them
     #[arg(long, help_heading = "Output")]
     annotate: bool,
@@ -124,6 +131,9 @@ impl Args {
         if self.keep == Keep::SmallestId && self.id_field.is_none() {
             return Err(Error::Usage("--keep smallest-id: give --id-field, too".into()));
         }
+        if self.count_by.len() > MOST_COUNTED {
+            return Err(Error::Usage(format!("--count-by: at most {MOST_COUNTED} fields")));
+        }
         let text_fields = match self.text_fields.is_empty() {
             true => TEXT_FIELDS.map(String::from).into(),
             false => self.text_fields,
@@ -137,6 +147,7 @@ impl Args {
             near: (self.by == By::Minhash).then_some(near),
             keep: self.keep,
             prefer: self.prefer,
+            count_by: self.count_by,
             annotate: self.annotate.then_some(self.annotate_prefix),
             max_bad: share("--max-bad", self.max_bad, 0.0)?,
             limits: Limits { record_bytes: self.max_record, ..Limits::default() },
@@ -190,5 +201,15 @@ fn report(settings: &Settings, summary: &Summary, seconds: f64) {
         quantity::bytes(text.removed),
         quantity::bytes((all as f64 / seconds) as u64)
     ));
+    for (field, counts) in &summary.counts_by {
+        let of_value = |counts: &ValueCounts| {
+            let value = counts.value.as_deref().unwrap_or("none");
+            format!("{value} {} of {}", counts.kept, counts.kept + counts.removed)
+        };
+        let shown: Vec<String> = counts.iter().take(SHOWN_VALUES).map(of_value).collect();
+        let more =
+            if counts.len() > SHOWN_VALUES { format!(", {} more", counts.len() - SHOWN_VALUES) } else { String::new() };
+        tell(format_args!("kept by {field}: {}{more}", shown.join(", ")));
+    }
     tell(format_args!("results: {}", settings.output));
 }

@@ -60,6 +60,8 @@ pub struct Row {
     pub id: Option<String>,
     /// What the rule for keeping looks at.
     pub key: Key,
+    /// Values of the fields that records are counted by.
+    pub values: Vec<Option<String>>,
 }
 
 /// A file that is being read.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::buckets::Bounds;
-use super::corpus::{BandRow, ExactRow, RECORD_BYTES};
+use super::corpus::{BandRow, ExactRow, record_bytes};
 use super::inputs::Inputs;
 use super::sample::{Expected, expected};
 use super::settings::Settings;
@@ -119,12 +119,12 @@ impl Budget {
             None => Shares { sets: 0, bands: 0, exact: of_worker(6), ids: of_worker(2) },
         };
         let Expected { decoded_bytes, records: texts } = expected(&inputs.files, &settings.limits)?;
-        let records = room / 2;
+        let (records, record_bytes) = (room / 2, record_bytes(&settings.count_by));
         // A sample may be wrong by some; what reaches the limit by less than twice is seen while it is read.
-        if texts / 2 * RECORD_BYTES > records {
+        if texts / 2 * record_bytes > records {
             return Err(Error::MemoryLimit {
                 what: format!("dedup of about {texts} records, by a sample of its input"),
-                needed_bytes: fixed + 2 * texts * RECORD_BYTES,
+                needed_bytes: fixed + 2 * texts * record_bytes,
                 allowed_bytes: settings.memory_bytes,
                 setting: "--memory".into(),
             });
@@ -136,7 +136,7 @@ impl Budget {
         let buckets = keys.max(hashes).div_ceil(BUCKET_BYTES).clamp(1, most_buckets).next_power_of_two();
         let beyond = |bytes: u64, share: u64| bytes.saturating_sub(share * workers);
         let disk_bytes = beyond(sets, of_worker.sets) + beyond(keys, of_worker.bands) + beyond(hashes, of_worker.exact);
-        let all = fixed + texts * RECORD_BYTES + keys + sets + hashes;
+        let all = fixed + texts * record_bytes + keys + sets + hashes;
         let predicted = Prediction {
             files: inputs.files.len(),
             file_bytes: inputs.files.iter().map(|file| file.stamp.bytes).sum(),

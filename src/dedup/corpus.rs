@@ -2,6 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use super::counts::Values;
 use super::inputs::InputFile;
 use crate::error::Result;
 use crate::pages::record::Reason;
@@ -9,8 +10,10 @@ use crate::storage::spill::Buckets;
 use crate::storage::spill_array::SpillArray;
 use crate::storage::spill_file::Disk;
 
-/// Bytes of memory of a record, from beginning to end.
-pub const RECORD_BYTES: u64 = size_of::<Record>() as u64 + 4 + 8 + 8;
+/// Bytes of memory of a record, from beginning to end, where records are counted by some fields.
+pub fn record_bytes(count_by: &[String]) -> u64 {
+    (size_of::<Record>() + 4 + 8 + 8 + 4 * count_by.len()) as u64
+}
 
 /// A record, as far as it is held in memory.
 #[derive(Debug, Clone, Copy)]
@@ -71,6 +74,8 @@ pub struct BatchRecords {
     pub first: u32,
     /// The records, by row.
     pub records: Vec<Record>,
+    /// For each record, the numbers of its values of the fields that are counted by, with those of the worker.
+    pub values: Vec<u32>,
 }
 
 /// What a thread has put aside.
@@ -83,6 +88,8 @@ pub struct Worker {
     pub exact: Buckets<ExactRow>,
     /// Keys of bands, in buckets.
     pub bands: Buckets<BandRow>,
+    /// Values of each field that is counted by.
+    pub values: Vec<Values>,
 }
 
 /// A record that was read and not kept.

@@ -21,13 +21,15 @@ mod batches;
 mod buckets;
 mod budget;
 mod corpus;
+mod counts;
 mod encode;
 mod exact;
+mod fields;
 mod inputs;
-mod json_fields;
 mod near;
 mod order;
 mod parquet_copy;
+mod parquet_encodings;
 mod parquet_texts;
 mod read;
 mod report;
@@ -45,6 +47,8 @@ use crate::storage::location::Location;
 use crate::storage::output;
 
 pub use budget::Prediction;
+pub use counts::ValueCounts;
+pub use fields::MOST_COUNTED;
 pub use report::Summary;
 use settings::Settings;
 
@@ -100,7 +104,7 @@ impl<'s> Dedup<'s> {
         // The output needs memory, to be compressed, and disk.
         corpus.keep_ids_only(&budget.disk);
         let verdicts = verdicts::Verdicts::new(&corpus, order, copies, near.left_out);
-        let summary = report::Summary::new(settings, inputs, &corpus, &verdicts, near.compared);
+        let summary = report::Summary::new(settings, inputs, &corpus, &verdicts, near.compared)?;
         write::write(self, &corpus, &verdicts, &summary, &mut laps)?;
         Ok(summary)
     }

@@ -2,24 +2,25 @@
 //!
 //! Values are moved from column to column at the level of the format, whatever their type and however deep they are
 //! nested: nothing is converted, so schema, metadata and values stay. Row groups stay row groups; one that loses all of
-//! its rows is left out. Columns keep their compression, and a dictionary if they had one.
+//! its rows is left out. Columns keep their compression and their encodings ([`super::parquet_encodings`]).
 
 use std::io::Write;
 use std::sync::Arc;
 
-use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
+use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::{ParquetError, Result as Copied};
 use parquet::file::metadata::ParquetMetaData;
-use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::properties::WriterProperties;
 use parquet::file::reader::FileReader;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnDescPtr, Type};
 
 use super::annotate::{Note, taken};
 use super::inputs::InputFile;
+use super::parquet_encodings;
 use super::parquet_texts::damaged;
 use crate::error::{Error, Result};
 use crate::storage::open::open_pinned;
@@ -54,7 +55,7 @@ pub fn copy<W: Write + Send>(file: &InputFile, rows: &Rows<'_>, out: W) -> Resul
     let metadata = input.reader.metadata();
     let schema = schema(metadata, rows).map_err(|_| taken(name, None))?;
     let failed = |cause: ParquetError| write_failed(name, cause);
-    let mut writer = SerializedFileWriter::new(out, schema, Arc::new(properties(metadata, rows))).map_err(failed)?;
+    let mut writer = SerializedFileWriter::new(out, schema, Arc::new(properties(&input, rows))).map_err(failed)?;
     let (mut first, mut kept) = (0, 0);
     for group in 0..metadata.num_row_groups() {
         let is_kept: Vec<bool> = (0..rows_of(&input, group) as u64).map(|row| (rows.is_kept)(first + row)).collect();
@@ -110,32 +111,23 @@ fn schema(metadata: &ParquetMetaData, rows: &Rows<'_>) -> Copied<Arc<Type>> {
     Type::group_type_builder(root.name()).with_fields(fields).build().map(Arc::new)
 }
 
-fn properties(metadata: &ParquetMetaData, rows: &Rows<'_>) -> WriterProperties {
-    let of_file = metadata.file_metadata();
-    let version = if of_file.version() >= 2 { WriterVersion::PARQUET_2_0 } else { WriterVersion::PARQUET_1_0 };
-    let mut pairs = of_file.key_value_metadata().cloned();
+fn properties(input: &ParquetFile, rows: &Rows<'_>) -> WriterProperties {
+    let metadata = input.reader.metadata();
+    let mut pairs = metadata.file_metadata().key_value_metadata().cloned();
     if rows.notes.is_some()
         && let Some(pairs) = &mut pairs
     {
         // It would not name the added columns, and some readers take that for damage.
         pairs.retain(|pair| pair.key != ARROW_SCHEMA);
     }
-    let mut properties = WriterProperties::builder()
-        .set_writer_version(version)
-        .set_key_value_metadata(pairs)
-        .set_max_row_group_row_count(None);
+    let mut properties = WriterProperties::builder().set_key_value_metadata(pairs).set_max_row_group_row_count(None);
     if let Some(group) = metadata.row_groups().first() {
         properties = properties.set_sorting_columns(group.sorting_columns().cloned());
         for column in group.columns() {
-            let path = column.column_path().clone();
-            let is_dictionary =
-                |encoding: Encoding| matches!(encoding, Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY);
-            properties = properties
-                .set_column_compression(path.clone(), column.compression())
-                .set_column_dictionary_enabled(path, column.encodings().any(is_dictionary));
+            properties = properties.set_column_compression(column.column_path().clone(), column.compression());
         }
     }
-    properties.build()
+    parquet_encodings::keep(input, properties).build()
 }
 
 fn copy_group<W: Write + Send>(
@@ -283,7 +275,7 @@ fn add_notes<W: Write + Send>(notes: &[Note], out: &mut SerializedRowGroupWriter
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use parquet::basic::{Compression, ZstdLevel};
     use parquet::data_type::{ByteArrayType, Int32Type, Int64Type};
     use parquet::file::metadata::KeyValue;
@@ -295,7 +287,8 @@ mod tests {
     use super::*;
     use crate::storage::location::Location;
 
-    type Made = (i64, Option<String>, Option<Vec<Option<i32>>>);
+    /// A row: id, text and tags.
+    pub type Made = (i64, Option<String>, Option<Vec<Option<i32>>>);
 
     const SCHEMA: &str = "message m { required int64 id; optional binary text (STRING);
         optional group tags (LIST) { repeated group list { optional int32 element; } } }";
@@ -306,6 +299,11 @@ mod tests {
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_key_value_metadata(Some(vec![pair("pandas"), pair(ARROW_SCHEMA)]))
             .build();
+        encoded_with(groups, properties)
+    }
+
+    /// A file with a row group for every entry of `groups`.
+    pub fn encoded_with(groups: &[Vec<Made>], properties: WriterProperties) -> Vec<u8> {
         let schema = Arc::new(parse_message_type(SCHEMA).unwrap());
         let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).unwrap();
         for rows in groups {
@@ -348,7 +346,8 @@ mod tests {
         reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect()
     }
 
-    fn copied(bytes: &[u8], rows: &Rows<'_>) -> (Vec<u8>, u64) {
+    /// A copy of a file, and its number of rows.
+    pub fn copied(bytes: &[u8], rows: &Rows<'_>) -> (Vec<u8>, u64) {
         let folder = tempfile::tempdir().unwrap();
         let location = Location::parse(folder.path().join("x.parquet").to_str().unwrap()).unwrap();
         location.put(bytes).unwrap();

@@ -10,9 +10,11 @@ use super::annotate;
 use super::batches::{Batch, Batches, Row, bare, lines};
 use super::buckets::bucket;
 use super::budget::Budget;
-use super::corpus::{BandRow, BatchRecords, Corpus, ExactRow, NO_ID, RECORD_BYTES, Record, Rejection, Worker};
+use super::corpus::{BandRow, BatchRecords, Corpus, ExactRow, NO_ID, Record, Rejection, Worker, record_bytes};
+use super::counts::Values;
+use super::fields::{Purpose, wanted};
 use super::inputs::{InputFile, Inputs};
-use super::json_fields::{Purpose, Scalar, Wanted};
+
 use super::order::{self, Key};
 use super::settings::{Keep, Near, Settings};
 use crate::error::{Error, Result};
@@ -20,6 +22,7 @@ use crate::minhash::candidates;
 use crate::minhash::shingles::Shingles;
 use crate::minhash::signature::Permutations;
 use crate::pages::fetch_time;
+use crate::pages::json_fields::{Scalar, Wanted};
 use crate::pages::record::Reason;
 use crate::progress::Progress;
 use crate::storage::spill::Buckets;
@@ -40,7 +43,7 @@ pub fn read(settings: &Settings, inputs: &Inputs, budget: &Budget, progress: &Pr
         progress,
         wanted: wanted(settings),
         files: inputs.files.iter().map(|file| (file, Mutex::new(Reading::Ahead))).collect(),
-        most_records: (budget.records / RECORD_BYTES).min(u64::from(candidates::MOST)),
+        most_records: (budget.records / record_bytes(&settings.count_by)).min(u64::from(candidates::MOST)),
         arrivals: AtomicU32::new(0),
         stop: AtomicBool::new(false),
     };
@@ -139,6 +142,7 @@ fn work(me: u32, shared: &Shared<'_>, budget: &Budget) -> Result<(Worker, Tally)
             ids: SpillArray::new(shares.ids, disk),
             exact: Buckets::new(budget.buckets, shares.exact, disk),
             bands: Buckets::new(budget.buckets, shares.bands, disk),
+            values: shared.settings.count_by.iter().map(|_| Values::default()).collect(),
         },
         near: shared.settings.near.map(|near| Prints::new(&near)),
         tally: Tally::default(),
@@ -244,9 +248,10 @@ impl Reader<'_> {
 
     fn batch(&mut self, file: u32, number: u32, batch: Batch) -> Result<()> {
         let arrival = self.shared.arrivals.fetch_add(1, Ordering::Relaxed);
-        let records = Vec::new();
+        let (records, values) = (Vec::new(), Vec::new());
         let me = self.me;
-        let mut of_batch = BatchRecords { file, number, arrival, worker: me, rows: 0, first_row: 0, first: 0, records };
+        let mut of_batch =
+            BatchRecords { file, number, arrival, worker: me, rows: 0, first_row: 0, first: 0, records, values };
         match batch {
             Batch::Lines { offset, bytes } => {
                 let mut at = offset;
@@ -269,6 +274,7 @@ impl Reader<'_> {
             }
         }
         of_batch.records.shrink_to_fit();
+        of_batch.values.shrink_to_fit();
         let progress = self.shared.progress;
         let text_bytes: u64 = of_batch.records.iter().map(|record| u64::from(record.text_bytes)).sum();
         progress.page_bytes.fetch_add(text_bytes, Ordering::Relaxed);
@@ -325,30 +331,29 @@ impl Reader<'_> {
                 return Ok(());
             }
         };
-        if found.take(Purpose::Taken).is_some() {
+        if found.take(Purpose::Taken.number()).is_some() {
             let name = shared.files[batch.file as usize].0.name();
             return Err(annotate::taken(name, Some(offset)));
         }
-        let text = match found.take(Purpose::Text) {
+        let text = match found.take(Purpose::Text.number()) {
             Some(Scalar::Text(text)) => text,
             other => {
                 let names = shared.settings.text_fields.join("|");
                 let detail = match other {
                     None => format!("no field {names}"),
-                    Some(Scalar::Other(what)) => format!("{names} is {what}, but must be a string"),
-                    Some(_) => format!("{names} is a number, but must be a string"),
+                    Some(other) => format!("{names} is {}, but must be a string", other.what()),
                 };
                 self.reject(batch, offset, Reason::BadField, detail);
                 return Ok(());
             }
         };
-        let id = match found.take(Purpose::Id) {
+        let id = match found.take(Purpose::Id.number()) {
             Some(Scalar::Text(id)) => Some(id.into_owned()),
             Some(Scalar::Whole(id)) => Some(id.to_string()),
             _ => None,
         };
         let is_time = matches!(shared.settings.keep, Keep::Newest(_));
-        let key = match found.take(Purpose::Key) {
+        let key = match found.take(Purpose::Key.number()) {
             Some(Scalar::Text(time)) if is_time => fetch_time::parse(&time).map_or(Key::None, Key::Time),
             Some(Scalar::Whole(number)) if is_time => {
                 i64::try_from(number).map_or(Key::None, |number| Key::Time(fetch_time::of_number(number)))
@@ -358,6 +363,10 @@ impl Reader<'_> {
             Some(Scalar::Real(number)) => Key::Number(number),
             _ => Key::None,
         };
+        for (at, field) in shared.settings.count_by.iter().enumerate() {
+            let value = found.take(Purpose::Counted(at).number()).and_then(Scalar::into_text);
+            batch.values.push(self.worker.values[at].number(field, value.as_deref())?);
+        }
         self.record(&text, id, key, batch)
     }
 
@@ -372,7 +381,12 @@ impl Reader<'_> {
             return Ok(());
         }
         match std::str::from_utf8(text.data()) {
-            Ok(text) => self.record(text, row.id, row.key, batch),
+            Ok(text) => {
+                for (at, field) in self.shared.settings.count_by.iter().enumerate() {
+                    batch.values.push(self.worker.values[at].number(field, row.values[at].as_deref())?);
+                }
+                self.record(text, row.id, row.key, batch)
+            }
             Err(_) => {
                 self.reject(batch, offset, Reason::NotUtf8, "the text is no UTF-8".into());
                 Ok(())
@@ -426,15 +440,6 @@ impl Reader<'_> {
         }
         Ok(())
     }
-}
-
-fn wanted(settings: &Settings) -> Wanted {
-    let text = settings.text_fields.iter().map(|name| (Purpose::Text, name.clone()));
-    let id = settings.id_field.iter().map(|name| (Purpose::Id, name.clone()));
-    let key = settings.keep.fields().iter().map(|name| (Purpose::Key, name.clone()));
-    let taken = annotate::names(settings).into_iter().flatten().map(|name| (Purpose::Taken, name));
-    let all: Vec<(Purpose, String)> = text.chain(id).chain(key).chain(taken).collect();
-    Wanted::new(all.iter().map(|(purpose, name)| (*purpose, name.as_str())))
 }
 
 /// Fails when a file has a larger share of damaged records than allowed. One among good ones is always allowed, else a

@@ -1,4 +1,4 @@
-//! The totals of a run: `summary.json`, and what is worth a line to people.
+//! The totals of a run: `_webtwin/summary`, and what is worth a line to people.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::corpus::Corpus;
+use super::counts::{self, ValueCounts};
 use super::inputs::Inputs;
 use super::settings::{Keep, Settings};
 use super::verdicts::Verdicts;
+use crate::error::Result;
 
 /// Records that stand for the most others, in the summary.
 const SHOWN: usize = 20;
@@ -39,6 +41,8 @@ pub struct Summary {
     pub largest_clusters: Vec<Cluster>,
     /// Counts by file of the input.
     pub files: Vec<FileCounts>,
+    /// By each field of `--count-by`, counts by its values, the most frequent first.
+    pub counts_by: BTreeMap<String, Vec<ValueCounts>>,
     /// The settings that the answer depends on.
     pub settings: Value,
 }
@@ -95,7 +99,16 @@ pub struct FileCounts {
 
 impl Summary {
     /// Counts what became of the records.
-    pub fn new(settings: &Settings, inputs: &Inputs, corpus: &Corpus, verdicts: &Verdicts, compared: u64) -> Summary {
+    ///
+    /// # Errors
+    /// As [`counts::count`].
+    pub fn new(
+        settings: &Settings,
+        inputs: &Inputs,
+        corpus: &Corpus,
+        verdicts: &Verdicts,
+        compared: u64,
+    ) -> Result<Summary> {
         let mut records = Records::default();
         let mut text_bytes = TextBytes::default();
         let mut favoured: Vec<u32> = Vec::new();
@@ -137,7 +150,7 @@ impl Summary {
         clusters.sort_unstable_by_key(|&(removed, record)| (std::cmp::Reverse(removed), record));
         clusters.truncate(SHOWN);
         let cluster = |(removed, record)| Some(Cluster { id: corpus.id(record).ok()?, removed });
-        Summary {
+        Ok(Summary {
             records,
             text_bytes,
             against: corpus.against().into(),
@@ -148,8 +161,9 @@ impl Summary {
             clusters: all,
             largest_clusters: clusters.into_iter().filter_map(cluster).collect(),
             files,
+            counts_by: counts::count(&settings.count_by, corpus, verdicts)?,
             settings: settings.answer(),
-        }
+        })
     }
 
     /// What somebody may not expect.

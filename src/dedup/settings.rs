@@ -34,6 +34,8 @@ pub struct Settings {
     pub keep: Keep,
     /// Globs for the names of files whose records stay before others, in this order.
     pub prefer: Vec<String>,
+    /// Names of fields by whose values records are counted.
+    pub count_by: Vec<String>,
     /// What the names of added fields begin with, if records are annotated instead of removed.
     pub annotate: Option<String>,
     /// Largest share of damaged records of a file, 0 to 1.
@@ -141,6 +143,7 @@ impl Settings {
             "near": near.unwrap_or(json!({ "by": "exact" })),
             "keep": self.keep.name(),
             "prefer": self.prefer,
+            "count_by": self.count_by,
             "annotate": self.annotate,
             "max_bad": self.max_bad,
             "record_bytes": self.limits.record_bytes,

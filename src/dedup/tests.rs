@@ -67,6 +67,7 @@ fn settings(folder: &Path, keep: Keep, against: usize) -> Settings {
         }),
         keep,
         prefer: Vec::new(),
+        count_by: Vec::new(),
         annotate: None,
         max_bad: 0.0,
         limits: Limits::default(),

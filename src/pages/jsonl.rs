@@ -1,18 +1,17 @@
-//! JSONL: one JSON object per line, with a URL and HTML or text.
+//! JSONL: one JSON object per line, with a URL and HTML or text, in fields of the object or of objects in it.
 //!
 //! A plain file can be read in ranges: a range owns the lines that start in it. A compressed file is one range, and its
 //! offsets are those of decoded bytes. Records and refusals carry the byte offset at which their line starts.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::IgnoredAny;
 
 use super::decoded::{Compression, Decoded, FileReader, OfFile, sort_out};
 use super::fetch_time;
+use super::json_fields::{Scalar, Wanted};
 use super::record::{Form, Found, Names, RawPage, Reason, Refused, Sink};
 use crate::error::Result;
 use crate::job::Fields;
@@ -73,9 +72,9 @@ pub(super) struct Census {
 /// Counts the lines of `head`; the last one counts if it ends there.
 pub(super) fn census(head: &[u8], is_whole_file: bool, fields: &Fields) -> Result<Census> {
     let end = if is_whole_file { head.len() } else { memchr::memrchr(b'\n', head).unwrap_or(0) };
-    let mut census = Census::default();
+    let (mut census, wanted) = (Census::default(), wanted(fields));
     for bytes in head[..end].split(|&byte| byte == b'\n') {
-        line(bytes, 0, fields, &mut |found| {
+        line(bytes, 0, fields, &wanted, &mut |found| {
             match found {
                 Found::Page(_) => census.pages += 1,
                 Found::Refused(Refused { reason: Reason::BadField, .. }) => census.other_objects += 1,
@@ -97,6 +96,7 @@ fn read_lines(
     sink: &mut Sink<'_>,
 ) -> Result<()> {
     let limit = usize::try_from(limits.record_bytes).unwrap_or(usize::MAX);
+    let wanted = wanted(fields);
     let mut skipping = range.start > 0; // up to the first line that starts in the range
     let mut start = from; // of the line at hand
     let mut held: Vec<u8> = Vec::new(); // its bytes from earlier buffers
@@ -123,10 +123,10 @@ fn read_lines(
                     let refused = Refused { bytes, ..Refused::new(start, Reason::RecordTooLarge, detail) };
                     sink(Found::Refused(refused))?;
                 } else if held.is_empty() {
-                    line(piece, start, fields, &mut sized)?;
+                    line(piece, start, fields, &wanted, &mut sized)?;
                 } else {
                     held.extend_from_slice(piece);
-                    line(&held, start, fields, &mut sized)?;
+                    line(&held, start, fields, &wanted, &mut sized)?;
                 }
             }
             if at_end {
@@ -166,14 +166,14 @@ fn with_bytes(found: Found, bytes: u64) -> Found {
     }
 }
 
-fn line(bytes: &[u8], offset: u64, fields: &Fields, sink: &mut Sink<'_>) -> Result<()> {
+fn line(bytes: &[u8], offset: u64, fields: &Fields, wanted: &Wanted, sink: &mut Sink<'_>) -> Result<()> {
     let bare = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii();
     if bare.is_empty() {
         return Ok(());
     }
     let page = match std::str::from_utf8(bare) {
-        Ok(text) => page(text, fields).or_else(|refusal| match without_nan(text) {
-            Some(text) => page(&text, fields).map(|page| RawPage { mended: Some(Reason::BadJson), ..page }),
+        Ok(text) => page(text, fields, wanted).or_else(|refusal| match without_nan(text) {
+            Some(text) => page(&text, fields, wanted).map(|page| RawPage { mended: Some(Reason::BadJson), ..page }),
             None => Err(refusal),
         }),
         Err(error) => Err((Reason::NotUtf8, format!("byte {} of the line is no UTF-8", error.valid_up_to()))),
@@ -217,17 +217,18 @@ fn without_nan(text: &str) -> Option<String> {
     Some(repaired)
 }
 
-fn page(text: &str, fields: &Fields) -> std::result::Result<RawPage, (Reason, String)> {
-    let row = parse(text, fields)?;
+fn page(text: &str, fields: &Fields, wanted: &Wanted) -> std::result::Result<RawPage, (Reason, String)> {
+    // The parser's messages quote no content.
+    let mut row = wanted.find(text).map_err(|reason| (Reason::BadJson, reason))?;
     let string = |scalar: Scalar<'_>, names: &[String]| match scalar {
         Scalar::Text(text) => Ok(text.into_owned()),
         other => Err((Reason::BadField, format!("{} is {}, but must be a string", names.join("|"), other.what()))),
     };
-    let Some(url) = row.url.value else {
+    let Some(url) = row.take(URL) else {
         return Err((Reason::BadField, missing("url", &fields.url, text)));
     };
     let url = string(url, &fields.url)?;
-    let (body, form) = match (row.html.value, row.text.value) {
+    let (body, form) = match (row.take(HTML), row.take(TEXT)) {
         (Some(html), _) => (string(html, &fields.html)?, Form::Html),
         (None, Some(text)) => (string(text, &fields.text)?, Form::Text),
         (None, None) => {
@@ -235,9 +236,11 @@ fn page(text: &str, fields: &Fields) -> std::result::Result<RawPage, (Reason, St
             return Err((Reason::BadField, missing("html or text", &names, text)));
         }
     };
-    let fetched = match row.time.value {
+    let fetched = match row.take(TIME) {
         None => Some(0),
-        Some(Scalar::Number(Some(number))) => Some(fetch_time::of_number(number)),
+        Some(Scalar::Whole(number)) => i64::try_from(number).ok().map(fetch_time::of_number),
+        // Seconds with a fraction. A number beyond 64 bits is no time.
+        Some(Scalar::Real(number)) => (number.abs() < 9e18).then(|| fetch_time::of_number(number as i64)),
         Some(Scalar::Text(text)) => fetch_time::parse(&text),
         Some(_) => None,
     };
@@ -268,164 +271,18 @@ fn missing(setting: &str, names: &[String], object: &str) -> String {
     format!("no field {}; it has {}; input.fields.{setting} names another", names.join(" or "), has.join(", "))
 }
 
-fn parse<'t>(text: &'t str, fields: &Fields) -> std::result::Result<Row<'t>, (Reason, String)> {
-    if !text.starts_with('{') {
-        return Err((Reason::BadJson, "the line is no JSON object".into()));
-    }
-    let mut parser = serde_json::Deserializer::from_str(text);
-    let row = RowSeed(fields).deserialize(&mut parser).and_then(|row| parser.end().map(|()| row));
-    // The parser's messages quote no content; there is no type to mismatch, because any value is accepted.
-    row.map_err(|error| (Reason::BadJson, error.to_string()))
-}
+/// The purposes of fields.
+const URL: usize = 0;
+const HTML: usize = 1;
+const TEXT: usize = 2;
+const TIME: usize = 3;
 
-/// The wanted values of an object. If several names of the settings occur, the first counts; if one name occurs twice,
-/// its last value.
-#[derive(Default)]
-struct Row<'t> {
-    url: Choice<'t>,
-    html: Choice<'t>,
-    text: Choice<'t>,
-    time: Choice<'t>,
-}
-
-#[derive(Default)]
-struct Choice<'t> {
-    rank: usize,
-    value: Option<Scalar<'t>>,
-}
-
-impl<'t> Choice<'t> {
-    fn offer(&mut self, rank: usize, value: Scalar<'t>) {
-        if self.value.is_none() || rank <= self.rank {
-            match value {
-                Scalar::Null if self.value.is_some() && rank < self.rank => {}
-                Scalar::Null => self.value = None,
-                value => (self.rank, self.value) = (rank, Some(value)),
-            }
-        }
-    }
-}
-
-/// The properties of a JSON value that matter here.
-enum Scalar<'t> {
-    Null,
-    Text(Cow<'t, str>),
-    /// A number, with its value if it is a whole number of 64 bits.
-    Number(Option<i64>),
-    Bool,
-    List,
-    Object,
-}
-
-impl Scalar<'_> {
-    fn what(&self) -> &'static str {
-        match self {
-            Scalar::Null => "null",
-            Scalar::Text(_) => "a string",
-            Scalar::Number(_) => "a number",
-            Scalar::Bool => "true or false",
-            Scalar::List => "a list",
-            Scalar::Object => "an object",
-        }
-    }
-}
-
-struct RowSeed<'f>(&'f Fields);
-
-impl<'de> DeserializeSeed<'de> for RowSeed<'_> {
-    type Value = Row<'de>;
-
-    fn deserialize<D: Deserializer<'de>>(self, parser: D) -> std::result::Result<Row<'de>, D::Error> {
-        parser.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for RowSeed<'_> {
-    type Value = Row<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Row<'de>, A::Error> {
-        let mut row = Row::default();
-        while let Some(key) = map.next_key_seed(Any)? {
-            let Scalar::Text(key) = key else { continue };
-            let rank = |names: &[String]| names.iter().position(|name| *name == key);
-            let Fields { url, html, text, time } = self.0;
-            let slots = [(url, &mut row.url), (html, &mut row.html), (text, &mut row.text), (time, &mut row.time)];
-            let mut value = Some(map.next_value_seed(Any)?);
-            for (names, slot) in slots {
-                if let Some(rank) = rank(names)
-                    && let Some(value) = value.take()
-                {
-                    slot.offer(rank, value);
-                }
-            }
-        }
-        Ok(row)
-    }
-}
-
-/// Parses any value. Lists and objects are parsed and dropped; `serde_json` bounds their depth, which its own way of
-/// ignoring values does not.
-struct Any;
-
-impl<'de> DeserializeSeed<'de> for Any {
-    type Value = Scalar<'de>;
-
-    fn deserialize<D: Deserializer<'de>>(self, parser: D) -> std::result::Result<Scalar<'de>, D::Error> {
-        parser.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Any {
-    type Value = Scalar<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> std::result::Result<Scalar<'de>, E> {
-        Ok(Scalar::Null)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> std::result::Result<Scalar<'de>, E> {
-        Ok(Scalar::Bool)
-    }
-
-    fn visit_i64<E>(self, number: i64) -> std::result::Result<Scalar<'de>, E> {
-        Ok(Scalar::Number(Some(number)))
-    }
-
-    fn visit_u64<E>(self, number: u64) -> std::result::Result<Scalar<'de>, E> {
-        Ok(Scalar::Number(i64::try_from(number).ok()))
-    }
-
-    fn visit_f64<E>(self, number: f64) -> std::result::Result<Scalar<'de>, E> {
-        // Seconds with a fraction. A cast from float saturates, and a number beyond 64 bits is no time.
-        Ok(Scalar::Number((number.abs() < 9e18).then_some(number as i64)))
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> std::result::Result<Scalar<'de>, E> {
-        Ok(Scalar::Text(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E>(self, text: &str) -> std::result::Result<Scalar<'de>, E> {
-        Ok(Scalar::Text(Cow::Owned(text.to_string())))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> std::result::Result<Scalar<'de>, A::Error> {
-        while list.next_element_seed(Any)?.is_some() {}
-        Ok(Scalar::List)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Scalar<'de>, A::Error> {
-        while map.next_key::<IgnoredAny>()?.is_some() {
-            map.next_value_seed(Any)?;
-        }
-        Ok(Scalar::Object)
-    }
+/// The fields that hold a page. A name with a dot leads into an object.
+fn wanted(fields: &Fields) -> Wanted {
+    let Fields { url, html, text, time } = fields;
+    let all = [(URL, url), (HTML, html), (TEXT, text), (TIME, time)];
+    Wanted::new(all.into_iter().flat_map(|(purpose, names)| names.iter().map(move |name| (purpose, name.as_str()))))
+        .strict()
 }
 
 #[cfg(test)]

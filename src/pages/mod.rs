@@ -14,6 +14,7 @@ mod zstd_head;
 pub mod decoded;
 pub mod fetch_time;
 pub mod html_dir;
+pub mod json_fields;
 pub mod jsonl;
 pub mod parquet_rows;
 pub mod record;

@@ -1,5 +1,5 @@
-//! Parquet crawls: one row per page, with columns for the URL and HTML or text. One worker reads one row group at a
-//! time.
+//! Parquet crawls: one row per page, with columns for the URL and HTML or text, in groups or not. One worker reads one row
+//! group at a time.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use parquet::basic::{LogicalType, Type as Physical};
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::ByteArray;
 use parquet::file::reader::FileReader;
-use parquet::schema::types::{ColumnDescPtr, Type};
+use parquet::schema::types::ColumnDescPtr;
 
 use super::fetch_time;
 use super::record::{Form, Found, Names, RawPage, Reason, Refused, Sink};
@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::job::Fields;
 use crate::job::Limits;
 use crate::read_at::ReadAt;
-use crate::storage::parquet_file::{Fault, ParquetFile, has_rows_below_zero, next_values, rows_of, ticks};
+use crate::storage::parquet_file::{Fault, ParquetFile, find_column, has_rows_below_zero, next_values, rows_of, ticks};
 
 /// Rows decoded at once: enough to amortise the calls, too few for large pages to pile up.
 const BATCH: usize = 64;
@@ -39,20 +39,20 @@ impl ParquetRows {
     /// fails.
     pub fn open(file: Arc<dyn ReadAt>, name: &str, fields: &Fields) -> Result<ParquetRows> {
         let file = ParquetFile::open(file).map_err(|fault| fault.of_input(name))?;
-        let find = |names: &[String], must_be: &str, fits: fn(&ColumnDescPtr) -> bool| {
-            find(&file, names, must_be, fits).map_err(|reason| Error::input(name, reason))
+        let find = |names: &[String], must_be: &str, fits: fn(Physical) -> bool| {
+            find_column(&file, names, must_be, fits)
+                .map_err(|reason| Error::input(name, format!("{reason}; see input.fields")))
         };
-        let bytes: fn(&ColumnDescPtr) -> bool = |column| column.physical_type() == Physical::BYTE_ARRAY;
+        let bytes: fn(Physical) -> bool = |physical| physical == Physical::BYTE_ARRAY;
         let url = find(&fields.url, "a string", bytes)?;
         let html = find(&fields.html, "a string or binary", bytes)?;
         let text = find(&fields.text, "a string", bytes)?;
-        let time = find(&fields.time, "a timestamp, a date, a whole number or a string", |column| {
-            matches!(column.physical_type(), Physical::INT64 | Physical::INT96 | Physical::BYTE_ARRAY)
-                || column.physical_type() == Physical::INT32
+        let time = find(&fields.time, "a timestamp, a date, a whole number or a string", |physical| {
+            matches!(physical, Physical::BYTE_ARRAY | Physical::INT32 | Physical::INT64 | Physical::INT96)
         })?;
         let missing = |names: String| {
-            let schema = file.reader.metadata().file_metadata().schema();
-            let has: Vec<&str> = schema.get_fields().iter().map(|field| field.name()).collect();
+            let columns = file.reader.metadata().file_metadata().schema_descr().columns();
+            let has: Vec<String> = columns.iter().map(|column| column.path().string()).collect();
             Error::input(name, format!("has no column {names}, a string; it has {}; see input.fields", has.join(", ")))
         };
         let url = url.ok_or_else(|| missing(fields.url.join(" or ")))?;
@@ -141,39 +141,11 @@ struct OpenColumn {
     column: ColumnDescPtr,
 }
 
-/// Finds the first of `names` among the top-level columns.
-fn find(
-    file: &ParquetFile,
-    names: &[String],
-    must_be: &str,
-    fits: fn(&ColumnDescPtr) -> bool,
-) -> std::result::Result<Option<usize>, String> {
-    let metadata = file.reader.metadata().file_metadata();
-    let fields = metadata.schema().get_fields();
-    let Some(name) = names.iter().find(|name| fields.iter().any(|field| field.name() == name.as_str())) else {
-        return Ok(None);
-    };
-    let wrong = |is: String| Err(format!("column {name} is {is}, but must be {must_be}; see input.fields"));
-    let columns = metadata.schema_descr().columns();
-    let flat = |column: &&ColumnDescPtr| column.path().parts() == [name.clone()] && column.max_rep_level() == 0;
-    match columns.iter().enumerate().find(|(_, column)| flat(column)) {
-        Some((leaf, column)) if fits(column) => Ok(Some(leaf)),
-        Some((_, column)) => wrong(column.physical_type().to_string()),
-        None => {
-            let group = fields
-                .iter()
-                .find(|field| field.name() == name.as_str())
-                .is_some_and(|field| matches!(**field, Type::GroupType { .. }));
-            wrong(if group { "a group" } else { "a list" }.into())
-        }
-    }
-}
-
 fn strings(column: &mut Option<OpenColumn>, rows: usize) -> parquet::errors::Result<Vec<Option<ByteArray>>> {
     let Some(OpenColumn { reader: ColumnReader::ByteArrayColumnReader(reader), column }) = column else {
         return Ok(vec![None; rows]);
     };
-    next_values(reader, column.max_def_level() > 0, rows)
+    next_values(reader, column.max_def_level(), rows)
 }
 
 /// Fetch times: `None` where there is none, `Some(None)` where it cannot be read.
@@ -181,18 +153,18 @@ fn times(column: &mut Option<OpenColumn>, rows: usize) -> parquet::errors::Resul
     let Some(OpenColumn { reader, column }) = column else {
         return Ok(vec![None; rows]);
     };
-    let nullable = column.max_def_level() > 0;
+    let present = column.max_def_level();
     let logical = column.logical_type_ref();
     Ok(match reader {
         ColumnReader::ByteArrayColumnReader(reader) => {
             let read = |text: ByteArray| std::str::from_utf8(text.data()).ok().and_then(fetch_time::parse);
-            next_values(reader, nullable, rows)?.into_iter().map(|text| text.map(read)).collect()
+            next_values(reader, present, rows)?.into_iter().map(|text| text.map(read)).collect()
         }
         ColumnReader::Int64ColumnReader(reader) => {
             let ticks = ticks(logical);
             let timestamp = matches!(logical, Some(LogicalType::Timestamp(_)));
             let read = |number: i64| if timestamp { number.div_euclid(ticks) } else { fetch_time::of_number(number) };
-            next_values(reader, nullable, rows)?
+            next_values(reader, present, rows)?
                 .into_iter()
                 .map(|number| number.map(|number| Some(read(number))))
                 .collect()
@@ -200,10 +172,10 @@ fn times(column: &mut Option<OpenColumn>, rows: usize) -> parquet::errors::Resul
         ColumnReader::Int32ColumnReader(reader) => {
             let unit = if matches!(logical, Some(LogicalType::Date)) { 86_400 } else { 1 };
             let read = |number: i32| Some(i64::from(number) * unit);
-            next_values(reader, nullable, rows)?.into_iter().map(|number| number.map(read)).collect()
+            next_values(reader, present, rows)?.into_iter().map(|number| number.map(read)).collect()
         }
         ColumnReader::Int96ColumnReader(reader) => {
-            let values = next_values(reader, nullable, rows)?;
+            let values = next_values(reader, present, rows)?;
             values.into_iter().map(|value| value.map(|value| Some(value.to_seconds()))).collect()
         }
         _ => vec![None; rows],
@@ -414,6 +386,33 @@ mod tests {
         assert!(open(parquet(nested, &[])).err().unwrap().to_string().contains("column text is a group"));
         let list = "required binary url (UTF8); repeated binary text (UTF8);";
         assert!(open(parquet(list, &[])).err().unwrap().to_string().contains("column text is a list"));
+    }
+
+    #[test]
+    fn a_name_with_a_dot_leads_into_a_group() {
+        let schema =
+            "optional group page { optional binary url (UTF8); optional group body { optional binary text (UTF8); } }";
+        let parsed = Arc::new(parse_message_type(&format!("message m {{ {schema} }}")).unwrap());
+        let mut file = SerializedFileWriter::new(Vec::new(), parsed, Arc::default()).unwrap();
+        let mut group = file.next_row_group().unwrap();
+        for (values, levels) in [(["http://a/", "http://b/"], [2, 2, 0]), (["text of a", ""], [3, 1, 0])] {
+            let mut writer = group.next_column().unwrap().unwrap();
+            let values: Vec<ByteArray> =
+                values.iter().filter(|value| !value.is_empty()).map(|&value| value.into()).collect();
+            writer.typed::<ByteArrayType>().write_batch(&values, Some(&levels), None).unwrap();
+            writer.close().unwrap();
+        }
+        group.close().unwrap();
+        let names = |name: &str| vec!["no.such".to_string(), name.to_string()];
+        let fields = Fields { url: names("page.url"), text: names("page.body.text"), ..Fields::default() };
+        let bytes = Arc::new(Bytes(file.into_inner().unwrap()));
+        let found = read(&ParquetRows::open(bytes, "x.parquet", &fields).unwrap(), 0..1);
+        let Found::Page(page) = &found[0] else { panic!("{found:?}") };
+        assert_eq!((page.url.as_str(), &page.body[..]), ("http://a/", &b"text of a"[..]));
+        assert_eq!(
+            found.iter().filter_map(refused).collect::<Vec<_>>(),
+            [(1, Reason::BadField), (2, Reason::BadField)]
+        );
     }
 
     /// Bad-input ids 147, 148.

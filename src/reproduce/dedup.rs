@@ -88,6 +88,7 @@ fn dedup(options: &Options, folder: &Path, workers: usize, near: bool) -> Result
         near,
         keep: Keep::First,
         prefer: Vec::new(),
+        count_by: Vec::new(),
         annotate: None,
         max_bad: 0.0,
         limits: Limits::default(),

@@ -202,6 +202,38 @@ fn numbers_that_are_none_are_null_and_text_keeps_their_names() {
 }
 
 #[test]
+fn a_name_with_a_dot_leads_into_an_object() {
+    let names = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
+    let fields = Fields {
+        url: names(&["url", "meta.url"]),
+        text: names(&["doc.body.text"]),
+        time: names(&["meta.at"]),
+        ..Fields::default()
+    };
+    let page = |line: &str| {
+        let file = Bytes(line.as_bytes().to_vec());
+        let mut found = None;
+        read_range(&file, 0..line.len() as u64, &Limits::default(), &fields, &mut |one| {
+            found = Some(one);
+            Ok(())
+        })
+        .unwrap();
+        found.unwrap()
+    };
+    let nested = r#"{"meta":{"url":"http://a/","at":1555754400},"doc":{"title":"no","body":{"text":"words"}}}"#;
+    let Found::Page(found) = page(nested) else { panic!() };
+    assert_eq!((found.url.as_str(), &found.body[..], found.fetch_time), ("http://a/", &b"words"[..], 1_555_754_400));
+    let Found::Page(found) = page(r#"{"url":"http://b/","meta":{"url":"no"},"doc.body.text":"flat"}"#) else {
+        panic!()
+    };
+    assert_eq!((found.url.as_str(), &found.body[..]), ("http://b/", &b"flat"[..]));
+    for line in [r#"{"url":"http://c/","doc":{"body":["words"]}}"#, r#"{"url":"http://c/","doc":{"body":{"text":7}}}"#]
+    {
+        assert!(matches!(page(line), Found::Refused(Refused { reason: Reason::BadField, .. })), "{line}");
+    }
+}
+
+#[test]
 fn a_failing_store_ends_the_run_and_is_no_bad_line() {
     struct Broken;
     impl ReadAt for Broken {

@@ -8,28 +8,20 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// What a field is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// The text.
-    Text,
-    /// The id.
-    Id,
-    /// What the rule for keeping looks at.
-    Key,
-    /// A field that must not be there.
-    Taken,
-}
+/// Number of purposes that fields may have.
+pub const PURPOSES: usize = 12;
 
 /// The fields to be found.
 #[derive(Debug)]
 pub struct Wanted {
     paths: Vec<Path>,
+    is_strict: bool,
 }
 
 #[derive(Debug)]
 struct Path {
-    purpose: Purpose,
+    /// A number below [`PURPOSES`], of the caller's choice.
+    purpose: usize,
     /// For each depth: the name there, and all that is left of the path.
     steps: Vec<(String, String)>,
 }
@@ -43,22 +35,47 @@ pub enum Scalar<'t> {
     Whole(i128),
     /// Another number.
     Real(f64),
+    /// True or false.
+    Bool(bool),
     /// Neither; says what.
     Other(&'static str),
 }
 
+impl Scalar<'_> {
+    /// Names the kind of value.
+    pub fn what(&self) -> &'static str {
+        match self {
+            Scalar::Text(_) => "a string",
+            Scalar::Whole(_) | Scalar::Real(_) => "a number",
+            Scalar::Bool(_) => "true or false",
+            Scalar::Other(what) => what,
+        }
+    }
+
+    /// Returns the value as text; `None` for a list or an object.
+    pub fn into_text(self) -> Option<String> {
+        match self {
+            Scalar::Text(text) => Some(text.into_owned()),
+            Scalar::Whole(number) => Some(number.to_string()),
+            Scalar::Real(number) => Some(number.to_string()),
+            Scalar::Bool(value) => Some(value.to_string()),
+            Scalar::Other(_) => None,
+        }
+    }
+}
+
 /// What was found: for each purpose the value of the first of its fields that is there and not null.
 #[derive(Debug, Default)]
-pub struct Found<'t>([Option<(usize, Scalar<'t>)>; 4]);
+pub struct Found<'t>([Option<(usize, Scalar<'t>)>; PURPOSES]);
 
 impl<'t> Found<'t> {
     /// Takes the value for a purpose.
-    pub fn take(&mut self, purpose: Purpose) -> Option<Scalar<'t>> {
-        self.0[purpose as usize].take().map(|(_, value)| value)
+    pub fn take(&mut self, purpose: usize) -> Option<Scalar<'t>> {
+        self.0[purpose].take().map(|(_, value)| value)
     }
 
     fn offer(&mut self, wanted: &Wanted, path: usize, value: Option<Scalar<'t>>) {
-        let slot = &mut self.0[wanted.paths[path].purpose as usize];
+        let slot = &mut self.0[wanted.paths[path].purpose];
         match value {
             Some(value) if slot.as_ref().is_none_or(|(rank, _)| path <= *rank) => *slot = Some((path, value)),
             None if slot.as_ref().is_some_and(|(rank, _)| path == *rank) => *slot = None,
@@ -71,14 +88,20 @@ impl<'t> Found<'t> {
 const MOST: usize = 32;
 
 impl Wanted {
-    /// Wants fields, the first of a purpose before the others; more than 32 are not looked for.
-    pub fn new<'n>(fields: impl IntoIterator<Item = (Purpose, &'n str)>) -> Wanted {
-        let path = |(purpose, name): (Purpose, &str)| {
+    /// Wants fields, each with its purpose, a number below [`PURPOSES`]. Of one purpose the first has precedence. More than
+    /// 32 are not looked for.
+    pub fn new<'n>(fields: impl IntoIterator<Item = (usize, &'n str)>) -> Wanted {
+        let path = |(purpose, name): (usize, &str)| {
             let names: Vec<&str> = name.split('.').collect();
             let step = |at: usize| (names[at].to_string(), names[at..].join("."));
             Path { purpose, steps: (0..names.len()).map(step).collect() }
         };
-        Wanted { paths: fields.into_iter().map(path).take(MOST).collect() }
+        Wanted { paths: fields.into_iter().map(path).take(MOST).collect(), is_strict: false }
+    }
+
+    /// Checks other values, too: the depth of lists and objects and the range of numbers.
+    pub fn strict(self) -> Wanted {
+        Wanted { is_strict: true, ..self }
     }
 
     /// Finds the fields of an object.
@@ -137,8 +160,8 @@ impl<'t> Visitor<'t> for Seed<'_, '_, 't> {
         Ok(())
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        self.offer(Some(Scalar::Other("true or false")));
+    fn visit_bool<E>(self, value: bool) -> Result<(), E> {
+        self.offer(Some(Scalar::Bool(value)));
         Ok(())
     }
 
@@ -168,8 +191,14 @@ impl<'t> Visitor<'t> for Seed<'_, '_, 't> {
     }
 
     fn visit_seq<A: SeqAccess<'t>>(self, mut list: A) -> Result<(), A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        self.offer(Some(Scalar::Other("a list")));
+        let Seed { wanted, depth, ends, found, .. } = self;
+        if wanted.is_strict {
+            // No path leads through a list.
+            while list.next_element_seed(Seed { wanted, depth, ends: 0, leads: 0, found })?.is_some() {}
+        } else {
+            while list.next_element::<IgnoredAny>()?.is_some() {}
+        }
+        Seed { wanted, depth, ends, leads: 0, found }.offer(Some(Scalar::Other("a list")));
         Ok(())
     }
 
@@ -184,7 +213,7 @@ impl<'t> Visitor<'t> for Seed<'_, '_, 't> {
                     _ => {}
                 }
             }
-            if below | through == 0 {
+            if below | through == 0 && !wanted.is_strict {
                 map.next_value::<IgnoredAny>()?;
             } else {
                 map.next_value_seed(Seed { wanted, depth: depth + 1, ends: below, leads: through, found })?;
@@ -226,8 +255,12 @@ impl<'t> Visitor<'t> for Key {
 mod tests {
     use super::*;
 
+    const TEXT: usize = 0;
+    const ID: usize = 1;
+    const KEY: usize = 2;
+
     fn wanted() -> Wanted {
-        Wanted::new([(Purpose::Text, "text"), (Purpose::Text, "a.b"), (Purpose::Id, "a.id"), (Purpose::Key, "n")])
+        Wanted::new([(TEXT, "text"), (TEXT, "a.b"), (ID, "a.id"), (KEY, "n")])
     }
 
     #[test]
@@ -247,17 +280,17 @@ mod tests {
         ] {
             let wanted = wanted();
             let mut found = wanted.find(line).unwrap();
-            assert_eq!((found.take(Purpose::Text), found.take(Purpose::Id)), (want, id), "{line}");
+            assert_eq!((found.take(TEXT), found.take(ID)), (want, id), "{line}");
         }
     }
 
     #[test]
     fn numbers_keep_their_value() {
         let wanted = wanted();
-        let key = |line: &'static str| wanted.find(line).unwrap().take(Purpose::Key);
+        let key = |line: &'static str| wanted.find(line).unwrap().take(KEY);
         assert_eq!(key(r#"{"n":18446744073709551615}"#), Some(Scalar::Whole(u64::MAX.into())));
         assert_eq!(key(r#"{"n":-1.5e3}"#), Some(Scalar::Real(-1500.0)));
-        assert_eq!(key(r#"{"n":true}"#), Some(Scalar::Other("true or false")));
+        assert_eq!(key(r#"{"n":true}"#), Some(Scalar::Bool(true)));
     }
 
     #[test]
@@ -266,5 +299,15 @@ mod tests {
             let told = wanted().find(line).unwrap_err();
             assert!(!told.is_empty() && !told.contains("secret"), "{told}");
         }
+    }
+
+    #[test]
+    fn only_a_strict_search_minds_what_is_in_other_fields() {
+        let deep = format!("{{\"z\":{}{},\"text\":\"x\"}}", "[".repeat(1000), "]".repeat(1000));
+        for line in [deep.as_str(), "{\"z\":[1e999],\"text\":\"x\"}"] {
+            assert!(wanted().find(line).is_ok() && wanted().strict().find(line).is_err(), "{line:.20}");
+        }
+        let legal = "{\"z\":[{\"text\":\"no\"}],\"text\":\"x\",\"y\":{\"text\":1}}";
+        assert_eq!(wanted().strict().find(legal).unwrap().take(TEXT), Some(Scalar::Text(Cow::Borrowed("x"))));
     }
 }

@@ -1,0 +1,112 @@
+//! Counts of records by the values of fields, such as a language or a source.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+
+use super::corpus::Corpus;
+use super::verdicts::Verdicts;
+use crate::error::{Error, Result};
+
+/// Most values of a field: counts are for fields with few.
+const MOST_VALUES: usize = 10_000;
+
+/// Bytes of a value that are kept.
+const VALUE_BYTES: usize = 256;
+
+/// Stands for the value of a record that lacks the field, or has null, a list or an object there.
+pub const NO_VALUE: u32 = u32::MAX;
+
+/// Values of one field, numbered in the order in which a thread met them.
+#[derive(Debug, Default)]
+pub struct Values {
+    names: Vec<String>,
+    numbers: HashMap<String, u32>,
+}
+
+impl Values {
+    /// Returns the number of a value.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if the field has more values than are counted.
+    pub fn number(&mut self, field: &str, value: Option<&str>) -> Result<u32> {
+        let Some(value) = value else { return Ok(NO_VALUE) };
+        let end = (0..=value.len().min(VALUE_BYTES)).rev().find(|&end| value.is_char_boundary(end));
+        let value = &value[..end.unwrap_or(0)];
+        if let Some(&number) = self.numbers.get(value) {
+            return Ok(number);
+        }
+        let number = self.names.len();
+        refuse_many(field, number + 1)?;
+        self.names.push(value.to_string());
+        self.numbers.insert(value.to_string(), number as u32);
+        Ok(number as u32)
+    }
+}
+
+fn refuse_many(field: &str, values: usize) -> Result<()> {
+    match values > MOST_VALUES {
+        true => Err(Error::Usage(format!(
+            "--count-by {field}: it has more than {MOST_VALUES} values; choose a field with fewer"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Records of the input with one value of a field, by what became of them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ValueCounts {
+    /// The value; `None` for records without the field.
+    pub value: Option<String>,
+    /// Records kept.
+    pub kept: u64,
+    /// Records removed (or annotated as duplicates).
+    pub removed: u64,
+    /// The same by reason.
+    pub removed_by: BTreeMap<&'static str, u64>,
+    /// Bytes of the texts of records kept.
+    pub kept_bytes: u64,
+    /// Bytes of the texts of records removed.
+    pub removed_bytes: u64,
+}
+
+/// Counts the records of the input by the values of each of `fields`, the most frequent first.
+///
+/// # Errors
+/// [`Error::Usage`] if a field has more values than are counted.
+///
+/// # Cost
+/// One pass over the records.
+pub fn count(fields: &[String], corpus: &Corpus, verdicts: &Verdicts) -> Result<BTreeMap<String, Vec<ValueCounts>>> {
+    let mut all = BTreeMap::new();
+    for (at, field) in fields.iter().enumerate() {
+        let mut by_value: BTreeMap<Option<&str>, ValueCounts> = BTreeMap::new();
+        let of_input = corpus.batches.iter().filter(|batch| batch.file as usize >= corpus.against_files);
+        for batch in of_input {
+            let names = &corpus.workers[batch.worker as usize].values[at].names;
+            for (row, record) in batch.records.iter().enumerate() {
+                let number = batch.values[row * fields.len() + at];
+                let value = (number != NO_VALUE).then(|| names[number as usize].as_str());
+                let counts = by_value.entry(value).or_default();
+                match verdicts.of(batch.first + row as u32) {
+                    None => {
+                        counts.kept += 1;
+                        counts.kept_bytes += u64::from(record.text_bytes);
+                    }
+                    Some(removed) => {
+                        counts.removed += 1;
+                        *counts.removed_by.entry(removed.why.as_str()).or_default() += 1;
+                        counts.removed_bytes += u64::from(record.text_bytes);
+                    }
+                }
+            }
+            refuse_many(field, by_value.len().saturating_sub(1))?;
+        }
+        let named =
+            |(value, counts): (Option<&str>, ValueCounts)| ValueCounts { value: value.map(Into::into), ..counts };
+        let mut counts: Vec<ValueCounts> = by_value.into_iter().map(named).collect();
+        counts.sort_by_key(|counts| std::cmp::Reverse(counts.kept + counts.removed));
+        all.insert(field.clone(), counts);
+    }
+    Ok(all)
+}

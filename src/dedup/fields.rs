@@ -1,0 +1,47 @@
+//! The fields of a JSON object that are wanted, by purpose.
+
+use super::annotate;
+use super::settings::Settings;
+use crate::pages::json_fields::{PURPOSES, Wanted};
+
+/// What a field is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// The text.
+    Text,
+    /// The id.
+    Id,
+    /// What the rule for keeping looks at.
+    Key,
+    /// A field that must not be there.
+    Taken,
+    /// A field that records are counted by, by its number.
+    Counted(usize),
+}
+
+/// The most fields that records are counted by.
+pub const MOST_COUNTED: usize = PURPOSES - 4;
+
+impl Purpose {
+    /// Returns its number.
+    pub fn number(self) -> usize {
+        match self {
+            Purpose::Text => 0,
+            Purpose::Id => 1,
+            Purpose::Key => 2,
+            Purpose::Taken => 3,
+            Purpose::Counted(number) => 4 + number,
+        }
+    }
+}
+
+/// The fields that settings want.
+pub fn wanted(settings: &Settings) -> Wanted {
+    let text = settings.text_fields.iter().map(|name| (Purpose::Text, name.clone()));
+    let id = settings.id_field.iter().map(|name| (Purpose::Id, name.clone()));
+    let key = settings.keep.fields().iter().map(|name| (Purpose::Key, name.clone()));
+    let counted = settings.count_by.iter().enumerate().map(|(at, name)| (Purpose::Counted(at), name.clone()));
+    let taken = annotate::names(settings).into_iter().flatten().map(|name| (Purpose::Taken, name));
+    let all: Vec<(Purpose, String)> = text.chain(id).chain(key).chain(counted).chain(taken).collect();
+    Wanted::new(all.iter().map(|(purpose, name)| (purpose.number(), name.as_str())))
+}
