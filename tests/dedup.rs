@@ -37,7 +37,8 @@ fn rows(table: &str) -> Vec<Value> {
 }
 
 fn summary(out: &str) -> Value {
-    let summary: Value = serde_json::from_slice(&std::fs::read(Path::new(out).join("summary.json")).unwrap()).unwrap();
+    let summary: Value =
+        serde_json::from_slice(&std::fs::read(Path::new(out).join("_webtwin/summary")).unwrap()).unwrap();
     let records = &summary["records"];
     let n = |name: &str| records[name].as_u64().unwrap();
     assert_eq!(n("read"), n("kept") + n("removed") + n("rejected"), "{records}");
@@ -85,11 +86,11 @@ fn kept_records_are_the_bytes_they_were_in_any_compression_and_by_any_number_of_
     assert_eq!(
         one.keys().collect::<Vec<_>>(),
         [
+            "_webtwin/rejected/part-00000",
+            "_webtwin/removed/part-00000",
+            "_webtwin/summary",
             "a.jsonl",
             "b/a.jsonl.gz",
-            "rejected/part-00000.parquet",
-            "removed/part-00000.parquet",
-            "summary.json",
             "x.xz",
             "y.bz2",
             "z.zst"
@@ -112,6 +113,7 @@ fn kept_records_are_the_bytes_they_were_in_any_compression_and_by_any_number_of_
     assert_eq!(summary["records"]["rejected_by"], json!({ "bad_field": 5, "bad_json": 5 }));
     assert_eq!((&summary["empty_texts"], &summary["records"]["read"]), (&json!(10), &json!(60)));
     let removed = rows(&at("1/removed"));
+    assert_eq!(rows(&at("1/_webtwin/removed")), removed);
     assert_eq!(removed.len(), 3 + 4 * 8);
     let [copy, near, short] = &removed[..3] else { panic!() };
     assert_eq!(
@@ -213,6 +215,45 @@ fn the_rule_decides_which_of_several_stays() {
         let kept: Vec<Value> = kept.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(kept.iter().map(|row| row["id"].as_u64().unwrap()).collect::<Vec<_>>(), [stays], "{rule:?}");
     }
+}
+
+#[test]
+fn records_are_counted_by_the_values_of_fields() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let line =
+        |number: usize, meta: &str| format!("{{\"text\":\"{}\",\"meta\":{meta},\"n\":{number}}}\n", text(number, 60));
+    let lines = [
+        line(0, r#"{"lang":"en","good":true}"#),
+        line(0, r#"{"lang":"en","good":false}"#),
+        line(1, r#"{"lang":"de","good":true}"#),
+        line(1, r#"{"lang":null}"#),
+        line(2, r#"{"lang":["en"]}"#),
+        "no json\n".into(),
+    ];
+    std::fs::write(at("a.jsonl"), lines.concat()).unwrap();
+    std::fs::write(at("b.jsonl"), lines[..3].concat()).unwrap();
+    let dedup = |out: &str, workers: &str| {
+        let fields = ["--count-by", "meta.lang", "--count-by", "meta.good", "--max-bad", "0.5"];
+        succeed(
+            &[&["dedup", &at("a.jsonl"), &at("b.jsonl"), "--output", &at(out), "--workers", workers], &fields[..]]
+                .concat(),
+        );
+    };
+    ["1", "2", "3"].into_iter().for_each(|workers| dedup(workers, workers));
+    assert!(files(&at("2")) == files(&at("1")) && files(&at("3")) == files(&at("1")));
+    let counts = summary(&at("1"))["counts_by"].clone();
+    let rows = |field: &str| -> Vec<(Value, u64, u64)> {
+        let of = |row: &Value| (row["value"].clone(), row["kept"].as_u64().unwrap(), row["removed"].as_u64().unwrap());
+        counts[field].as_array().unwrap().iter().map(of).collect()
+    };
+    assert_eq!(rows("meta.lang"), [(json!("en"), 1, 3), (json!(null), 1, 1), (json!("de"), 1, 1)]);
+    assert_eq!(rows("meta.good"), [(json!("true"), 2, 2), (json!(null), 1, 1), (json!("false"), 0, 2)]);
+    assert_eq!(counts["meta.lang"][0]["removed_by"], json!({ "exact": 3 }));
+    let many: String = (0..10_001).map(|n| format!("{{\"text\":\"{n}\",\"n\":{n}}}\n")).collect();
+    std::fs::write(at("many.jsonl"), many).unwrap();
+    let refused = fail(&["dedup", &at("many.jsonl"), "--count-by", "n", "--output", &at("many")], 2);
+    assert!(refused.contains("more than 10000 values"), "{refused}");
 }
 
 #[test]

@@ -21,6 +21,20 @@ fn data_frames_duckdb_and_readers_of_json_see_the_same_tables_and_lose_no_digit_
     }
 }
 
+/// Needs `pip install pyarrow`; uses pandas, polars, duckdb, datasets and pyspark where they are.
+#[test]
+fn a_corpus_without_its_duplicates_opens_in_all_that_opens_the_corpus() {
+    let python = std::env::var("PYTHON").unwrap_or("python3".into());
+    let corpus = ["scripts/formats/corpus.py", env!("CARGO_BIN_EXE_webtwin")];
+    let Ok(output) = Command::new(python).args(corpus).env("HF_HUB_OFFLINE", "1").output() else {
+        println!("skipped: no Python");
+        return;
+    };
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(matches!(output.status.code(), Some(0 | 77)), "{told}{}", said(&output));
+    println!("{told}");
+}
+
 /// The package of `python/`, whose tests skip what needs a module that is not there.
 #[test]
 fn the_python_package_sees_what_show_prints() {

@@ -34,7 +34,7 @@ class Result:
         self.manifest = _manifest(self.folder)
         parts = {}
         for entry in self.manifest["files"]:
-            name, slash, _ = entry["path"].partition("/part-")
+            name, slash, _ = entry["path"].removeprefix("_webtwin/").partition("/part-")
             if slash and entry["rows"] is not None:
                 parts.setdefault(name, []).append(entry)
         self.tables = {name: Table(name, self.folder, parts[name]) for name in sorted(parts)}
@@ -43,7 +43,7 @@ class Result:
     def summary(self):
         """What `summary.json` says, as a new dictionary; `ResultError` if the run wrote none."""
         for entry in self.manifest["files"]:
-            if entry["path"] == "summary.json":
+            if entry["path"] in ("summary.json", "_webtwin/summary"):
                 return json.loads(_checked(self.folder, entry).read_text("utf-8"))
         raise ResultError(f"{self.folder}: this result has no summary.json")
 
@@ -113,6 +113,9 @@ class Table:
 
 def _manifest(folder):
     path = folder / "manifest.json"
+    of_corpus = folder / "_webtwin" / "manifest"
+    if of_corpus.exists():
+        path = of_corpus
     try:
         manifest = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:

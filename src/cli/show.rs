@@ -10,7 +10,7 @@ use crate::results::Run;
 use crate::results::columns::{Names, named};
 use crate::results::views::views;
 use crate::storage::location::Location;
-use crate::storage::manifest::{FileEntry, NAME};
+use crate::storage::manifest::{BESIDE_CORPUS, FileEntry, is_in};
 use crate::storage::table::{Column, Table, column_names, decode};
 
 const EXAMPLES: &str = "\
@@ -64,12 +64,13 @@ pub(super) fn run(args: Args) -> Result<()> {
 /// The result, and the table that is asked for, if any.
 fn open(args: &Args) -> Result<(Run, Option<String>)> {
     let path = args.result.trim_end_matches('/');
-    if args.table.is_some() || Location::parse(&args.result)?.join(NAME)?.exists()? {
+    if args.table.is_some() || is_in(&Location::parse(&args.result)?)? {
         return Ok((Run::open(&args.result)?, args.table.clone()));
     }
     let (folder, name) = path.rsplit_once('/').unwrap_or((".", path));
+    let folder = folder.strip_suffix(BESIDE_CORPUS.trim_end_matches('/')).unwrap_or(folder);
     let folder = if folder.is_empty() { "/" } else { folder };
-    if !Location::parse(folder)?.join(NAME)?.exists()? {
+    if !is_in(&Location::parse(folder)?)? {
         return Err(Error::input(path, "neither a result, that is a folder with a manifest.json, nor a table of one"));
     }
     Ok((Run::open(folder)?, Some(name.into())))
@@ -85,7 +86,7 @@ fn absolute(folder: &Location) -> String {
 fn tables(run: &Run) -> Vec<(&str, Vec<&FileEntry>)> {
     let mut tables: Vec<(&str, Vec<&FileEntry>)> = Vec::new();
     for file in &run.manifest.files {
-        let Some((name, _)) = file.path.split_once("/part-") else { continue };
+        let Some(name) = file.table() else { continue };
         match tables.last_mut().filter(|last| last.0 == name) {
             Some(last) => last.1.push(file),
             None => tables.push((name, vec![file])),

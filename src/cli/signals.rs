@@ -66,10 +66,10 @@ impl StoppableWork {
 
     /// Begins work whose result is in `folder` once its manifest is, and that starts anew otherwise.
     pub(super) fn writing(folder: Location) -> StoppableWork {
-        StoppableWork::begin(move || match folder.join(manifest::NAME).and_then(|manifest| manifest.exists()) {
+        StoppableWork::begin(move || match manifest::is_in(&folder) {
             Ok(true) => format!("the result was committed before: {folder}"),
             Ok(false) => format!("no result in {folder}: run it again"),
-            Err(_) => format!("look for {} in {folder} before running again", manifest::NAME),
+            Err(_) => format!("look for a manifest in {folder} before running again"),
         })
     }
 

@@ -7,17 +7,14 @@ use crate::pages::decoded::Compression;
 use crate::pages::detect::{Kind, claims_rows, detect};
 use crate::storage::expand::expand;
 use crate::storage::location::Location;
-use crate::storage::manifest::{self, Manifest};
+use crate::storage::manifest::{self, BESIDE_CORPUS, Manifest};
 use crate::storage::open::{Stamp, open};
 use crate::storage::relative::{below_common_folder, segments};
 
 use super::settings::Settings;
 
-/// Tables of a result, below which no file of the corpus may lie.
-pub const TABLES: [&str; 2] = ["removed", "rejected"];
-
 /// Name of the totals.
-pub const SUMMARY: &str = "summary.json";
+pub const SUMMARY: &str = "_webtwin/summary";
 
 /// A format that records are read and written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,11 +80,9 @@ pub fn find(settings: &Settings, tell: &dyn Fn(String)) -> Result<Inputs> {
     let names: Vec<Vec<String>> = new.iter().map(|file| segments(&file.location)).collect();
     let old_names: BTreeMap<Vec<String>, usize> = (0..against).map(|at| (segments(&files[at].location), at)).collect();
     for ((file, name), path) in new.iter_mut().zip(&names).zip(below_common_folder(&names)) {
-        let first = path.split('/').next().unwrap_or_default();
-        let is_taken = [manifest::NAME, SUMMARY].contains(&path.as_str()) || TABLES.contains(&first);
-        if is_taken || first.starts_with('_') {
+        if path.starts_with('_') || path == manifest::NAME {
             return Err(Error::Usage(format!(
-                "input {}: {path} in the result is the name of another of its files; rename the input",
+                "input {}: {path} would be a name that is kept for other files of the result; rename the input",
                 file.name()
             )));
         }
@@ -141,7 +136,7 @@ fn of_result(input: &str) -> Result<Option<Vec<Location>>> {
         return Ok(None);
     }
     let folder = Location::parse(input)?;
-    if !folder.join(manifest::NAME)?.exists()? {
+    if !manifest::is_in(&folder)? {
         return Ok(None);
     }
     let manifest = Manifest::read(&folder)?;
@@ -153,9 +148,18 @@ fn of_result(input: &str) -> Result<Option<Vec<Location>>> {
         let why = "a result of --annotate, which holds duplicates; give one without them";
         return Err(Error::input(folder.name(), why));
     }
-    let is_table = |path: &str| TABLES.contains(&path.split('/').next().unwrap_or_default());
-    let of_corpus = manifest.files.iter().filter(|file| !is_table(&file.path) && file.path != SUMMARY);
+    let of_corpus = manifest.files.iter().filter(|file| !is_beside_corpus(&manifest, &file.path));
     of_corpus.map(|file| folder.join(&file.path)).collect::<Result<_>>().map(Some)
+}
+
+/// True if a file of a result is no part of its corpus. Results of earlier builds have their tables among its files.
+fn is_beside_corpus(manifest: &Manifest, path: &str) -> bool {
+    let is_earlier = manifest.files.iter().all(|file| file.path != SUMMARY);
+    match path.split_once('/') {
+        Some((folder, _)) if is_earlier => ["removed", "rejected"].contains(&folder),
+        None if is_earlier => path == "summary.json",
+        _ => path.starts_with(BESIDE_CORPUS),
+    }
 }
 
 /// A file, if it is in a format that is read; an empty one counts as lines of JSON.

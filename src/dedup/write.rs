@@ -17,7 +17,7 @@ use super::{Dedup, STAGES, exact::NONE};
 use crate::error::{Error, Result};
 use crate::progress::{Laps, Progress};
 use crate::read_at::ReadAt;
-use crate::storage::manifest::{FileEntry, Manifest};
+use crate::storage::manifest::{BESIDE_CORPUS, FileEntry, Manifest, OF_CORPUS};
 use crate::storage::new_file::NewFile;
 use crate::storage::open::open_pinned;
 use crate::storage::output::{Attempt, random_id};
@@ -62,15 +62,14 @@ pub fn write(
     if let Some(temporary) = temporary {
         temporary.release();
     }
-    manifest(settings, summary, laps, files, attempt.id()).commit(&attempt)
+    manifest(settings, summary, laps, files, attempt.id()).commit_as(OF_CORPUS, &attempt)
 }
 
 fn manifest(settings: &Settings, summary: &Summary, laps: &Laps, files: Vec<FileEntry>, attempt: &str) -> Manifest {
     let answer = settings.answer();
     let mut recipes = std::collections::BTreeMap::from([("exact".to_string(), "xxh3-128 of the text".to_string())]);
     if let Some(near) = settings.near {
-        let bands = near.bands;
-        recipes.insert("minhash".into(), format!("{} minhash32 {}x{}", near.shingling, bands.bands, bands.rows));
+        recipes.insert("minhash".into(), near.shingling.recipe());
     }
     let records = &summary.records;
     let counts =
@@ -287,7 +286,8 @@ impl<'a> Parts<'a> {
 
     fn close(&mut self) -> Result<()> {
         let Some((encoder, rows)) = self.open.take() else { return Ok(()) };
-        let (path, bytes) = (format!("{}/part-{:05}.parquet", self.name, self.files.len()), encoder.finish()?);
+        let path = format!("{BESIDE_CORPUS}{}/part-{:05}", self.name, self.files.len());
+        let bytes = encoder.finish()?;
         self.attempt.put(&path, &bytes)?;
         self.files.push(FileEntry::of(&path, Some(rows), &bytes));
         Ok(())

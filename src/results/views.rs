@@ -9,8 +9,7 @@ const WITH_URLS: [&str; 4] = ["pages", "avoid", "revisits", "duplicates"];
 /// The views of tables whose files are given by path; `root` is their folder, as DuckDB is to find it, and none for the folder
 /// that DuckDB is in.
 pub fn views(files: &[FileEntry], root: Option<&str>) -> String {
-    let parts: Vec<(&str, &str)> =
-        files.iter().filter_map(|file| Some((file.path.split_once("/part-")?.0, file.path.as_str()))).collect();
+    let parts: Vec<(&str, &str)> = files.iter().filter_map(|file| Some((file.table()?, file.path.as_str()))).collect();
     let mut sql = match root {
         Some(_) => String::new(),
         None => "-- In this folder: duckdb -init views.sql\n\

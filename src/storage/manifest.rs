@@ -15,6 +15,16 @@ pub const FORMAT: u32 = 1;
 /// Name of the manifest within its folder.
 pub const NAME: &str = "manifest.json";
 
+/// Folder of everything in a corpus that is no part of the corpus. Most programs that read a folder of data pass over names
+/// that begin so. DuckDB, polars and Hugging Face datasets do not, so no name in it has the extension of a data file.
+pub const BESIDE_CORPUS: &str = "_webtwin/";
+
+/// Name of the manifest of a corpus.
+pub const OF_CORPUS: &str = "_webtwin/manifest";
+
+/// Names that a manifest may have.
+pub const NAMES: [&str; 2] = [NAME, OF_CORPUS];
+
 /// A file of a result.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FileEntry {
@@ -34,6 +44,12 @@ impl FileEntry {
         FileEntry::of_parts(path, rows, &[bytes])
     }
 
+    /// Returns the name of the table that the file is a part of, if it is one.
+    pub fn table(&self) -> Option<&str> {
+        let (table, _) = self.path.split_once("/part-")?;
+        Some(table.strip_prefix(BESIDE_CORPUS).unwrap_or(table))
+    }
+
     /// The same, of a file with these parts one after the other.
     pub fn of_parts(path: &str, rows: Option<u64>, parts: &[&[u8]]) -> FileEntry {
         let mut digest = Xxh3Default::new();
@@ -45,6 +61,19 @@ impl FileEntry {
 
 fn checksum(bytes: &[u8]) -> String {
     format!("{:032x}", xxhash_rust::xxh3::xxh3_128(bytes))
+}
+
+/// True if a folder has a manifest.
+///
+/// # Errors
+/// Those of the store.
+pub fn is_in(folder: &Location) -> Result<bool> {
+    for name in NAMES {
+        if folder.join(name)?.exists()? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// What one process of a run has taken, until its tables were staged.
@@ -138,8 +167,16 @@ impl Manifest {
     /// # Errors
     /// As [`Attempt::commit`].
     pub fn commit(&self, attempt: &Attempt) -> Result<()> {
+        self.commit_as(NAME, attempt)
+    }
+
+    /// Commits the files of an attempt under one of [`NAMES`].
+    ///
+    /// # Errors
+    /// As [`Attempt::commit`].
+    pub fn commit_as(&self, name: &str, attempt: &Attempt) -> Result<()> {
         let bytes = serde_json::to_vec_pretty(self).expect("a manifest is plain values");
-        attempt.commit(NAME, &bytes, self.files.iter().map(|file| (file.path.clone(), file.bytes)).collect())
+        attempt.commit(name, &bytes, self.files.iter().map(|file| (file.path.clone(), file.bytes)).collect())
     }
 
     /// Reads the manifest of a result.
@@ -147,14 +184,16 @@ impl Manifest {
     /// # Errors
     /// [`Error::Input`] if it is missing, unreadable, of a newer format, or names files outside its folder.
     pub fn read(folder: &Location) -> Result<Manifest> {
-        let location = folder.join(NAME)?;
-        let read = location.get_as(|bytes| Manifest::decode(location.name(), &bytes))?;
-        read.unwrap_or_else(|| {
-            Err(Error::input(
-                folder.name(),
-                "no manifest.json: this is not a result, or the run that wrote it did not finish",
-            ))
-        })
+        for name in NAMES {
+            let location = folder.join(name)?;
+            if let Some(read) = location.get_as(|bytes| Manifest::decode(location.name(), &bytes))? {
+                return read;
+            }
+        }
+        Err(Error::input(
+            folder.name(),
+            "no manifest.json: this is not a result, or the run that wrote it did not finish",
+        ))
     }
 
     fn decode(name: &str, bytes: &[u8]) -> Result<Manifest> {
@@ -202,9 +241,7 @@ impl Manifest {
 
     /// The files of one table, in the order of its parts.
     pub fn table<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a FileEntry> {
-        self.files
-            .iter()
-            .filter(move |file| file.path.strip_prefix(table).is_some_and(|rest| rest.starts_with("/part-")))
+        self.files.iter().filter(move |file| file.table() == Some(table))
     }
 }
 
@@ -237,6 +274,30 @@ mod tests {
         commit("1").unwrap();
         assert_eq!(commit("2").unwrap_err().exit_code(), 4);
         assert_eq!(Manifest::read(&folder).unwrap().attempt, "1");
+    }
+
+    #[test]
+    fn a_corpus_has_its_manifest_beside_it_and_is_a_result_all_the_same() {
+        let (_dir, folder) = folder();
+        let corpus = |id: &str| Attempt::new(&folder, id).unwrap();
+        let entries = |attempt: &Attempt| {
+            let paths = ["a.jsonl", "_webtwin/removed/part-00000"];
+            paths.iter().try_for_each(|path| attempt.put(path, b"rows")).unwrap();
+            paths.map(|path| FileEntry::of(path, None, b"rows")).to_vec()
+        };
+        assert!(!is_in(&folder).unwrap());
+        let first = corpus("1");
+        manifest("1", entries(&first)).commit_as(OF_CORPUS, &first).unwrap();
+        assert!(is_in(&folder).unwrap());
+        let read = Manifest::read(&folder).unwrap();
+        read.verify(&folder).unwrap();
+        assert_eq!(read.table("removed").count(), 1);
+        assert_eq!(super::super::output::prepare(&folder).unwrap_err().exit_code(), 4);
+        let late = corpus("2");
+        assert_eq!(manifest("2", entries(&late)).commit_as(OF_CORPUS, &late).unwrap_err().exit_code(), 4);
+        let mut names = folder.entries().unwrap();
+        names.sort();
+        assert_eq!(names, ["_webtwin", "a.jsonl"]);
     }
 
     #[test]

@@ -37,7 +37,7 @@ use crate::leftovers::Temporary;
 use crate::threads;
 
 /// Names of the files that make a folder a result.
-const MANIFESTS: [&str; 2] = [manifest::NAME, "fingerprints.json"];
+const MANIFESTS: [&str; 3] = [manifest::NAME, manifest::OF_CORPUS, "fingerprints.json"];
 
 /// Name of the decision.
 const DECISION: &str = "_commit.json";
@@ -207,6 +207,15 @@ fn clear(folder: &Location) {
     }
     for name in entries.iter().filter(|name| is_half_written(name) || *name == DECISION) {
         let _ = folder.join(name).and_then(|file| file.remove());
+    }
+    // A manifest of a corpus that was not whole when its process was killed lies deeper, and on a disk only.
+    if let Ok(beside) = folder.join(manifest::BESIDE_CORPUS.trim_end_matches('/'))
+        && folder.path().is_some()
+    {
+        let is_left = |name: &&String| name.starts_with(".manifest") && name.ends_with(".tmp");
+        for name in beside.entries().unwrap_or_default().iter().filter(is_left) {
+            let _ = beside.join(name).and_then(|file| file.remove());
+        }
     }
 }
 

@@ -67,7 +67,7 @@ pub(crate) fn files(folder: &(impl AsRef<Path> + ?Sized)) -> BTreeMap<String, Ve
             let name = entry.strip_prefix(folder).unwrap().to_str().unwrap().to_string();
             if entry.is_dir() {
                 folders.push(entry);
-            } else if name != "manifest.json" {
+            } else if !["manifest.json", "_webtwin/manifest"].contains(&name.as_str()) {
                 found.insert(name, std::fs::read(entry).unwrap());
             }
         }

@@ -28,7 +28,7 @@ pub fn gather(run: &Run, summary: &Value, machine: bool) -> Result<RunFacts> {
     let (inputs_with_rejected, rejected_by_input) = rejected(run)?;
     let mut tables: BTreeMap<String, u64> = BTreeMap::new();
     for file in &manifest.files {
-        if let Some((table, _)) = file.path.split_once("/part-") {
+        if let Some(table) = file.table() {
             *tables.entry(table.into()).or_default() += file.rows.unwrap_or(0);
         }
     }
