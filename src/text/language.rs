@@ -192,7 +192,7 @@ impl Default for LanguageDetector {
 impl LanguageDetector {
     /// Returns the language of `text`; [`Language::UNKNOWN`] if too few words decide, or two languages do nearly alike.
     ///
-    /// A language wins with a twelfth of the sample's words if no other has two thirds as many.
+    /// A language wins with a twelfth of the sample's words if no other has more than three quarters as many.
     ///
     /// # Cost
     /// About a kilobyte of the text is read, whatever its length.
@@ -277,7 +277,7 @@ fn clear_winner(found: &[u32; LANGUAGES.len()], words: u32) -> Language {
     let first = (0..found.len()).max_by_key(|&number| found[number]).expect("there are languages");
     let second = (0..found.len()).filter(|&number| number != first).map(|number| found[number]).max().unwrap_or(0);
     let wins =
-        words >= FEWEST_WORDS && found[first] * 12 >= words && found[first] >= 3 && second * 3 <= found[first] * 2;
+        words >= FEWEST_WORDS && found[first] * 12 >= words && found[first] >= 3 && second * 4 <= found[first] * 3;
     if wins { Language(first as u8) } else { Language::UNKNOWN }
 }
 
