@@ -217,6 +217,7 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
     while let Some(of_pass) = passes.next() {
         let (runs, heavy) = tape.as_ref().expect("it is there until the last pass");
         let of_stripes = (stripes, of_pass.clone());
+        counter.give_back();
         let mut pairs = by_pair(net, runs, heavy.as_deref(), of_stripes, &allowance, &disk, &mut work)?;
         if passes.peek().is_none() {
             tape = None;

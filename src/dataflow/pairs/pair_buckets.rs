@@ -76,7 +76,12 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<'_, F> {
         self.count_keys(pairs, bucket, Keys { first: pair_key(Page::from_index(pages.start), Page(0)), bits }, 0)
     }
 
-    /// The same for a part of a bucket; `held_bytes` are those of other parts of which this one is none.
+    /// Gives back what counting has taken, before others fill the memory that was free for it.
+    pub(super) fn give_back(&mut self) {
+        (self.bucket, self.scratch) = Default::default();
+    }
+
+    /// As [`PairCounter::count`], for a part of a bucket; `held_bytes` are those of other parts of which this one is none.
     fn count_keys(&mut self, pairs: &mut Buckets<u64>, bucket: usize, keys: Keys, held_bytes: u64) -> Result<()> {
         let rows = pairs.rows_of(bucket);
         let held_bytes = held_bytes + pairs.held_bytes();
@@ -98,6 +103,7 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<'_, F> {
         let (bits, least) = if keys.bits > 32 { (keys.bits, 32) } else { (keys.bits.min(self.page_bits), 0) };
         let part_bits = (bits - least).min((rows / at_once).ilog2() + 2).min(MOST_PART_BITS);
         let left = bits - part_bits;
+        self.give_back();
         let held_bytes = held_bytes - pairs.held_bytes_of(bucket);
         let mut parts = Buckets::new(1 << part_bits, self.allowed_bytes.saturating_sub(held_bytes), self.disk);
         pairs.drain(bucket, &mut self.bucket, |some| {
