@@ -21,7 +21,9 @@ pub use webtwin_pages::{pages, synth};
 // Text becomes terms and weighted features, or chunks and their fingerprints; fingerprints, features or signatures become
 // pairs of similar pages; pairs and links become trivial clusters and collections, and these what people take home. Or pages
 // are studied: where and how they are duplicates.
-pub use webtwin_stages::{applications, chunks, clusters, hamming, minhash, overlap, signatures, study, text};
+pub use webtwin_stages::{
+    applications, chunks, clusters, hamming, minhash, overlap, signatures, study, text, url_rules,
+};
 
 // A finished run read again, compared with a truth, and why two of its pages are together or apart.
 pub use webtwin_results::{evaluate, explain, results};

@@ -61,7 +61,7 @@ fn sources() -> Vec<Source> {
 }
 
 /// Stages and side roads: plain functions over slices.
-const STAGES: [&str; 12] = [
+const STAGES: [&str; 13] = [
     "text",
     "chunks",
     "overlap",
@@ -74,6 +74,7 @@ const STAGES: [&str; 12] = [
     "explain",
     "synth",
     "study",
+    "url_rules",
 ];
 
 #[test]

@@ -20,3 +20,5 @@ pub mod signatures;
 pub mod study;
 #[path = "../../src/text/mod.rs"]
 pub mod text;
+#[path = "../../src/url_rules/mod.rs"]
+pub mod url_rules;

@@ -1,0 +1,157 @@
+//! The parts of a URL that edits change.
+
+/// A URL in parts, as canonical URLs are written: `origin` + `path` + `?` + `query`.
+///
+/// ```
+/// use webtwin_stages::url_rules::address::Address;
+///
+/// let address = Address::parse("http://a.example:81/b/c.php?x=1;y").unwrap();
+/// assert_eq!((address.origin, address.host(), address.path), ("http://a.example:81", "a.example", "/b/c.php"));
+/// assert_eq!(address.pieces().collect::<Vec<_>>(), ["x=1", "y"]);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Address<'u> {
+    /// Scheme, host and port.
+    pub origin: &'u str,
+    /// The path, from its first `/`.
+    pub path: &'u str,
+    /// The query without its `?`.
+    pub query: Option<&'u str>,
+}
+
+impl<'u> Address<'u> {
+    /// Splits a URL; `None` unless it has a scheme, a host and a path, and no fragment.
+    pub fn parse(url: &'u str) -> Option<Address<'u>> {
+        let host = url.find("://")? + 3;
+        let path = host + url[host..].find('/')?;
+        let (before, query) = url.split_once('?').map_or((url, None), |(before, query)| (before, Some(query)));
+        let is_whole = path > host && path < before.len() && !url.contains('#');
+        is_whole.then(|| Address { origin: &url[..path], path: &before[path..], query })
+    }
+
+    /// The host without its port.
+    pub fn host(&self) -> &'u str {
+        let authority = self.origin.split_once("://").map_or(self.origin, |(_, authority)| authority);
+        match authority.rsplit_once(':') {
+            Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+            _ => authority,
+        }
+    }
+
+    /// What stands between the separators `&` and `;` of the query.
+    pub fn pieces(&self) -> impl Iterator<Item = &'u str> + use<'u> {
+        self.query.into_iter().flat_map(|query| query.split(SEPARATORS))
+    }
+
+    /// Path and query as they stand in the URL.
+    pub fn target(&self) -> String {
+        target(self.path, self.query)
+    }
+
+    /// The URL with another path.
+    pub fn with_path(&self, path: &str) -> String {
+        format!("{}{}", self.origin, target(path, self.query))
+    }
+
+    /// The URL with another query.
+    pub fn with_query(&self, query: Option<&str>) -> String {
+        format!("{}{}", self.origin, target(self.path, query))
+    }
+}
+
+fn target(path: &str, query: Option<&str>) -> String {
+    query.map_or(path.to_string(), |query| format!("{path}?{query}"))
+}
+
+/// Characters that separate parameters.
+pub const SEPARATORS: [char; 2] = ['&', ';'];
+
+/// The name of a parameter.
+pub fn name(piece: &str) -> &str {
+    piece.split_once('=').map_or(piece, |(name, _)| name)
+}
+
+/// The pieces of a query, each with the separator after it; the last one has none.
+pub fn with_separators(query: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut start = 0;
+    query.split(SEPARATORS).map(move |piece| {
+        let end = start + piece.len();
+        start = query.len().min(end + 1);
+        (piece, &query[end..start])
+    })
+}
+
+/// The query without the pieces of some kind; `None` if there is no other. A piece goes with the separator after it,
+/// the last one with the
+/// separator before it.
+pub fn without<'q>(query: &'q str, is_dropped: impl Fn(&str) -> bool) -> Option<String> {
+    let (mut kept, mut pieces, mut ends_dropped) = (String::with_capacity(query.len()), 0, false);
+    for (piece, separator) in with_separators(query) {
+        ends_dropped = is_dropped(piece);
+        if !ends_dropped {
+            pieces += 1;
+            kept.push_str(piece);
+            kept.push_str(separator);
+        }
+    }
+    if ends_dropped && pieces > 0 {
+        kept.pop();
+    }
+    (pieces > 0).then_some(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_url_has_parts() {
+        let parts = |url| Address::parse(url).map(|a| (a.origin, a.host(), a.path, a.query));
+        assert_eq!(parts("https://a.b/"), Some(("https://a.b", "a.b", "/", None)));
+        assert_eq!(parts("http://[::1]/x?"), Some(("http://[::1]", "[::1]", "/x", Some(""))));
+        assert_eq!(parts("http://[::1]:8080/x?a/b?c"), Some(("http://[::1]:8080", "[::1]", "/x", Some("a/b?c"))));
+        for none in ["a.b/c", "http://a.b", "http:///x", "http://a.b?x/y", "http://a.b/#x", ""] {
+            assert_eq!(parts(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn parameters_go_with_a_separator() {
+        let without_s = |query| without(query, |piece| name(piece) == "s");
+        for (query, left) in [
+            ("s=1", None),
+            ("s", None),
+            ("s=1&a=2", Some("a=2")),
+            ("a=2&s=1", Some("a=2")),
+            ("a=1;s=1&b=2", Some("a=1;b=2")),
+            ("a=1&s=1;s=2", Some("a=1")),
+            ("&s=1", Some("")),
+            ("s=1&", Some("")),
+            ("ss=1&a", Some("ss=1&a")),
+            ("", Some("")),
+        ] {
+            assert_eq!(without_s(query).as_deref(), left, "{query}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parts_make_the_url_again(url in "https?://[a-c.:1]{0,4}[/?a;&=]{0,8}") {
+            if let Some(address) = Address::parse(&url) {
+                prop_assert_eq!(address.with_path(address.path), url.clone());
+                prop_assert_eq!(address.with_query(address.query), url);
+            }
+        }
+
+        #[test]
+        fn what_is_not_dropped_stays_in_its_order(query in "[ab=&;]{0,12}") {
+            let pieces = |query: &str| query.split(SEPARATORS).map(str::to_string).collect::<Vec<_>>();
+            let mut left = pieces(&query);
+            left.retain(|piece| name(piece) != "a");
+            let found = without(&query, |piece| name(piece) == "a");
+            prop_assert_eq!(found.map(|query| pieces(&query)), (!left.is_empty()).then_some(left));
+        }
+    }
+}

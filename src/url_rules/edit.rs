@@ -1,0 +1,314 @@
+//! Edits of URLs: what a rule does within its scope.
+
+use super::address::{Address, SEPARATORS, name, with_separators, without};
+
+/// A change of one part of a URL. Edits of URLs without that part do nothing.
+///
+/// ```
+/// use webtwin_stages::url_rules::{address::Address, edit::Edit};
+///
+/// let edit = Edit::parse("parameter", "sid", "").unwrap();
+/// let address = Address::parse("http://a.example/x?id=1&sid=8f0e").unwrap();
+/// assert_eq!(edit.apply(&address).as_deref(), Some("http://a.example/x?id=1"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Edit {
+    /// Sorts the parameters.
+    Order,
+    /// Drops parameters by their names, ascending.
+    Parameters(Vec<String>),
+    /// Drops a parameter with this value.
+    Default(String),
+    /// Replaces a parameter and its value by another value of it.
+    Value(String, String),
+    /// Replaces scheme, host and port.
+    Origin(String, String),
+    /// Drops `;name=value` from the path.
+    PathParameter(String),
+    /// Adds a slash at the end of a path whose last segment has no dot, or drops it.
+    Slash(Slash),
+    /// Writes the path, or the value of the parameter of this name, in lower case.
+    Case(Option<String>),
+    /// Replaces a part of the path at its first place.
+    Part(String, String),
+    /// Replaces a part at the end of the path.
+    End(String, String),
+    /// Drops what follows this path.
+    Tail(String),
+    /// Drops the first segment that is an id between this beginning and end: eight letters and digits, or more.
+    Segment(String, String),
+    /// Replaces path and query, of which a `*` stands for the same name or number on both sides.
+    Template(String, String),
+}
+
+/// What becomes of a slash at the end of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Slash {
+    /// It is added.
+    Add,
+    /// It is dropped.
+    Drop,
+}
+
+/// Fewest characters of an id in a path.
+pub const SHORTEST_ID: usize = 8;
+
+impl Edit {
+    /// The edited URL; `None` if it is the same.
+    pub fn apply(&self, address: &Address<'_>) -> Option<String> {
+        let path = |path: &str| address.with_path(path);
+        let in_query = |with: &dyn Fn(&str) -> Option<String>| {
+            let query = address.query?;
+            let edited = with(query);
+            (edited.as_deref() != Some(query)).then(|| address.with_query(edited.as_deref()))
+        };
+        match self {
+            Edit::Order => in_query(&|query| Some(sorted(query))),
+            Edit::Parameters(names) => {
+                in_query(&|query| without(query, |piece| names.iter().any(|own| own == name(piece))))
+            }
+            Edit::Default(of) => in_query(&|query| without(query, |piece| piece == of)),
+            Edit::Value(from, to) => in_query(&|query| {
+                Some(map_pieces(query, |piece| if piece == from { to.clone() } else { piece.to_string() }))
+            }),
+            Edit::Case(Some(of)) => in_query(&|query| {
+                Some(map_pieces(query, |piece| match piece.split_once('=') {
+                    Some((name, value)) if name == of => format!("{name}={}", lower(value)),
+                    _ => piece.to_string(),
+                }))
+            }),
+            Edit::Case(None) => {
+                Some(lower(address.path)).filter(|lower| lower != address.path).map(|lower| path(&lower))
+            }
+            Edit::Origin(from, to) => (address.origin == from).then(|| format!("{to}{}", address.target())),
+            Edit::PathParameter(name) => without_path_parameter(address.path, name).map(|left| path(&left)),
+            Edit::Slash(Slash::Add) => {
+                let last = address.path.rsplit('/').next().unwrap_or_default();
+                (!last.is_empty() && !last.contains('.')).then(|| path(&format!("{}/", address.path)))
+            }
+            Edit::Slash(Slash::Drop) => address.path.strip_suffix('/').filter(|left| !left.is_empty()).map(path),
+            Edit::Part(from, to) => {
+                let at = address.path.find(from.as_str())?;
+                Some(path(&format!("{}{to}{}", &address.path[..at], &address.path[at + from.len()..])))
+            }
+            Edit::End(from, to) => Some(path(&format!("{}{to}", address.path.strip_suffix(from.as_str())?))),
+            Edit::Tail(head) => address.path.strip_prefix(head.as_str())?.starts_with('/').then(|| path(head)),
+            Edit::Segment(before, after) => without_id(address.path, before, after).map(|left| path(&left)),
+            Edit::Template(from, to) => {
+                let (target, (before, after)) = (address.target(), from.split_once('*')?);
+                let value = target.strip_prefix(before)?.strip_suffix(after)?;
+                is_name(value).then(|| format!("{}{}", address.origin, to.replacen('*', value, 1)))
+            }
+        }
+    }
+
+    /// Name of its kind in the column `url_rules.kind`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Edit::Order => "order",
+            Edit::Parameters(_) => "parameter",
+            Edit::Default(_) => "default-value",
+            Edit::Value(..) => "value",
+            Edit::Origin(..) => "host",
+            Edit::PathParameter(_) => "path-parameter",
+            Edit::Slash(_) => "slash",
+            Edit::Case(_) => "case",
+            Edit::Part(..) => "path",
+            Edit::End(..) => "path-end",
+            Edit::Tail(_) => "path-tail",
+            Edit::Segment(..) => "path-id",
+            Edit::Template(..) => "template",
+        }
+    }
+
+    /// What the columns `url_rules.pattern` and `url_rules.replacement` hold.
+    pub fn texts(&self) -> (String, String) {
+        let (from, to) = match self {
+            Edit::Order => ("", ""),
+            Edit::Parameters(names) => return (names.join("&"), String::new()),
+            Edit::Default(from) | Edit::PathParameter(from) => (from.as_str(), ""),
+            Edit::Tail(head) => return (format!("{head}/*"), head.clone()),
+            Edit::Segment(before, after) => return (format!("/{before}*{after}"), String::new()),
+            Edit::Slash(Slash::Add) => ("", "/"),
+            Edit::Slash(Slash::Drop) => ("/", ""),
+            Edit::Case(of) => (of.as_deref().unwrap_or("/"), ""),
+            Edit::Value(from, to) | Edit::Origin(from, to) | Edit::Part(from, to) => (from.as_str(), to.as_str()),
+            Edit::End(from, to) | Edit::Template(from, to) => (from.as_str(), to.as_str()),
+        };
+        (from.to_string(), to.to_string())
+    }
+
+    /// The edit of what [`Edit::kind`] and [`Edit::texts`] return; `None` if there is no such edit.
+    pub fn parse(kind: &str, pattern: &str, replacement: &str) -> Option<Edit> {
+        let (from, to) = (pattern.to_string(), replacement.to_string());
+        Some(match kind {
+            "order" => Edit::Order,
+            "parameter" => Edit::Parameters(pattern.split('&').map(str::to_string).collect()),
+            "default-value" => Edit::Default(from),
+            "value" => Edit::Value(from, to),
+            "host" => Edit::Origin(from, to),
+            "path-parameter" => Edit::PathParameter(from),
+            "slash" => Edit::Slash(if pattern.is_empty() { Slash::Add } else { Slash::Drop }),
+            "case" => Edit::Case((pattern != "/").then_some(from)),
+            "path" => Edit::Part(from, to),
+            "path-end" => Edit::End(from, to),
+            "path-tail" => Edit::Tail(to),
+            "path-id" => {
+                let (before, after) = pattern.strip_prefix('/')?.split_once('*')?;
+                Edit::Segment(before.to_string(), after.to_string())
+            }
+            "template" => Edit::Template(from, to),
+            _ => return None,
+        })
+    }
+}
+
+/// True for a name or a number: what a `*` of a [`Edit::Template`] stands for.
+pub fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~%+".contains(&byte))
+}
+
+/// Lower case of all but `%XX`.
+fn lower(text: &str) -> String {
+    let mut escaped = 0;
+    let each = |character: char| {
+        escaped = if character == '%' { 3_u32 } else { escaped.saturating_sub(1) };
+        if escaped > 0 { character } else { character.to_ascii_lowercase() }
+    };
+    text.chars().map(each).collect()
+}
+
+/// The pieces of a query in ascending order, with the separators where they were.
+fn sorted(query: &str) -> String {
+    let mut pieces: Vec<&str> = query.split(SEPARATORS).collect();
+    pieces.sort_unstable();
+    let mut pieces = pieces.into_iter();
+    map_pieces(query, |_| pieces.next().unwrap_or_default().to_string())
+}
+
+fn map_pieces(query: &str, mut with: impl FnMut(&str) -> String) -> String {
+    let mut mapped = String::with_capacity(query.len());
+    for (piece, separator) in with_separators(query) {
+        mapped.push_str(&with(piece));
+        mapped.push_str(separator);
+    }
+    mapped
+}
+
+/// The path without `;name=value`.
+fn without_path_parameter(path: &str, name: &str) -> Option<String> {
+    let start = path.find(&format!(";{name}="))?;
+    let end = path[start + 1..].find([';', '/']).map_or(path.len(), |at| start + 1 + at);
+    Some(format!("{}{}", &path[..start], &path[end..]))
+}
+
+/// The path without its first segment that is an id between these texts; the last segment stays.
+fn without_id(path: &str, before: &str, after: &str) -> Option<String> {
+    let mut start = 0;
+    loop {
+        let end = start + 1 + path[start + 1..].find('/')?;
+        let id = path[start + 1..end].strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+        if id.is_some_and(is_id) {
+            return Some(format!("{}{}", &path[..start], &path[end..]));
+        }
+        start = end;
+    }
+}
+
+/// True for an id: letters and digits.
+pub fn is_id(text: &str) -> bool {
+    text.len() >= SHORTEST_ID && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// An edit of each kind.
+    pub(in crate::url_rules) const EDITS: [(&str, &str, &str); 16] = [
+        ("order", "", ""),
+        ("parameter", "a", ""),
+        ("parameter", "a&b", ""),
+        ("default-value", "a=1", ""),
+        ("value", "a=1", "a=2"),
+        ("host", "http://www.x.y", "http://x.y"),
+        ("path-parameter", "s", ""),
+        ("slash", "", "/"),
+        ("slash", "/", ""),
+        ("case", "/", ""),
+        ("case", "a", ""),
+        ("path", "/p/", "/"),
+        ("path-end", "/index.html", "/"),
+        ("path-tail", "/d.php/*", "/d.php"),
+        ("path-id", "/(S(*))", ""),
+        ("template", "/story?id=*", "/story_*"),
+    ];
+
+    #[test]
+    fn each_kind_of_edit_changes_its_part() {
+        for (kind, pattern, replacement, url, edited) in [
+            ("order", "", "", "/?b=1;a=2&c", Some("/?a=2;b=1&c")),
+            ("order", "", "", "/?a=1&b=2", None),
+            ("parameter", "a&b", "", "/?b=1&c=1&a", Some("/?c=1")),
+            ("parameter", "a", "", "/?a=1", Some("/")),
+            ("parameter", "a", "", "/?aa=1", None),
+            ("default-value", "a=1", "", "/?a=1&b=1", Some("/?b=1")),
+            ("default-value", "a=1", "", "/?a=12", None),
+            ("value", "a=1", "a=2", "/?b&a=1", Some("/?b&a=2")),
+            ("host", "http://x.y", "https://z", "/q?r", Some("https://z/q?r")),
+            ("path-parameter", "s", "", "/a;s=12/b;s=3", Some("/a/b;s=3")),
+            ("path-parameter", "s", "", "/a;ss=12", None),
+            ("slash", "", "/", "/a/b?c", Some("/a/b/?c")),
+            ("slash", "", "/", "/a/b.html", None),
+            ("slash", "/", "", "/a/?c", Some("/a?c")),
+            ("slash", "/", "", "/", None),
+            ("case", "/", "", "/A%2F%2fB?Q", Some("/a%2F%2fb?Q")),
+            ("case", "id", "", "/A?id=A:B&x=Y", Some("/A?id=a:b&x=Y")),
+            ("path", "/p/", "/", "/a/p/p/b", Some("/a/p/b")),
+            ("path", "//", "/", "/a//b", Some("/a/b")),
+            ("path-end", "/index.html", "/", "/a/index.html?b", Some("/a/?b")),
+            ("path-end", "/index.html", "/", "/index.html/b", None),
+            ("path-tail", "/d.php/*", "/d.php", "/d.php/x/y?z", Some("/d.php?z")),
+            ("path-tail", "/d.php/*", "/d.php", "/d.phpx/y", None),
+            ("path-id", "/(S(*))", "", "/a/(S(12345678))/b", Some("/a/b")),
+            ("path-id", "/*", "", "/a/12345678/b", Some("/a/b")),
+            ("path-id", "/*", "", "/a/12345678", None),
+            ("template", "/story?id=*", "/story_*", "/story?id=17", Some("/story_17")),
+            ("template", "/story?id=*", "/story_*", "/story?id=17&x", None),
+        ] {
+            let url = format!("http://x.y{url}");
+            let edit = Edit::parse(kind, pattern, replacement).unwrap();
+            let found = edit.apply(&Address::parse(&url).unwrap());
+            let edited = edited
+                .map(|edited| if edited.starts_with('/') { format!("http://x.y{edited}") } else { edited.into() });
+            assert_eq!(found, edited, "{kind} {pattern} of {url}");
+        }
+    }
+
+    #[test]
+    fn an_edit_is_read_as_written() {
+        for (kind, pattern, replacement) in EDITS {
+            let edit = Edit::parse(kind, pattern, replacement).unwrap();
+            let (from, to) = edit.texts();
+            assert_eq!((edit.kind(), from.as_str(), to.as_str()), (kind, pattern, replacement));
+        }
+        assert_eq!(Edit::parse("other", "", ""), None);
+    }
+
+    proptest! {
+        #[test]
+        fn an_edited_url_has_parts_and_is_another(
+            url in "http://(www\\.)?x\\.y(/(d\\.php|[apAS]|p|story|\\(S\\(abcdefgh\\)\\)|index\\.html|;s=1){0,1}){1,4}(\\?[abAid=12&;]{0,8})?",
+            edit in 0..EDITS.len(),
+        ) {
+            let (kind, pattern, replacement) = EDITS[edit];
+            let edit = Edit::parse(kind, pattern, replacement).unwrap();
+            if let Some(edited) = edit.apply(&Address::parse(&url).unwrap()) {
+                prop_assert!(Address::parse(&edited).is_some(), "{}", edited);
+                prop_assert_ne!(edited, url);
+            }
+        }
+    }
+}

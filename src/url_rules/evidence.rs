@@ -1,0 +1,303 @@
+//! The evidence for an edit: pages that get one URL by it, and whether these are copies of each other.
+
+use std::collections::HashMap;
+
+use super::address::Address;
+use super::edit::Edit;
+use super::scope::Scope;
+
+/// A page as rules see it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DomainPage {
+    /// Canonical URL, or what rules have made of it so far.
+    pub url: String,
+    /// Its trivial cluster.
+    pub cluster: u32,
+    /// True if a crawler may skip the page.
+    pub skipped: bool,
+}
+
+/// Pages that get the URL of another page by an edit: copies of it, and others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub struct Counts {
+    /// Pages of the same trivial cluster.
+    pub support: u64,
+    /// Pages of other trivial clusters.
+    pub violations: u64,
+}
+
+/// Evidence for an edit within a scope.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// By half of the clusters.
+    pub halves: [Counts; 2],
+    /// By half of the URLs.
+    pub url_halves: [Counts; 2],
+    /// Trivial clusters in support, 2 for any greater number.
+    pub clusters: u64,
+    /// Trivial clusters in support that have a page at the edited URL, likewise.
+    pub clusters_with_target: u64,
+    first: Option<u32>,
+    first_with_target: Option<u32>,
+}
+
+impl Counts {
+    fn add(&mut self, agrees: bool) {
+        *(if agrees { &mut self.support } else { &mut self.violations }) += 1;
+    }
+
+    /// The sum of both halves.
+    pub fn sum(of: &[Counts; 2]) -> Counts {
+        let [a, b] = of;
+        Counts { support: a.support + b.support, violations: a.violations + b.violations }
+    }
+
+    /// Lower bound of the share of support at 95 % confidence, in units of 1/10,000.
+    pub fn bound(&self) -> u32 {
+        lower_bound(self.violations, self.support + self.violations)
+    }
+}
+
+impl Tally {
+    fn add(&mut self, pair: &Pair) {
+        self.halves[pair.half].add(pair.agrees);
+        self.url_halves[pair.url_half].add(pair.agrees);
+        if pair.agrees {
+            let count = |first: &mut Option<u32>, number: &mut u64| match *first {
+                None => (*first, *number) = (Some(pair.cluster), 1),
+                Some(cluster) if cluster != pair.cluster => *number = 2,
+                _ => {}
+            };
+            count(&mut self.first, &mut self.clusters);
+            if pair.has_target {
+                count(&mut self.first_with_target, &mut self.clusters_with_target);
+            }
+        }
+    }
+}
+
+/// Two pages that an edit gives one URL.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    /// The page whose URL is edited.
+    page: usize,
+    /// The page that it is compared with.
+    other: usize,
+    /// True if the other page is at the edited URL.
+    has_target: bool,
+    /// The trivial cluster of the other page.
+    cluster: u32,
+    agrees: bool,
+    half: usize,
+    url_half: usize,
+}
+
+/// Pages of a domain, found by their URLs, which all differ.
+pub struct DomainPages<'p> {
+    /// Its domain.
+    pub domain: &'p str,
+    /// Its pages, ascending by URL.
+    pub pages: &'p [DomainPage],
+}
+
+impl DomainPages<'_> {
+    fn at(&self, url: &str) -> Option<usize> {
+        self.pages.binary_search_by(|page| page.url.as_str().cmp(url)).ok()
+    }
+
+    /// Pairs of pages that an edit gives one URL: each page that is edited with the page at the edited URL, or, where
+    /// there is none, with
+    /// the first page of the most frequent cluster among those that get this URL.
+    ///
+    /// # Cost
+    /// One edit a page, and a sort of those that change.
+    fn pairs(&self, edit: &Edit) -> Vec<Pair> {
+        let edited = |(page, row): (usize, &DomainPage)| Some((edit.apply(&Address::parse(&row.url)?)?, page));
+        let mut edited: Vec<(String, usize)> = self.pages.iter().enumerate().filter_map(edited).collect();
+        edited.sort_unstable();
+        let mut pairs = Vec::new();
+        for group in edited.chunk_by(|x, y| x.0 == y.0) {
+            let target = self.at(&group[0].0);
+            let other = target.unwrap_or_else(|| self.most_frequent(group));
+            let cluster = self.pages[other].cluster;
+            for &(_, page) in group.iter().filter(|row| row.1 != other) {
+                let row = &self.pages[page];
+                pairs.push(Pair {
+                    page,
+                    other,
+                    has_target: target.is_some(),
+                    cluster,
+                    agrees: row.cluster == cluster,
+                    half: half(u64::from(cluster)),
+                    url_half: half(xxhash_rust::xxh3::xxh3_64(row.url.as_bytes())),
+                });
+            }
+        }
+        pairs
+    }
+
+    fn most_frequent(&self, group: &[(String, usize)]) -> usize {
+        let mut count: HashMap<u32, usize> = HashMap::new();
+        group.iter().for_each(|row| *count.entry(self.pages[row.1].cluster).or_default() += 1);
+        let first = |row: &&(String, usize)| (count[&self.pages[row.1].cluster], std::cmp::Reverse(row.1));
+        group.iter().max_by_key(first).expect("a group has a row").1
+    }
+
+    /// The evidence for an edit by scope, ascending by it; none if less than `least` pages support it in each scope. A pair
+    /// of two edited pages counts where both are in the scope.
+    ///
+    /// # Cost
+    /// That of [`DomainPages::pairs`], and a dozen scopes for each pair that supports the edit; for the others, too, if the
+    /// support is enough anywhere.
+    pub fn evidence(&self, edit: &Edit, least: u64) -> Vec<(Scope, Tally)> {
+        let pairs = self.pairs(edit);
+        let (supporting, against): (Vec<&Pair>, Vec<&Pair>) = pairs.iter().partition(|pair| pair.agrees);
+        if (supporting.len() as u64) < least {
+            return Vec::new();
+        }
+        let mut found: HashMap<Scope, Tally> = HashMap::new();
+        let add = |pair: &Pair, found: &mut HashMap<Scope, Tally>| {
+            self.scopes(pair).into_iter().for_each(|scope| found.entry(scope).or_default().add(pair));
+        };
+        supporting.into_iter().for_each(|pair| add(pair, &mut found));
+        if least > 0 && found.values().all(|tally| Counts::sum(&tally.halves).support < least) {
+            return Vec::new();
+        }
+        against.into_iter().for_each(|pair| add(pair, &mut found));
+        let mut found: Vec<(Scope, Tally)> = found.into_iter().collect();
+        found.sort_unstable_by(|x, y| x.0.cmp(&y.0));
+        found
+    }
+
+    /// The scopes that hold a pair.
+    fn scopes(&self, pair: &Pair) -> Vec<Scope> {
+        let of = |page: usize| {
+            let address = Address::parse(&self.pages[page].url).expect("an edited URL has parts");
+            Scope::all_of(&address, self.domain)
+        };
+        let mut scopes = of(pair.page);
+        if !pair.has_target {
+            let others = of(pair.other);
+            scopes.retain(|scope| others.contains(scope));
+        }
+        scopes
+    }
+}
+
+/// The half that a number belongs to: 0 to learn from, 1 to verify.
+pub(super) fn half(of: u64) -> usize {
+    (xxhash_rust::xxh3::xxh3_64(&of.to_le_bytes()) & 1) as usize
+}
+
+/// Most trials that are summed; of more, the same share of so many is taken, which lowers the bound.
+const TRIALS: u64 = 1000;
+
+/// Lower bound of a share of which `failures` of `trials` are missing, in units of 1/10,000: that of Clopper and
+/// Pearson at 95 %
+/// confidence, for which the true share is lower in one case of 40.
+///
+/// It is the greatest share for which so few failures have a probability of 2.5 % at most. Only products and sums, so
+/// that all
+/// machines agree.
+///
+/// ```
+/// use webtwin_stages::url_rules::evidence::lower_bound;
+///
+/// assert_eq!(lower_bound(0, 10), 6915);
+/// assert_eq!(lower_bound(3, 3), 0);
+/// ```
+pub fn lower_bound(failures: u64, trials: u64) -> u32 {
+    let (failures, trials) = match trials > TRIALS {
+        true => ((u128::from(failures) * u128::from(TRIALS)).div_ceil(u128::from(trials)) as u64, TRIALS),
+        false => (failures, trials),
+    };
+    // Shares below one half decide nothing, and their powers are too small for a double.
+    if 2 * failures >= trials {
+        return 0;
+    }
+    let is_unlikely = |units: u32| {
+        let share = f64::from(units) / 10_000.0;
+        let mut term = (0..trials).fold(1.0, |product, _| product * share);
+        let mut sum = term;
+        for k in 0..failures {
+            term *= (1.0 - share) / share * (trials - k) as f64 / (k + 1) as f64;
+            sum += term;
+        }
+        sum <= 0.025
+    };
+    let (mut low, mut high): (u32, u32) = (0, 10_000);
+    while high - low > 1 {
+        let middle = low.midpoint(high);
+        *(if is_unlikely(middle) { &mut low } else { &mut high }) = middle;
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn bounds_are_those_of_clopper_and_pearson() {
+        // From tables of the exact interval: 7 of 10, 29 of 29, 97 of 100, 72 of 72.
+        let found = [lower_bound(3, 10), lower_bound(0, 29), lower_bound(3, 100), lower_bound(0, 72)];
+        assert_eq!(found, [3475, 8805, 9148, 9500]);
+        // Of many trials about what a thousand tell, and never more.
+        assert_eq!(lower_bound(50, 5000), lower_bound(10, 1000));
+        assert!(lower_bound(1, 1_000_000) >= lower_bound(1, 1000));
+    }
+
+    /// Each pair of pages that get one URL, looked for one by one.
+    fn plainly(of: &DomainPages<'_>, edit: &Edit) -> BTreeMap<String, Counts> {
+        let edited = |page: &DomainPage| edit.apply(&Address::parse(&page.url).unwrap());
+        let mut groups: BTreeMap<String, Vec<&DomainPage>> = BTreeMap::new();
+        for page in of.pages {
+            groups.entry(edited(page).unwrap_or_default()).or_default().push(page);
+        }
+        groups.remove("");
+        let mut found: BTreeMap<String, Counts> = BTreeMap::new();
+        for (url, group) in groups {
+            let size = |cluster: u32| group.iter().filter(|page| page.cluster == cluster).count();
+            let target = of.pages.iter().find(|page| page.url == url);
+            let largest = group.iter().map(|page| size(page.cluster)).max().unwrap();
+            let other = target.unwrap_or_else(|| group.iter().find(|page| size(page.cluster) == largest).unwrap());
+            for page in group.iter().filter(|page| page.url != other.url) {
+                for scope in Scope::all_of(&Address::parse(&page.url).unwrap(), of.domain) {
+                    let holds_other = scope.holds(&Address::parse(&other.url).unwrap());
+                    let lists_other = Scope::all_of(&Address::parse(&other.url).unwrap(), of.domain).contains(&scope);
+                    assert!(holds_other || !lists_other);
+                    if target.is_some() || lists_other {
+                        found.entry(scope.to_string()).or_default().add(page.cluster == other.cluster);
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn the_join_counts_what_a_search_counts(
+            pages in prop::collection::btree_map("http://(w\\.)?a\\.b/[xy]/([xy]/)?(\\?([st]=[12]&){0,2}[su]=[1-3])?", 0u32..4, 0..24),
+            edit in 0usize..3,
+        ) {
+            let pages: Vec<DomainPage> =
+                pages.into_iter().map(|(url, cluster)| DomainPage { url, cluster, skipped: false }).collect();
+            let site = DomainPages { domain: "a.b", pages: &pages };
+            let edits = [
+                Edit::Parameters(vec!["s".into()]),
+                Edit::Origin("http://w.a.b".into(), "http://a.b".into()),
+                Edit::Part("/x/".into(), "/".into()),
+            ];
+            let edit = edits[edit].clone();
+            let found = site.evidence(&edit, 0).into_iter();
+            let found: BTreeMap<String, Counts> =
+                found.map(|(scope, tally)| (scope.to_string(), Counts::sum(&tally.halves))).collect();
+            prop_assert_eq!(found, plainly(&site, &edit));
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! Rules of one domain: proposed by its clusters, accepted by the evidence.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use super::address::Address;
+use super::edit::Edit;
+use super::evidence::{Counts, DomainPage, DomainPages, Tally, half, lower_bound};
+use super::propose::propose;
+use super::rules::Rule;
+use super::scope::{Paths, Scope};
+
+/// Evidence that a rule must have.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Required {
+    /// Fewest pages in support of it.
+    pub support: u64,
+    /// Least lower bound of the share of support, in units of 1/10,000.
+    pub bound: u32,
+}
+
+/// Most pages of a trivial cluster that propose edits.
+const PAGES_OF_CLUSTER: usize = 64;
+/// Most edits of a domain that are proposed and counted at once.
+const PROPOSALS: usize = 1 << 18;
+const CANDIDATES: usize = 64;
+/// Most times that the pages, under the URLs that rules have given them, propose more.
+const ROUNDS: usize = 4;
+/// Fewest violations that contradict a rule in a part of its scope, if they are more than the support there.
+const CONTRADICTION: u64 = 3;
+
+/// The rules of a domain, in the order in which they are applied. The order of the pages does not matter.
+///
+/// Edits are tried one by one, those that most pairs propose first. Each rule is applied to the pages before the next
+/// edit is counted: so
+/// its evidence is what the rules before it leave open, and an edit that is the reverse of a rule finds nothing.
+///
+/// # Cost
+/// A round edits each URL by up to 64 edits. Memory: 100 bytes and some URLs a page.
+pub fn learn(domain: &str, mut pages: Vec<DomainPage>, required: &Required) -> Vec<Rule> {
+    pages.sort_unstable();
+    pages.dedup_by(|x, y| x.url == y.url);
+    let least =
+        (required.support..).find(|&n| lower_bound(0, n) >= required.bound.min(9_900)).expect("bounds approach 1");
+    let mut rules = Vec::new();
+    for _ in 0..ROUNDS {
+        let before = rules.len();
+        for edit in candidates(&pages, least) {
+            let evidence = DomainPages { domain, pages: &pages }.evidence(&edit, least);
+            for (scope, [learned, verified]) in accepted(&evidence, required) {
+                let edit = edit.clone();
+                let mut rule = Rule { domain: domain.to_string(), scope, edit, learned, verified, saved: 0 };
+                rule.saved = apply(&rule, &mut pages);
+                rules.push(rule);
+            }
+        }
+        if rules.len() == before {
+            break;
+        }
+    }
+    rules
+}
+
+/// Gives pages their URLs by the rule; pages that get the URL of another one are dropped. Returns their number.
+fn apply(rule: &Rule, pages: &mut Vec<DomainPage>) -> u64 {
+    let before = pages.len();
+    // The page that had the URL before comes first, and stays.
+    let mut changed: Vec<(DomainPage, bool)> = std::mem::take(pages).into_iter().map(|page| (page, false)).collect();
+    for (page, is_changed) in &mut changed {
+        if let Some(url) = rule.rewrite(&page.url) {
+            (page.url, *is_changed) = (url, true);
+        }
+    }
+    changed.sort_unstable_by(|x, y| (&x.0.url, x.1, x.0.cluster).cmp(&(&y.0.url, y.1, y.0.cluster)));
+    changed.dedup_by(|next, page| {
+        let is_same = next.0.url == page.0.url;
+        page.0.skipped &= next.0.skipped || !is_same;
+        is_same
+    });
+    pages.extend(changed.into_iter().map(|row| row.0));
+    (before - pages.len()) as u64
+}
+
+/// Pairs that propose an edit.
+#[derive(Debug, Clone, Copy, Default)]
+struct Proposed {
+    /// In all clusters.
+    all: u64,
+    /// In the cluster that proposed it first, of any half.
+    cluster: u32,
+    in_first: u64,
+    /// Clusters of the half to learn from: 2 for any greater number.
+    learned_cluster: u32,
+    learned_clusters: u32,
+}
+
+impl Proposed {
+    fn add(&mut self, cluster: u32) {
+        if self.all == 0 {
+            self.cluster = cluster;
+        }
+        self.all += 1;
+        self.in_first += u64::from(cluster == self.cluster);
+        if half(u64::from(cluster)) == 0 {
+            if self.learned_clusters == 0 {
+                (self.learned_cluster, self.learned_clusters) = (cluster, 1);
+            } else if self.learned_cluster != cluster {
+                self.learned_clusters = 2;
+            }
+        }
+    }
+}
+
+/// Edits that enough pairs of copies propose, those of most pairs first: a page that supports an edit is in two pairs, or in
+/// none if its cluster is large, so a quarter of the `least` support is asked for.
+fn candidates(pages: &[DomainPage], least: u64) -> Vec<Edit> {
+    let mut order: Vec<usize> = (0..pages.len()).collect();
+    let key = |&page: &usize| (pages[page].cluster, pages[page].url.len(), page);
+    order.sort_unstable_by_key(key);
+    let mut proposed: HashMap<Edit, Proposed> = HashMap::new();
+    let mut add = |from: &DomainPage, to: &DomainPage| {
+        let parsed = Address::parse(&from.url).zip(Address::parse(&to.url));
+        for edit in parsed.into_iter().flat_map(|(from, to)| propose(&from, &to)) {
+            proposed.entry(edit).or_default().add(from.cluster);
+        }
+        // What was proposed once so far is mostly proposed never again.
+        let mut least = 1;
+        while proposed.len() > PROPOSALS {
+            least += 1;
+            proposed.retain(|_, row| row.all >= least);
+        }
+    };
+    for cluster in order.chunk_by(|&x, &y| pages[x].cluster == pages[y].cluster) {
+        // By the length of their URLs; that of the page that stays is what the others should become.
+        let mut members: Vec<usize> = cluster.iter().take(PAGES_OF_CLUSTER).copied().collect();
+        let stays = cluster.iter().find(|&&page| !pages[page].skipped).unwrap_or(&cluster[0]);
+        members.iter().filter(|&page| page != stays).for_each(|&page| add(&pages[page], &pages[*stays]));
+        // Neighbours by URL differ in little.
+        members.sort_unstable();
+        for pair in members.windows(2).filter(|pair| !pair.contains(stays)) {
+            let [a, b] = [&pages[pair[0]], &pages[pair[1]]];
+            if a.url.len() < b.url.len() { add(b, a) } else { add(a, b) }
+        }
+    }
+    let is_enough = |row: &Proposed| {
+        let enough = least.div_ceil(4);
+        row.all >= enough && (row.learned_clusters > 1 || row.in_first >= enough)
+    };
+    // Of two hosts that stand for each other the one with more pages that stay, or the shorter one, is written.
+    let mut staying: HashMap<&str, usize> = HashMap::new();
+    for page in pages.iter().filter(|page| !page.skipped) {
+        *staying.entry(Address::parse(&page.url).map_or("", |address| address.origin)).or_default() += 1;
+    }
+    let is_backward = |edit: &Edit| match edit {
+        Edit::Origin(from, to) => {
+            let rank = |origin: &str| (staying.get(origin), Reverse(origin.len()), Reverse(origin.to_string()));
+            rank(from) > rank(to) && proposed.contains_key(&Edit::Origin(to.clone(), from.clone()))
+        }
+        _ => false,
+    };
+    let mut found: Vec<(Edit, Proposed)> = Vec::new();
+    for (edit, row) in &proposed {
+        if is_enough(row) && !is_backward(edit) {
+            found.push((edit.clone(), *row));
+        }
+    }
+    found.sort_unstable_by(|x, y| y.1.all.cmp(&x.1.all).then_with(|| x.0.cmp(&y.0)));
+    found.truncate(CANDIDATES);
+    found.into_iter().map(|row| row.0).collect()
+}
+
+/// True if evidence contradicts a rule in a part of its scope.
+fn is_contradicted(evidence: &Counts) -> bool {
+    evidence.violations >= CONTRADICTION && evidence.violations > evidence.support
+}
+
+/// The most general scopes for which the evidence is enough, with the evidence of both halves.
+fn accepted(evidence: &[(Scope, Tally)], required: &Required) -> Vec<(Scope, [Counts; 2])> {
+    let is_against = |row: &&(Scope, Tally)| is_contradicted(&Counts::sum(&row.1.halves));
+    let contradicted: Vec<&Scope> = evidence.iter().filter(is_against).map(|row| &row.0).collect();
+    let mut enough: Vec<(&Scope, [Counts; 2])> =
+        evidence.iter().filter_map(|(scope, tally)| Some((scope, enough(scope, tally, required)?))).collect();
+    enough.sort_by_key(|row| row.0.specificity());
+    let mut found: Vec<(Scope, [Counts; 2])> = Vec::new();
+    for (scope, halves) in enough {
+        let is_covered = found.iter().any(|row| row.0.contains(scope));
+        if !is_covered && !contradicted.iter().any(|part| scope.contains(part)) {
+            found.push((scope.clone(), halves));
+        }
+    }
+    found
+}
+
+/// The evidence of both halves, if it is enough.
+fn enough(scope: &Scope, tally: &Tally, required: &Required) -> Option<[Counts; 2]> {
+    let all = Counts::sum(&tally.halves);
+    if all.support < required.support || all.bound() < required.bound {
+        return None;
+    }
+    let holds = |half: &Counts| {
+        half.support > 0 && half.support * 10_000 >= u64::from(required.bound) * (half.support + half.violations)
+    };
+    let [of_clusters, of_urls] = [&tally.halves, &tally.url_halves].map(|halves| halves.iter().all(holds));
+    if of_clusters && tally.clusters > 1 && tally.clusters_with_target > 1 {
+        return Some(tally.halves);
+    }
+    // One page under all values of a parameter or below a path, such as a form to log in: of one cluster, so halves
+    // are of its URLs.
+    let is_one_page = tally.clusters == 1 && tally.clusters_with_target == 1 && all.violations == 0;
+    (is_one_page && of_urls && matches!(scope.paths, Paths::Is(_))).then_some(tally.url_halves)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::url_rules::rules::Rules;
+
+    const REQUIRED: Required = Required { support: 5, bound: 9_500 };
+
+    /// Pages of a site by the number of their text.
+    fn site(urls: impl IntoIterator<Item = (String, u32)>) -> Vec<DomainPage> {
+        let page = |(url, cluster)| DomainPage { url: format!("http://a.example{url}"), cluster, skipped: false };
+        urls.into_iter().map(page).collect()
+    }
+
+    fn texts(rules: &[Rule]) -> Vec<String> {
+        let text = |rule: &Rule| {
+            let (pattern, replacement) = rule.edit.texts();
+            format!("{} {} {pattern} {replacement}", rule.scope, rule.edit.kind()).trim_end().to_string()
+        };
+        rules.iter().map(text).collect()
+    }
+
+    #[test]
+    fn a_parameter_that_never_matters_is_dropped_and_one_that_does_is_not() {
+        let pages = site((0..100).flat_map(|n| {
+            [
+                (format!("/x?id={n}"), n),
+                (format!("/x?id={n}&sid={}", n * 7919), n),
+                (format!("/x?id={n}&v=2"), 1000 + n),
+            ]
+        }));
+        let rules = learn("a.example", pages, &REQUIRED);
+        assert_eq!(texts(&rules), ["*.a.example/* parameter sid"]);
+        assert_eq!((rules[0].counts(), rules[0].saved), (Counts { support: 100, violations: 0 }, 100));
+        let rewritten = Rules::new(rules).rewrite("http://www.a.example/new?sid=1&id=2");
+        assert_eq!(rewritten.map(|row| row.0).as_deref(), Some("http://www.a.example/new?id=2"));
+    }
+
+    #[test]
+    fn a_parameter_that_matters_on_lists_is_dropped_from_products_only() {
+        let pages = site((0..100).flat_map(|n| {
+            let product = [(format!("/product/{n}"), n), (format!("/product/{n}?brand={}", n % 9), n)];
+            let list = [(format!("/list/{n}"), 1000 + n), (format!("/list/{n}?brand={}", n % 9), 2000 + n)];
+            product.into_iter().chain(list)
+        }));
+        assert_eq!(texts(&learn("a.example", pages, &REQUIRED)), ["a.example/product/* parameter brand"]);
+    }
+
+    #[test]
+    fn parameters_that_come_together_and_hosts_are_seen_through() {
+        let of_www = |page: DomainPage| DomainPage { url: page.url.replace("//", "//www."), ..page };
+        let mut pages = site((0..200).map(|n| (format!("/p/{n}"), n)));
+        pages.extend(
+            site((0..100).map(|n| (format!("/p/{n}?utm_source=a{n}&utm_medium=b"), n))).into_iter().map(of_www),
+        );
+        pages.extend(site((0..100).map(|n| (format!("/p/{n}"), n))).into_iter().map(of_www));
+        let rules = learn("a.example", pages, &REQUIRED);
+        let expected = [
+            "*.a.example/* parameter utm_medium&utm_source",
+            "*.a.example/* host http://www.a.example http://a.example",
+        ];
+        assert_eq!(texts(&rules), expected);
+        assert_eq!(rules.iter().map(|rule| rule.saved).sum::<u64>(), 200);
+    }
+
+    #[test]
+    fn a_form_that_leads_to_any_page_is_one_page_and_a_few_of_it_are_no_rule() {
+        let forms = |n| {
+            let pages = (0..n).map(|n| (format!("/login?next=/p/{n}"), 0)).chain([("/login".to_string(), 0)]);
+            pages.chain((1..n).map(|n| (format!("/p/{n}?next=1"), n)))
+        };
+        assert_eq!(texts(&learn("a.example", site(forms(80)), &REQUIRED)), ["a.example/login parameter next"]);
+        let others = (1..80).map(|n| (format!("/p/{n}"), 100 + n));
+        let found = learn("a.example", site(forms(80).chain(others)), &REQUIRED);
+        assert_eq!(texts(&found), ["a.example/login parameter next"]);
+        assert!(learn("a.example", site(forms(30)), &REQUIRED).is_empty());
+    }
+
+    #[test]
+    fn pages_that_say_there_is_nothing_make_no_rule_for_pages_with_content() {
+        let pages =
+            (0..200).map(|n| (format!("/w?id={n}"), if n % 2 == 0 { 0 } else { n })).chain([("/w".into(), 999)]);
+        assert!(learn("a.example", site(pages), &REQUIRED).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn rules_join_copies_whatever_the_order_of_pages(
+            kinds in prop::collection::vec(0u32..6, 80..160), seed: u64
+        ) {
+            let urls = kinds.iter().zip(0..).flat_map(|(kind, n)| {
+                let copy = match kind {
+                    0 => format!("/f/{n}?sid={n}"),
+                    1 => format!("/f/{n}/"),
+                    2 => format!("/print/f/{n}"),
+                    3 => format!("/F/{n}"),
+                    4 => format!("/f/{n}?page=1"),
+                    _ => format!("/f/{n}?page=2"),
+                };
+                [(format!("/f/{n}"), n), (copy, if *kind == 5 { 1000 + n } else { n })]
+            });
+            let pages = site(urls);
+            let mut shuffled = pages.clone();
+            let hash = |page: &DomainPage| xxhash_rust::xxh3::xxh3_64_with_seed(page.url.as_bytes(), seed);
+            shuffled.sort_by_key(hash);
+            let lax = Required { support: 5, bound: 7_000 };
+            let rules = learn("a.example", pages.clone(), &lax);
+            prop_assert_eq!(&rules, &learn("a.example", shuffled, &lax));
+            // Nothing contradicts any of them, so no two texts get one URL.
+            let rules = Rules::new(rules);
+            let mut of_url: HashMap<String, u32> = HashMap::new();
+            for page in &pages {
+                let url = rules.rewrite(&page.url).map_or(page.url.clone(), |row| row.0);
+                prop_assert_eq!(*of_url.entry(url).or_insert(page.cluster), page.cluster);
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Edits that may turn the URL of a copy into that of another page of its cluster.
+//!
+//! A proposal is a hint: [`super::evidence`] counts what it is worth. So each part in which two URLs differ gives its
+//! own edits,
+//! although no single one of them makes the URLs equal.
+
+use super::address::{Address, name};
+use super::edit::{Edit, SHORTEST_ID, Slash, is_id, is_name};
+
+/// Most parts in which URLs may differ: what differs in more tells nothing about any of them.
+const MOST_PARAMETERS: usize = 8;
+/// Most segments of a path that an edit replaces, and that it puts in their place.
+const MOST_SEGMENTS: usize = 2;
+
+/// Edits of the parts in which two URLs differ, from the first to the second. Edits that drop a parameter drop those
+/// of either.
+pub fn propose(from: &Address<'_>, to: &Address<'_>) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    if from.origin != to.origin {
+        edits.push(Edit::Origin(from.origin.to_string(), to.origin.to_string()));
+    }
+    if from.path != to.path {
+        of_paths(from.path, to.path, &mut edits);
+        edits.extend(template(&from.target(), &to.target()));
+    }
+    if from.query != to.query {
+        of_queries(from, to, &mut edits);
+    }
+    edits
+}
+
+fn of_paths(from: &str, to: &str, edits: &mut Vec<Edit>) {
+    if from.eq_ignore_ascii_case(to) {
+        edits.push(Edit::Case(None));
+        return;
+    }
+    match (from.strip_prefix(to), to.strip_prefix(from)) {
+        (Some("/"), _) => return edits.push(Edit::Slash(Slash::Drop)),
+        (_, Some("/")) => return edits.push(Edit::Slash(Slash::Add)),
+        _ => {}
+    }
+    for piece in from.split(['/', ';']).chain(to.split(['/', ';'])).filter(|piece| piece.contains('=')) {
+        edits.push(Edit::PathParameter(name(piece).to_string()));
+    }
+    if from.contains("//") {
+        edits.push(Edit::Part("//".into(), "/".into()));
+    }
+    let [a, b] = [from, to].map(|path| path[1..].split('/').collect::<Vec<_>>());
+    let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    let shorter = a.len().min(b.len());
+    let same_end = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count().min(shorter - same);
+    let [middle, other] = [&a, &b].map(|segments| &segments[same..segments.len() - same_end]);
+    if (1..=MOST_SEGMENTS).contains(&middle.len()) && other.len() <= MOST_SEGMENTS {
+        let [from, to] = [middle, other].map(|segments| segments.iter().map(|segment| format!("/{segment}")).collect());
+        edits.push(match same_end {
+            0 => Edit::End(from, to),
+            _ => Edit::Part(from + "/", to + "/"),
+        });
+    }
+    if same_end > 0 && middle.len() == 1 && other.len() <= 1 {
+        edits.extend(id_between(middle[0]).map(|(before, after)| Edit::Segment(before, after)));
+    }
+    // What follows a script, or any path that is a page itself.
+    if same_end == 0 && same > 0 && a.len() > same && (b.len() == same || a[same - 1].contains('.')) {
+        edits.push(Edit::Tail(format!("/{}", a[..same].join("/"))));
+    }
+}
+
+/// True if the value of a parameter is an id that nobody writes by hand.
+fn has_long_id(piece: &str) -> bool {
+    let value = piece.split_once('=').map_or("", |(_, value)| value);
+    value.len() >= 2 * SHORTEST_ID && is_id(value) && value.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// What stands before and after the only id of a segment.
+fn id_between(segment: &str) -> Option<(String, String)> {
+    let is_other = |character: char| !character.is_ascii_alphanumeric();
+    let id = segment.split(is_other).find(|part| is_id(part) && part.bytes().any(|byte| byte.is_ascii_digit()))?;
+    let (before, after) = segment.split_once(id)?;
+    // Anything may stand before an id that has a name; one that has none must be long.
+    (id.len() >= 2 * SHORTEST_ID || !before.is_empty()).then(|| (before.to_string(), after.to_string()))
+}
+
+/// The edit of two targets that have one name or number in common, in other surroundings.
+fn template(from: &str, to: &str) -> Option<Edit> {
+    let words = |text: &str| -> Vec<String> {
+        let parts = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').filter(|part| is_name(part));
+        parts.map(str::to_string).collect()
+    };
+    let is_single = |text: &str, word: &str| text.match_indices(word).count() == 1;
+    let other = words(to);
+    let mut shared: Vec<String> = words(from).into_iter().filter(|word| other.contains(word)).collect();
+    shared.retain(|word| is_single(from, word) && is_single(to, word) && word.bytes().any(|b| b.is_ascii_digit()));
+    let [word] = &shared[..] else { return None };
+    let [pattern, replacement] = [from, to].map(|text| text.replacen(word.as_str(), "*", 1));
+    let is_plain = |text: &str| text.matches('*').count() == 1;
+    (pattern != replacement && is_plain(&pattern) && is_plain(&replacement))
+        .then_some(Edit::Template(pattern, replacement))
+}
+
+fn of_queries(from: &Address<'_>, to: &Address<'_>, edits: &mut Vec<Edit>) {
+    let [mut a, mut b] = [from, to].map(|address| address.pieces().collect::<Vec<_>>());
+    let [sorted_a, sorted_b] = [&mut a, &mut b].map(|pieces| {
+        pieces.sort_unstable();
+        pieces.dedup();
+        &pieces[..]
+    });
+    if sorted_a == sorted_b {
+        edits.push(Edit::Order);
+        return;
+    }
+    let only = |own: &[&str], other: &[&str]| -> Vec<String> {
+        let left = own.iter().filter(|piece| other.binary_search(piece).is_err() && !name(piece).is_empty());
+        left.map(|piece| piece.to_string()).collect()
+    };
+    let (own, other) = (only(sorted_a, sorted_b), only(sorted_b, sorted_a));
+    if own.len() > MOST_PARAMETERS || other.len() > MOST_PARAMETERS {
+        return;
+    }
+    for piece in &own {
+        edits.push(Edit::Parameters(vec![name(piece).to_string()]));
+        match other.iter().find(|other| name(other) == name(piece)) {
+            // A rule for one session serves no other.
+            _ if has_long_id(piece) => {}
+            None => edits.push(Edit::Default(piece.clone())),
+            Some(value) if value.eq_ignore_ascii_case(piece) => edits.push(Edit::Case(Some(name(piece).to_string()))),
+            Some(value) => edits.push(Edit::Value(piece.clone(), value.clone())),
+        }
+    }
+    for piece in other.iter().filter(|piece| own.iter().all(|own| name(own) != name(piece))) {
+        edits.push(Edit::Parameters(vec![name(piece).to_string()]));
+        edits.extend((!has_long_id(piece)).then(|| Edit::Default(piece.clone())));
+    }
+    for pieces in [&own, &other] {
+        let mut names: Vec<String> = pieces.iter().map(|piece| name(piece).to_string()).collect();
+        names.sort_unstable();
+        names.dedup();
+        if names.len() > 1 {
+            edits.push(Edit::Parameters(names));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn proposed(from: &str, to: &str) -> Vec<String> {
+        let [from, to] =
+            [from, to].map(|url| if url.starts_with('/') { format!("http://a.b{url}") } else { url.into() });
+        let edits = propose(&Address::parse(&from).unwrap(), &Address::parse(&to).unwrap());
+        let text = |edit: &Edit| format!("{} {} {}", edit.kind(), edit.texts().0, edit.texts().1).trim().to_string();
+        edits.iter().map(text).collect()
+    }
+
+    #[test]
+    fn each_part_that_differs_has_its_edits() {
+        for (from, to, expected) in [
+            ("http://www.a.b/", "http://a.b/", vec!["host http://www.a.b http://a.b"]),
+            ("/A/b", "/a/b", vec!["case /"]),
+            ("/a/", "/a", vec!["slash /"]),
+            ("/a", "/a/", vec!["slash  /"]),
+            ("/a/index.html", "/a/", vec!["path-end /index.html /"]),
+            ("/print/x.html", "/x.html", vec!["path /print/ /"]),
+            ("/x/print", "/x", vec!["path-end /print", "path-tail /x/* /x"]),
+            ("/a//b", "/a/b", vec!["path // /", "path // /"]),
+            ("/(S(12345678))/b", "/b", vec!["path /(S(12345678))/ /", "path-id /(S(*))"]),
+            (
+                "/d.php/x?i=1",
+                "/d.php?i=1",
+                vec!["path-end /x", "path-tail /d.php/* /d.php", "template /d.php/x?i=* /d.php?i=*"],
+            ),
+            ("/x;s=1/y", "/x/y", vec!["path-parameter s", "path /x;s=1/ /x/"]),
+            (
+                "/story?id=17",
+                "/story_17",
+                vec![
+                    "path-end /story /story_17",
+                    "template /story?id=* /story_*",
+                    "parameter id",
+                    "default-value id=17",
+                ],
+            ),
+            ("/?b=1&a=1", "/?a=1&b=1", vec!["order"]),
+            ("/?i=A", "/?i=a", vec!["parameter i", "case i"]),
+            ("/?h=x", "/?h=y", vec!["parameter h", "value h=x h=y"]),
+            ("/?h=0123456789abcdef", "/?h=x", vec!["parameter h"]),
+            (
+                "/?i=1",
+                "/?i=1&s=2&t=3",
+                vec!["parameter s", "default-value s=2", "parameter t", "default-value t=3", "parameter s&t"],
+            ),
+        ] {
+            assert_eq!(proposed(from, to), expected, "{from} {to}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn urls_that_differ_in_one_part_become_equal_by_a_proposed_edit(
+            url in "/[a-c]{1,3}/[a-c]{1,3}", query in "([bc]=[12])(&[de]=[12]){0,2}", extra in "x=[0-9a-f]{4}", kind in 0..6
+        ) {
+            let (from, to) = match kind {
+                0 => (format!("{url}?{query}&{extra}"), format!("{url}?{query}")),
+                1 => (format!("{url}?{extra}"), url.clone()),
+                2 => (format!("{url}/"), url.clone()),
+                3 => (format!("/print{url}"), url.clone()),
+                4 => (format!("{url}/index.html?{query}"), format!("{url}/?{query}")),
+                _ => (format!("{}?{query}", url.to_uppercase()), format!("{url}?{query}")),
+            };
+            let [from, to] = [from, to].map(|url| format!("http://a.b{url}"));
+            let edits = propose(&Address::parse(&from).unwrap(), &Address::parse(&to).unwrap());
+            let edited = |edit: &Edit| edit.apply(&Address::parse(&from).unwrap());
+            prop_assert!(edits.iter().any(|edit| edited(edit).as_deref() == Some(&to)), "{:?}", edits);
+        }
+    }
+}

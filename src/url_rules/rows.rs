@@ -1,0 +1,88 @@
+//! Rules as rows of the table `url_rules`.
+
+use serde::{Deserialize, Serialize};
+
+use super::edit::Edit;
+use super::evidence::Counts;
+use super::rules::Rule;
+use super::scope::Scope;
+
+/// A row of the table. Orders by domain, then rank.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RuleRow {
+    /// Registered domain.
+    pub domain: String,
+    /// Place among the rules of the domain, from 0: the order in which they are applied.
+    pub rank: u32,
+    /// For which URLs.
+    pub scope: String,
+    /// Kind of the edit.
+    pub kind: String,
+    /// What the edit changes.
+    pub pattern: String,
+    /// What it puts in its place.
+    pub replacement: String,
+    /// Evidence from the half of the clusters that the rule was learned from.
+    pub learned: Counts,
+    /// Evidence from the other half.
+    pub verified: Counts,
+    /// Pages that got the URL of another page.
+    pub saved: u64,
+}
+
+impl RuleRow {
+    /// The row of a rule.
+    pub fn of(rule: &Rule, rank: u32) -> RuleRow {
+        let Rule { domain, scope, edit, learned, verified, saved } = rule;
+        let (pattern, replacement) = edit.texts();
+        RuleRow {
+            domain: domain.clone(),
+            rank,
+            scope: scope.to_string(),
+            kind: edit.kind().to_string(),
+            pattern,
+            replacement,
+            learned: *learned,
+            verified: *verified,
+            saved: *saved,
+        }
+    }
+
+    /// The rule of the row; `None` where this program knows no such scope or edit.
+    pub fn rule(&self) -> Option<Rule> {
+        Some(Rule {
+            domain: self.domain.clone(),
+            scope: Scope::parse(&self.scope)?,
+            edit: Edit::parse(&self.kind, &self.pattern, &self.replacement)?,
+            learned: self.learned,
+            verified: self.verified,
+            saved: self.saved,
+        })
+    }
+
+    /// The evidence of both halves.
+    pub fn counts(&self) -> Counts {
+        Counts::sum(&[self.learned, self.verified])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::url_rules::edit::tests::EDITS;
+
+    #[test]
+    fn a_rule_is_read_from_its_row() {
+        for (kind, pattern, replacement) in EDITS {
+            let rule = Rule {
+                domain: "a.example".into(),
+                scope: Scope::parse("*.a.example/x/*?y=z").unwrap(),
+                edit: Edit::parse(kind, pattern, replacement).unwrap(),
+                learned: Counts { support: 40, violations: 1 },
+                verified: Counts { support: 50, violations: 0 },
+                saved: 90,
+            };
+            assert_eq!(RuleRow::of(&rule, 3).rule(), Some(rule));
+        }
+    }
+}

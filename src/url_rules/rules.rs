@@ -1,0 +1,98 @@
+//! Rules, and what they make of a URL.
+
+use std::collections::HashMap;
+
+use super::address::Address;
+use super::edit::Edit;
+use super::evidence::Counts;
+use super::scope::Scope;
+
+/// An edit that holds within a scope, and the evidence for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// Registered domain of the hosts that it was learned from.
+    pub domain: String,
+    /// For which URLs.
+    pub scope: Scope,
+    /// What it does with them.
+    pub edit: Edit,
+    /// Evidence from the half of the clusters that the rule was learned from.
+    pub learned: Counts,
+    /// Evidence from the other half.
+    pub verified: Counts,
+    /// Pages of the crawl that got the URL of another page by this rule, after the rules before it.
+    pub saved: u64,
+}
+
+impl Rule {
+    /// The evidence of both halves.
+    pub fn counts(&self) -> Counts {
+        Counts::sum(&[self.learned, self.verified])
+    }
+
+    /// The rewritten URL; `None` if the rule does not change it.
+    pub fn rewrite(&self, url: &str) -> Option<String> {
+        let address = Address::parse(url)?;
+        if self.scope.holds(&address) { self.edit.apply(&address) } else { None }
+    }
+}
+
+/// The rules of any number of domains.
+///
+/// ```
+/// use webtwin_stages::url_rules::{edit::Edit, evidence::Counts, rules::{Rule, Rules}, scope::Scope};
+///
+/// let rule = |scope, name: &str| Rule {
+///     domain: "a.example".into(),
+///     scope: Scope::parse(scope).unwrap(),
+///     edit: Edit::Parameters(vec![name.into()]),
+///     learned: Counts::default(),
+///     verified: Counts::default(),
+///     saved: 0,
+/// };
+/// let rules = Rules::new(vec![rule("*.a.example/*", "sid"), rule("b.a.example/*", "id")]);
+/// let (url, used) = rules.rewrite("http://www.a.example/x?id=1&sid=2").unwrap();
+/// assert_eq!((url.as_str(), used), ("http://www.a.example/x?id=1", vec![0]));
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    rules: Vec<Rule>,
+    /// Numbers of rules by domain.
+    by_domain: HashMap<String, Vec<usize>>,
+}
+
+impl Rules {
+    /// Rules in the order in which they are applied.
+    pub fn new(rules: Vec<Rule>) -> Rules {
+        let mut by_domain: HashMap<String, Vec<usize>> = HashMap::new();
+        for (number, rule) in rules.iter().enumerate() {
+            by_domain.entry(rule.domain.clone()).or_default().push(number);
+        }
+        Rules { rules, by_domain }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// The URL after all rules, each applied once, and the numbers of the rules that changed it; `None` if none does.
+    pub fn rewrite(&self, url: &str) -> Option<(String, Vec<usize>)> {
+        // The domain is that of the host; a rule may change the host, but not its domain.
+        let mut name = Address::parse(url)?.host();
+        let numbers = loop {
+            match self.by_domain.get(name) {
+                Some(numbers) => break numbers,
+                None => name = name.split_once('.')?.1,
+            }
+        };
+        let (mut rewritten, mut used) = (url.to_string(), Vec::new());
+        for &number in numbers {
+            if let Some(next) = self.rules[number].rewrite(&rewritten) {
+                rewritten = next;
+                used.push(number);
+            }
+        }
+        (rewritten != url).then_some((rewritten, used))
+    }
+}

@@ -1,0 +1,197 @@
+//! For which URLs a rule holds.
+
+use std::fmt;
+
+use super::address::Address;
+
+/// A part of a site: hosts, a part of their paths, and perhaps a parameter that a URL must have.
+///
+/// ```
+/// use webtwin_stages::url_rules::{address::Address, scope::Scope};
+///
+/// let scope = Scope::parse("*.a.example/wiki/*?do=login").unwrap();
+/// assert!(scope.holds(&Address::parse("http://www.a.example/wiki/x?id=1&do=login").unwrap()));
+/// assert!(!scope.holds(&Address::parse("http://www.a.example/wiki/x?do=login2").unwrap()));
+/// assert_eq!(scope.to_string(), "*.a.example/wiki/*?do=login");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Scope {
+    /// Hosts.
+    pub hosts: Hosts,
+    /// Paths.
+    pub paths: Paths,
+    /// Parameter and value, as they stand in the query.
+    pub parameter: Option<String>,
+}
+
+/// Hosts of a [`Scope`].
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Hosts {
+    /// A domain and all hosts below it.
+    Domain(String),
+    /// One host, at any port.
+    Host(String),
+}
+
+/// Paths of a [`Scope`].
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Paths {
+    /// Those that begin with this text, which ends with `/`.
+    Below(String),
+    /// This one.
+    Is(String),
+}
+
+/// Most folders of a path by which a scope is told.
+const DEEPEST: usize = 3;
+/// Most parameters of a URL by which a scope is told, and most bytes of such a one.
+const PARAMETERS: usize = 4;
+const LONGEST_PARAMETER: usize = 32;
+
+impl Scope {
+    /// True if the scope holds the URL.
+    pub fn holds(&self, address: &Address<'_>) -> bool {
+        let path = match &self.paths {
+            Paths::Below(folder) => address.path.starts_with(folder.as_str()),
+            Paths::Is(path) => address.path == path,
+        };
+        let has = |parameter: &String| address.pieces().any(|piece| piece == parameter);
+        path && self.hosts.hold(address.host()) && self.parameter.as_ref().is_none_or(has)
+    }
+
+    /// True if the scope holds all URLs of another.
+    pub fn contains(&self, other: &Scope) -> bool {
+        let hosts = match (&self.hosts, &other.hosts) {
+            (Hosts::Host(own), Hosts::Host(host)) => own == host,
+            (Hosts::Host(_), Hosts::Domain(_)) => false,
+            (Hosts::Domain(_), Hosts::Host(host) | Hosts::Domain(host)) => self.hosts.hold(host),
+        };
+        let paths = match (&self.paths, &other.paths) {
+            (Paths::Below(folder), Paths::Below(path) | Paths::Is(path)) => path.starts_with(folder.as_str()),
+            (Paths::Is(own), Paths::Is(path)) => own == path,
+            (Paths::Is(_), Paths::Below(_)) => false,
+        };
+        hosts && paths && (self.parameter.is_none() || self.parameter == other.parameter)
+    }
+
+    /// The scopes that hold a URL of a domain, the most general first.
+    pub fn all_of(address: &Address<'_>, domain: &str) -> Vec<Scope> {
+        let host = || Hosts::Host(address.host().to_string());
+        let folders = address.path.match_indices('/').map(|(at, _)| &address.path[..=at]).take(DEEPEST + 1);
+        let is_plain = |text: &&str| !text.contains(['*', '?']);
+        let scope = |hosts, paths| Scope { hosts, paths, parameter: None };
+        let mut found = vec![scope(Hosts::Domain(domain.to_string()), Paths::Below("/".into()))];
+        found.extend(folders.filter(is_plain).map(|folder| scope(host(), Paths::Below(folder.to_string()))));
+        found.extend(is_plain(&address.path).then(|| scope(host(), Paths::Is(address.path.to_string()))));
+        let pieces = address.pieces().filter(|piece| (3..=LONGEST_PARAMETER).contains(&piece.len()));
+        let mut pieces: Vec<&str> =
+            pieces.filter(|piece| piece.contains('=') && is_plain(piece)).take(PARAMETERS).collect();
+        pieces.sort_unstable();
+        pieces.dedup();
+        // One parameter with all paths of the domain, and with this one: others are rarely told apart.
+        for at in [0, found.len() - 1] {
+            let with = |piece: &&str| Scope { parameter: Some(piece.to_string()), ..found[at].clone() };
+            let more: Vec<Scope> = pieces.iter().map(with).collect();
+            found.extend(more);
+        }
+        found
+    }
+
+    /// Orders scopes from the most general, as [`Scope::all_of`] lists them.
+    pub fn specificity(&self) -> (bool, bool, bool, usize) {
+        let (is_path, length) = match &self.paths {
+            Paths::Below(folder) => (false, folder.len()),
+            Paths::Is(path) => (true, path.len()),
+        };
+        (self.parameter.is_some(), matches!(self.hosts, Hosts::Host(_)), is_path, length)
+    }
+
+    /// Reads what [`Scope`] displays.
+    pub fn parse(text: &str) -> Option<Scope> {
+        let (place, parameter) = text.split_once('?').map_or((text, None), |(place, piece)| (place, Some(piece)));
+        let (host, path) = place.split_at(place.find('/')?);
+        let hosts = match host.strip_prefix("*.") {
+            Some(domain) => Hosts::Domain(domain.to_string()),
+            None => Hosts::Host(host.to_string()),
+        };
+        let paths = match path.strip_suffix('*') {
+            Some(folder) => Paths::Below(folder.to_string()),
+            None => Paths::Is(path.to_string()),
+        };
+        Some(Scope { hosts, paths, parameter: parameter.map(str::to_string) })
+    }
+}
+
+impl Hosts {
+    /// True if the host is one of them.
+    pub fn hold(&self, host: &str) -> bool {
+        match self {
+            Hosts::Host(own) => own == host,
+            Hosts::Domain(domain) => {
+                host.strip_suffix(domain.as_str()).is_some_and(|above| above.is_empty() || above.ends_with('.'))
+            }
+        }
+    }
+
+    /// The host, or the domain.
+    pub fn name(&self) -> &str {
+        let (Hosts::Host(name) | Hosts::Domain(name)) = self;
+        name
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.hosts {
+            Hosts::Domain(domain) => write!(to, "*.{domain}")?,
+            Hosts::Host(host) => write!(to, "{host}")?,
+        }
+        match &self.paths {
+            Paths::Below(folder) => write!(to, "{folder}*")?,
+            Paths::Is(path) => write!(to, "{path}")?,
+        }
+        self.parameter.as_ref().map_or(Ok(()), |parameter| write!(to, "?{parameter}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_url_is_in_scopes_from_its_domain_to_its_path_and_parameters() {
+        let address = Address::parse("http://w.a.example/x/y.php?do=z&q").unwrap();
+        let found: Vec<String> = Scope::all_of(&address, "a.example").iter().map(Scope::to_string).collect();
+        let expected = [
+            "*.a.example/*",
+            "w.a.example/*",
+            "w.a.example/x/*",
+            "w.a.example/x/y.php",
+            "*.a.example/*?do=z",
+            "w.a.example/x/y.php?do=z",
+        ];
+        assert_eq!(found, expected);
+    }
+
+    proptest! {
+        #[test]
+        fn scopes_of_a_url_hold_it_and_are_read_as_written(
+            url in "http://(w\\.)?a\\.b(:8)?(/[xy]{0,2}){1,5}(\\?([de]=[12]{1,2}&?){0,3})?",
+            other in "http://(w\\.)?a\\.b(:8)?(/[xy]{0,2}){1,5}(\\?([de]=[12]{1,2}&?){0,3})?",
+        ) {
+            let [address, other] = [&url, &other].map(|url| Address::parse(url).unwrap());
+            let scopes = Scope::all_of(&address, "a.b");
+            for scope in &scopes {
+                prop_assert!(scope.holds(&address));
+                prop_assert_eq!(Scope::parse(&scope.to_string()), Some(scope.clone()));
+                // What a scope contains holds no URL that it does not hold.
+                for narrow in scopes.iter().filter(|narrow| scope.contains(narrow)) {
+                    prop_assert!(!narrow.holds(&other) || scope.holds(&other));
+                }
+                prop_assert!(scopes[0].contains(scope));
+            }
+        }
+    }
+}
