@@ -43,15 +43,15 @@ impl AvoidLists {
 pub struct Export<Row> {
     /// Name of the file.
     pub name: &'static str,
-    head: &'static str,
+    pub(super) head: &'static str,
     /// In place of the head where there are no lines.
-    head_of_none: &'static str,
-    lines: fn(&Row, &mut String),
-    end: &'static str,
+    pub(super) head_of_none: &'static str,
+    pub(super) lines: fn(&Row, &mut String),
+    pub(super) end: &'static str,
 }
 
 impl<Row: Clone> Export<Row> {
-    const fn of_lines(name: &'static str, lines: fn(&Row, &mut String)) -> Export<Row> {
+    pub(super) const fn of_lines(name: &'static str, lines: fn(&Row, &mut String)) -> Export<Row> {
         Export { name, head: "", head_of_none: "", lines, end: "" }
     }
 
@@ -161,7 +161,7 @@ fn regex(prefix: &Prefix) -> String {
 }
 
 /// Escapes every character with a meaning in regular expressions.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + 8);
     for character in text.chars() {
         if matches!(character, '\\' | '.' | '+' | '*' | '?' | '(' | ')' | '|' | '[' | ']' | '{' | '}' | '^' | '$') {

@@ -1,0 +1,138 @@
+//! URL rules as regular expressions, in the part of their language that Java and Python share.
+//!
+//! Each expression matches a whole URL, so that tools which search and tools which match agree, and has groups that
+//! always take part
+//! in a match. Expressions take URLs as canonical URLs are written, without fragments.
+//!
+//! # Deviations
+//! Two edits are beyond regular expressions: the order of parameters, and lower case. Of a parameter that a URL has
+//! more than twice, two are
+//! dropped.
+
+use std::fmt::Write;
+
+use super::exports::escape;
+use crate::url_rules::edit::{Edit, SHORTEST_ID, Slash};
+use crate::url_rules::rules::Rule;
+use crate::url_rules::scope::{Hosts, Paths, Scope};
+
+/// A regular expression, and what stands in the place of its match.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Substitution {
+    /// Matches a whole URL.
+    pub pattern: String,
+    /// Texts between the groups, of which there is one less: text, `$1`, text, `$2`, and so on.
+    texts: Vec<String>,
+}
+
+impl Substitution {
+    /// The replacement as Java's `Matcher` takes it: `$` of other text is escaped by a backslash.
+    pub fn replacement(&self) -> String {
+        let mut text = String::new();
+        for (number, piece) in self.texts.iter().enumerate() {
+            if number > 0 {
+                write!(text, "${number}").expect("writing to a string");
+            }
+            text.push_str(&piece.replace('\\', "\\\\").replace('$', "\\$"));
+        }
+        text
+    }
+}
+
+/// What a rule does, as substitutions that are made one after the other; none for what is beyond regular expressions.
+pub fn substitutions(rule: &Rule) -> Vec<Substitution> {
+    let scope = lookahead(&rule.scope);
+    let one = |pattern: String, texts: &[&str]| Substitution {
+        pattern: format!("^{scope}{pattern}$"),
+        texts: texts.iter().map(|text| text.to_string()).collect(),
+    };
+    // Scheme and authority; the rest of a query, which may be missing.
+    const ORIGIN: &str = "[a-z]+://[^/?]+";
+    const QUERY: &str = "((?:\\?.*)?)";
+    let without = |piece: &str| {
+        vec![
+            one(format!("([^?]*\\?(?:.*[&;])?){piece}[&;](.*)"), &["", "", ""]),
+            one(format!("([^?]*\\?.*)[&;]{piece}"), &["", ""]),
+            one(format!("([^?]*)\\?{piece}"), &["", ""]),
+        ]
+    };
+    match &rule.edit {
+        Edit::Order | Edit::Case(_) => Vec::new(),
+        Edit::Parameters(names) => {
+            names.iter().flat_map(|name| without(&format!("{}(?:=[^&;]*)?", escape(name)))).collect()
+        }
+        Edit::Default(piece) => without(&escape(piece)),
+        Edit::Value(from, to) => {
+            let pattern = format!("([^?]*\\?(?:.*[&;])?){}((?:[&;].*)?)", escape(from));
+            vec![one(pattern, &["", to, ""])]
+        }
+        Edit::Origin(from, to) => vec![one(format!("{}(/.*)", escape(from)), &[to, ""])],
+        Edit::PathParameter(name) => {
+            vec![one(format!("({ORIGIN}[^?]*?);{}=[^;/?]*(.*)", escape(name)), &["", "", ""])]
+        }
+        Edit::Slash(Slash::Add) => vec![one(format!("({ORIGIN}/(?:[^?]*/)?[^/?.]+){QUERY}"), &["", "/", ""])],
+        Edit::Slash(Slash::Drop) => vec![one(format!("({ORIGIN}/[^?]*)/{QUERY}"), &["", "", ""])],
+        Edit::Part(from, to) => vec![one(format!("({ORIGIN}[^?]*?){}(.*)", escape(from)), &["", to, ""])],
+        Edit::End(from, to) => vec![one(format!("({ORIGIN}[^?]*){}{QUERY}", escape(from)), &["", to, ""])],
+        Edit::Tail(head) => vec![one(format!("({ORIGIN}{})/[^?]*{QUERY}", escape(head)), &["", "", ""])],
+        Edit::Segment(before, after) => {
+            let id = format!("{}[0-9A-Za-z]{{{SHORTEST_ID},}}{}", escape(before), escape(after));
+            vec![one(format!("({ORIGIN}[^?]*?)/{id}(/.*)"), &["", "", ""])]
+        }
+        Edit::Template(from, to) => {
+            let Some(((before, after), (start, end))) = from.split_once('*').zip(to.split_once('*')) else {
+                return Vec::new();
+            };
+            let pattern = format!("({ORIGIN}){}([-A-Za-z0-9_.~%+]+){}", escape(before), escape(after));
+            vec![one(pattern, &["", start, end])]
+        }
+    }
+}
+
+/// Lookaheads that hold at the beginning of a URL in the scope.
+fn lookahead(scope: &Scope) -> String {
+    let host = match &scope.hosts {
+        Hosts::Domain(domain) => format!("(?:[^/?:]*\\.)?{}", escape(domain)),
+        Hosts::Host(host) => escape(host),
+    };
+    let path = match &scope.paths {
+        Paths::Below(folder) => escape(folder),
+        Paths::Is(path) => format!("{}(?:\\?|$)", escape(path)),
+    };
+    let mut text = format!("(?=[a-z]+://{host}(?::[0-9]+)?{path})");
+    if let Some(parameter) = &scope.parameter {
+        write!(text, "(?=[^?]*\\?(?:.*[&;])?{}(?:[&;]|$))", escape(parameter)).expect("writing to a string");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::url_rules::evidence::Counts;
+
+    fn of(scope: &str, kind: &str, pattern: &str, replacement: &str) -> Vec<(String, String)> {
+        let rule = Rule {
+            domain: "a.b".into(),
+            scope: Scope::parse(scope).unwrap(),
+            edit: Edit::parse(kind, pattern, replacement).unwrap(),
+            learned: Counts::default(),
+            verified: Counts::default(),
+            saved: 0,
+        };
+        substitutions(&rule).iter().map(|one| (one.pattern.clone(), one.replacement())).collect()
+    }
+
+    #[test]
+    fn a_rule_is_an_expression_over_whole_urls() {
+        let host = of("*.a.b/*", "host", "http://www.a.b", "http://a.b");
+        let pattern = "^(?=[a-z]+://(?:[^/?:]*\\.)?a\\.b(?::[0-9]+)?/)http://www\\.a\\.b(/.*)$";
+        assert_eq!(host, [(pattern.to_string(), "http://a.b$1".to_string())]);
+        let value = of("a.b/x?do=y", "value", "h=$1", "h=$2");
+        let scope = "(?=[a-z]+://a\\.b(?::[0-9]+)?/x(?:\\?|$))(?=[^?]*\\?(?:.*[&;])?do=y(?:[&;]|$))";
+        let pattern = format!("^{scope}([^?]*\\?(?:.*[&;])?)h=\\$1((?:[&;].*)?)$");
+        assert_eq!(value, [(pattern, "$1h=\\$2$2".to_string())]);
+        assert_eq!(of("a.b/*", "parameter", "s&t", "").len(), 6);
+        assert_eq!(of("a.b/*", "order", "", ""), []);
+    }
+}
