@@ -65,6 +65,7 @@ fn a_made_up_crawl_is_found_out_and_the_tables_can_be_read() {
     for table in [
         "hosts",
         "server_pairs",
+        "url_rules",
         "pages",
         "links",
         "pairs",

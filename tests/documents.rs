@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use webtwin::applications::exports::{BY_PAGES, EXPORTS, SCRAPY};
+use webtwin::applications::rule_exports::RULE_EXPORTS;
 use webtwin::job::{Job, resolve};
 
 #[test]
@@ -101,7 +102,8 @@ fn the_docs_list_every_reason_and_every_export() {
         assert!(input.contains(&format!("`{}`", reason.as_str())), "docs/input.md lacks {}", reason.as_str());
     }
     let tables = std::fs::read_to_string("docs/tables.md").unwrap();
-    for file in EXPORTS.iter().map(|export| export.name).chain([BY_PAGES.name, SCRAPY.0]) {
+    let of_rules = RULE_EXPORTS.iter().map(|export| export.name);
+    for file in EXPORTS.iter().map(|export| export.name).chain(of_rules).chain([BY_PAGES.name, SCRAPY.0]) {
         assert!(tables.contains(&format!("`{file}`")), "docs/tables.md lacks {file}");
     }
 }

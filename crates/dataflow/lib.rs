@@ -4,7 +4,7 @@ use webtwin_base::{build, by_hash, error, heap, ids, job, progress};
 use webtwin_engine::engine;
 use webtwin_pages::pages;
 use webtwin_results::results;
-use webtwin_stages::{applications, chunks, clusters, hamming, minhash, overlap, signatures, study, text};
+use webtwin_stages::{applications, chunks, clusters, hamming, minhash, overlap, signatures, study, text, url_rules};
 use webtwin_storage::storage;
 
 #[path = "../../src/dataflow/mod.rs"]

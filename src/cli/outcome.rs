@@ -5,6 +5,7 @@ use crate::console::{tell, tell_object};
 use crate::dataflow;
 use crate::dataflow::clusters::second_look::SecondLook;
 use crate::dataflow::sinks::summary::{SkipContained, Summary};
+use crate::dataflow::sinks::url_rules::RuleCounts;
 use crate::error::Result;
 use crate::hamming::fingerprint_file::Manifest;
 use crate::job::{Guard, Job, Measure};
@@ -132,6 +133,12 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
         tell(format_args!(
             "of these pages {below_all} have text that the page to keep lacks: {below_four_fifths} more than a fifth of \
              theirs, {below_half} more than half"
+        ));
+    }
+    let RuleCounts { rules, domains, saved } = summary.url_rules;
+    if rules > 0 {
+        tell(format_args!(
+            "{rules} URL rules for {domains} domains, which would have saved {saved} fetches: webtwin show {folder} url_rules"
         ));
     }
     if let Some(before) = &summary.kept_before {

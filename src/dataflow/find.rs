@@ -10,7 +10,7 @@ use super::pairs::overlap_before::{self, HandOn};
 use super::pairs::{apart, exact, minhash_pairs, overlap, signatures, simhash_pairs};
 use super::reading::{captures, idf};
 use super::shuffle::{components, memory_estimate};
-use super::sinks::{avoid, avoid_table, kept, kept_before, paper_tables, tables};
+use super::sinks::{avoid, avoid_table, by_domain, kept, kept_before, paper_tables, tables};
 use super::steps::{self, Seen, Step, Steps};
 
 use super::clusters::grown::{Grown, Web};
@@ -30,9 +30,11 @@ use super::sinks::by_first::by_first;
 use super::sinks::kept::Kept;
 use super::sinks::prefix_roots::PrefixRoots;
 use super::sinks::report::{CollectionRow, MemberRow};
+use super::sinks::sorted::Sorted;
 use super::sinks::summarise::{PairCounts, by_size, summarise};
 use super::sinks::summary::Summary;
 use super::sinks::tables::PairRow;
+use super::sinks::url_rules::RulesWriter;
 use crate::clusters::link_summary::LinkSummary;
 use crate::engine::Net;
 use crate::error::Result;
@@ -42,12 +44,15 @@ use crate::overlap::SimilarPair;
 use crate::results::decisions::Decisions;
 use crate::storage::aside::Aside;
 use crate::storage::table::Table;
+use crate::url_rules::rows::RuleRow;
 
 /// Bytes a page that a process takes for growth, for a second look, and to judge copies, whatever is on disk
 /// ([`super::clusters::tolerant`], [`super::clusters::second_look`], [`super::sinks::avoid`], [`super::sinks::ways`]).
 const GROWTH_A_PAGE: u64 = 24;
 const SECOND_LOOK_A_PAGE: u64 = 24;
 const KEEPING_A_PAGE: u64 = 24;
+/// The same for its trivial cluster, which URL rules are learned from.
+const LABELS_A_PAGE: u64 = 4;
 
 /// All that one worker owns of the answer, every list ascending by its key.
 pub struct ReplicaTables {
@@ -69,6 +74,8 @@ pub struct ReplicaTables {
     pub avoid: AvoidTable,
     /// The avoid list as crawlers take it.
     pub lists: CrawlerLists,
+    /// URL rules, at worker 0.
+    pub url_rules: Sorted<RuleRow>,
     /// Parts of `hosts`, and of `fprint_docid` where it is asked for.
     pub more_tables: Vec<tables::Part>,
     /// Steps that were taken from records, the same on every worker.
@@ -240,8 +247,8 @@ pub fn find(
     second_look.attached = kept.attached;
     let members = members.onto(disk)?;
     let verdicts = verdicts.onto(disk)?;
-    drop((labels, from_elsewhere));
-    let room = room_for(net, 0)?;
+    drop(from_elsewhere);
+    let room = room_for(net, LABELS_A_PAGE)?;
     let avoid = avoid_table::rows(net, &crawl, &verdicts, &room)?;
     room.give_back();
     let to_skip = avoid.pages()?;
@@ -250,6 +257,15 @@ pub fn find(
     room.give_back();
     let lists = avoid_table::lists(net, &crawl, (&to_skip, &roots), disk)?;
     drop(roots);
+    let mut rules = RulesWriter::new(&job.url_rules);
+    let known = by_domain::Known { crawl: &crawl, labels: &labels, to_skip: &to_skip };
+    by_domain::each_domain(net, &known, partitions, disk, |pages| {
+        rules.add(pages);
+        Ok(())
+    })?;
+    drop(labels);
+    let rules = rules.finish(net, partitions, disk)?;
+    more_tables.extend(rules.parts);
     more_tables.extend(paper_tables::hosts(net, &crawl, &to_skip, partitions)?);
     drop(to_skip);
 
@@ -268,6 +284,7 @@ pub fn find(
         members,
         avoid,
         lists,
+        url_rules: rules.all,
         more_tables,
         taken_up: steps.taken_up,
         earlier: attempt,
@@ -280,6 +297,7 @@ pub fn find(
     found.summary.ways = kept.ways;
     found.summary.kept_before = kept.kept_before;
     found.summary.pins = kept.pins;
+    found.summary.url_rules = rules.counts;
     found.summary.apart = (!job.pairs.apart.is_empty()).then_some(parted);
     Ok(found)
 }

@@ -310,6 +310,12 @@ fn validate(job: &Job, file: &str) -> Result<()> {
         let got = job.input.limits.window_bytes.to_string();
         return refuse("input.limits.window_bytes", got, "1048576 to 2147483648 bytes");
     }
+    if job.url_rules.min_support < 1 {
+        return refuse("url_rules.min_support", "0".into(), "at least 1");
+    }
+    if !(0.5..=0.99).contains(&job.url_rules.min_bound) {
+        return refuse("url_rules.min_bound", job.url_rules.min_bound.to_string(), "between 0.5 and 0.99");
+    }
     if !(0.0..=1.0).contains(&job.input.max_bad) {
         return refuse("input.max_bad", job.input.max_bad.to_string(), "between 0 and 1");
     }
@@ -449,6 +455,8 @@ mod tests {
             ("[keep]\nby = \"best\"", "best"),
             ("[keep]\nseeds = [\"a.example\"]", "begin with http"),
             ("[keep]\nmin_resemblance = 2", "between 0 and 1"),
+            ("[url_rules]\nmin_support = 0", "at least 1"),
+            ("[url_rules]\nmin_bound = 1.0", "between 0.5 and 0.99"),
             ("[recrawl]\nnear = 2", "between 0 and 1"),
             ("[recrawl]\nnear_bits = 20", "20 (recrawl.near_bits) to 64"),
             ("[recrawl]\nrewritten = 0.95", "at most recrawl.near"),

@@ -89,6 +89,14 @@ pub fn registered_domain(host: &str) -> &str {
     if suffix == 0 { host } else { &host[label_before(host, suffix)..] }
 }
 
+/// The registered domain of a canonical URL's host.
+pub fn domain_of(canonical_url: &str) -> &str {
+    let rest = canonical_url.split_once("://").map_or(canonical_url, |(_, rest)| rest);
+    let host = &rest[..rest.find(['/', '?']).unwrap_or(rest.len())];
+    let without_port = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+    registered_domain(without_port.map_or(host, |(name, _)| name))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -115,6 +123,18 @@ mod tests {
 
     fn ascii_of(label: &str) -> Cow<'_, str> {
         if label.is_ascii() { label.into() } else { Host::parse(label).unwrap().to_string().into() }
+    }
+
+    #[test]
+    fn the_domain_of_a_url_is_that_of_its_host_without_the_port() {
+        let domains = [
+            "http://www.a.co.uk:81/x",
+            "http://[::1]:8080/",
+            "http://[::1]/",
+            "http://127.0.0.1/",
+            "http://u.github.io/",
+        ];
+        assert_eq!(domains.map(domain_of), ["a.co.uk", "[::1]", "[::1]", "127.0.0.1", "u.github.io"]);
     }
 
     /// All names that stand in rules.

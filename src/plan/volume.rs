@@ -199,13 +199,13 @@ fn rounds(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
     let steps = match (job.kind, job.similar.by) {
         (JobKind::Fingerprints, _) => return 17,
         (JobKind::Study, _) => 39,
-        (_, Measure::Hamming) => 86,
-        (_, Measure::Signatures) => 90,
-        (_, Measure::Minhash) => 94,
-        (_, Measure::Overlap) if second_look::is_asked_for(job) => 117,
-        (_, Measure::Both) if second_look::is_asked_for(job) => 126,
-        (_, Measure::Overlap) => 84,
-        (_, Measure::Both) => 93,
+        (_, Measure::Hamming) => 89,
+        (_, Measure::Signatures) => 93,
+        (_, Measure::Minhash) => 97,
+        (_, Measure::Overlap) if second_look::is_asked_for(job) => 120,
+        (_, Measure::Both) if second_look::is_asked_for(job) => 129,
+        (_, Measure::Overlap) => 87,
+        (_, Measure::Both) => 96,
     };
     let steps = steps + if job.simhash.idf && job.simhash.bits > 0 { 6 } else { 0 };
     // Where pages by place have no room in a share, it is told how many there are before they are sent.

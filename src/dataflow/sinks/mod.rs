@@ -3,6 +3,7 @@
 pub mod arrived;
 pub mod avoid;
 pub mod avoid_table;
+pub mod by_domain;
 pub mod by_first;
 pub mod by_host;
 pub mod contents;
@@ -22,5 +23,6 @@ pub(crate) mod substitutes;
 pub mod summarise;
 pub mod summary;
 pub mod tables;
+pub mod url_rules;
 pub mod ways;
 pub mod write;

@@ -17,6 +17,7 @@ use crate::dataflow::pairs::simhash_pairs::SimhashCounts;
 use crate::dataflow::sinks::kept_before::KeptBefore;
 use crate::dataflow::sinks::pins::PinCounts;
 use crate::dataflow::sinks::report::Largest;
+use crate::dataflow::sinks::url_rules::RuleCounts;
 use crate::dataflow::sinks::ways::Ways;
 
 /// Records by what became of them; `read = kept + sum of rejected`.
@@ -143,6 +144,9 @@ pub struct Summary {
     /// Pages to skip by how much of their text the page that stays contains.
     #[serde(default)]
     pub skip_contained: SkipContained,
+    /// URL rules.
+    #[serde(default)]
+    pub url_rules: RuleCounts,
     /// What became of the pages that the earlier result kept, with `keep.sticky`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_before: Option<KeptBefore>,

@@ -18,6 +18,7 @@ use crate::dataflow::sinks::avoid_table::Avoid;
 use crate::dataflow::sinks::drafts::{Draft, Rows, by_page, by_page_aside};
 use crate::dataflow::sinks::rejected;
 use crate::dataflow::sinks::report::{CollectionRow, MemberRow};
+use crate::dataflow::sinks::url_rules;
 use crate::error::{Error, Result};
 use crate::ids::{DocId, Page};
 use crate::pages::surt::surt_key_of;
@@ -28,7 +29,7 @@ use crate::storage::texts::Texts;
 pub type Part = (&'static str, usize, Table);
 
 /// Names of the tables that every run has, with or without rows.
-pub const NAMES: [&str; 10] = [
+pub const NAMES: [&str; 11] = [
     "pages",
     "links",
     "pairs",
@@ -39,6 +40,7 @@ pub const NAMES: [&str; 10] = [
     "avoid",
     "rejected",
     "server_pairs",
+    url_rules::TABLE,
 ];
 
 /// Words of the column `pairs.measure`, ascending.
@@ -144,6 +146,7 @@ pub fn empty(name: &str, crawl: &Crawl) -> Result<Table> {
         "members" => members(&[], &[]),
         "avoid" => avoid((crawl, &[]), &[], &ByteLists::default())?,
         "server_pairs" => servers::empty(),
+        url_rules::TABLE => url_rules::table(&[]),
         _ => rejected::table(&[], &[]),
     })
 }

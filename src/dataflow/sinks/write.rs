@@ -229,7 +229,7 @@ pub(super) fn put_file(attempt: &Attempt, name: &str, number: usize, rows: u64, 
 
 /// Exports, summary and views: the files that only worker 0 writes.
 fn rest(attempt: &Attempt, found: &ReplicaTables, tables: &[FileEntry]) -> Result<Vec<FileEntry>> {
-    let mut files = exports::put(attempt, &found.lists.sites)?;
+    let mut files = exports::put(attempt, &found.lists.sites, &found.url_rules)?;
     let summary = serde_json::to_string_pretty(&found.summary).expect("a summary is plain values") + "\n";
     for (path, text) in [("summary.json", &summary), ("views.sql", &views(tables, None))] {
         files.push(attempt.write(path, |file| file.append(text.as_bytes()))?);

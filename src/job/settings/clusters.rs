@@ -1,4 +1,4 @@
-//! How similar pages grow to collections, which copy stays, and what is studied.
+//! How similar pages grow to collections, which copy stays, which URL rules they make, and what is studied.
 
 use serde::{Deserialize, Serialize};
 
@@ -113,6 +113,22 @@ pub struct Clusters {
     pub min_hosts: u32,
     /// What is attached to tolerant collections beyond pages that have copies.
     pub attach: Attach,
+}
+
+/// Which evidence a URL rule must have.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UrlRules {
+    /// Fewest pages that must get the URL of a copy by the rule.
+    pub min_support: u32,
+    /// Least lower bound, at 95 % confidence, of the share of such pages among all that get the URL of another page, 0.5 to 0.99.
+    pub min_bound: f64,
+}
+
+impl Default for UrlRules {
+    fn default() -> Self {
+        UrlRules { min_support: 5, min_bound: 0.95 }
+    }
 }
 
 /// How duplicates are studied (\[PBZ06\]).

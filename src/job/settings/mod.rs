@@ -53,6 +53,9 @@ pub struct Job {
     pub clusters: Clusters,
     /// Which of several copies stays.
     pub keep: Keep,
+    /// Which evidence a URL rule must have.
+    #[serde(default)]
+    pub url_rules: UrlRules,
     /// How duplicates are studied.
     pub study: Study,
     /// What a scheduled job goes on from, and how the results of two crawls are compared.
@@ -189,6 +192,7 @@ impl Default for Job {
                 min_resemblance: 0.5,
                 prefix_scope: PrefixScope::Collection,
             },
+            url_rules: UrlRules::default(),
             study: Study { min_characters: 450, rest: true, steps: 50, seed: String::new(), reference: String::new() },
             recrawl: Recrawl::default(),
             effort: Effort {

@@ -1,0 +1,116 @@
+//! URL rules: learned domain by domain with the owners of domains ([`each_domain`](super::by_domain::each_domain)),
+//! for the table
+//! `url_rules` and, at worker 0, for the exports.
+
+use serde::{Deserialize, Serialize};
+
+use super::avoid_table::BYTES_AT_ONCE;
+use super::by_domain::OfDomain;
+use super::sorted::Sorted;
+use super::tables::Part;
+use crate::dataflow::reading::lists::until_failure;
+use crate::dataflow::shuffle::directory::Partitions;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::ids::Number;
+use crate::job::UrlRules;
+use crate::pages::public_suffix::domain_of;
+use crate::storage::spill_file::Disk;
+use crate::storage::table::{Column, Table};
+use crate::url_rules::evidence::DomainPage;
+use crate::url_rules::learn::{Required, learn};
+use crate::url_rules::rows::RuleRow;
+
+/// The name of the table.
+pub const TABLE: &str = "url_rules";
+
+/// Rules, and what they save.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleCounts {
+    /// Rules.
+    pub rules: u64,
+    /// Domains that have any.
+    pub domains: u64,
+    /// Pages of the crawl that got the URL of another page.
+    pub saved: u64,
+}
+
+/// The rules of a crawl.
+#[derive(Debug)]
+pub struct FoundRules {
+    /// This worker's parts of the table.
+    pub parts: Vec<Part>,
+    /// All of them, at worker 0.
+    pub all: Sorted<RuleRow>,
+    /// The same on every worker.
+    pub counts: RuleCounts,
+}
+
+/// Rules of the domains that this worker owns.
+#[derive(Debug)]
+pub struct RulesWriter {
+    required: Required,
+    /// With the keys of their domains, which ascend.
+    rows: Vec<(u64, RuleRow)>,
+    domains: u64,
+}
+
+impl RulesWriter {
+    /// None yet.
+    pub fn new(settings: &UrlRules) -> RulesWriter {
+        let bound = (settings.min_bound * 10_000.0).round() as u32;
+        RulesWriter { required: Required { support: settings.min_support.into(), bound }, rows: Vec::new(), domains: 0 }
+    }
+
+    /// Learns the rules of a domain. A domain without copies has none.
+    pub fn add(&mut self, pages: &[OfDomain]) {
+        let mut clusters: Vec<_> = pages.iter().map(|page| page.cluster).collect();
+        clusters.sort_unstable();
+        if clusters.windows(2).all(|pair| pair[0] != pair[1]) {
+            return;
+        }
+        let page =
+            |page: &OfDomain| DomainPage { url: page.url.clone(), cluster: page.cluster.number(), skipped: page.avoid };
+        let rules = learn(domain_of(&pages[0].url), pages.iter().map(page).collect(), &self.required);
+        self.domains += u64::from(!rules.is_empty());
+        self.rows.extend(rules.iter().zip(0..).map(|(rule, rank)| (pages[0].domain, RuleRow::of(rule, rank))));
+    }
+
+    /// Makes the table, and brings all rules to worker 0. Two exchanges.
+    ///
+    /// # Errors
+    /// Those of the disk; or when the run has ended.
+    pub fn finish(self, net: &mut Net<'_>, partitions: Partitions, disk: Option<&Disk>) -> Result<FoundRules> {
+        let saved = self.rows.iter().map(|row| row.1.saved).sum();
+        let [rules, domains, saved] = net.sum("URL rules", [self.rows.len() as u64, self.domains, saved])?;
+        let of_partition = self.rows.chunk_by(|x, y| partitions.of(x.0) == partitions.of(y.0));
+        let parts = of_partition.map(|rows| (TABLE, partitions.of(rows[0].0), table(rows))).collect();
+        let bytes = |row: &RuleRow| (size_of::<RuleRow>() + row.scope.len() + row.pattern.len()) as u64;
+        let mut all = Sorted::beside(disk)?;
+        until_failure(self.rows.into_iter().map(|row| Ok((0, row.1))), |rows| {
+            net.exchange_in_rounds("URL rules", rows, (BYTES_AT_ONCE, bytes), |row| all.push(row))
+        })?;
+        Ok(FoundRules { parts, all: all.finish()?, counts: RuleCounts { rules, domains, saved } })
+    }
+}
+
+/// Rows of the table, with the keys of their domains.
+pub fn table(rows: &[(u64, RuleRow)]) -> Table {
+    let texts = |value: fn(&RuleRow) -> &str| Column::Text(rows.iter().map(|row| value(&row.1)).collect());
+    let counts = |value: fn(&RuleRow) -> u64| Column::Count(rows.iter().map(|row| value(&row.1)).collect());
+    Table::new([
+        ("domain_id", Column::Id(rows.iter().map(|row| row.0).collect())),
+        ("domain", texts(|row| &row.domain)),
+        ("rank", Column::U32(rows.iter().map(|row| row.1.rank).collect())),
+        ("scope", texts(|row| &row.scope)),
+        ("kind", texts(|row| &row.kind)),
+        ("pattern", texts(|row| &row.pattern)),
+        ("replacement", texts(|row| &row.replacement)),
+        ("support", counts(|row| row.counts().support)),
+        ("violations", counts(|row| row.counts().violations)),
+        ("verified_support", counts(|row| row.verified.support)),
+        ("verified_violations", counts(|row| row.verified.violations)),
+        ("bound", Column::F64(rows.iter().map(|row| f64::from(row.1.counts().bound()) / 10_000.0).collect())),
+        ("saved", counts(|row| row.saved)),
+    ])
+}
