@@ -41,7 +41,7 @@ pub struct About {
     pub pages: u64,
     /// Words of roles and reasons, by the numbers that rows have.
     pub words: Vec<String>,
-    /// Strings by name: URLs, origins, prefixes.
+    /// Strings by name: URLs, origins, prefixes, URL rules.
     pub strings: BTreeMap<String, u64>,
     /// Columns by name.
     pub columns: BTreeMap<String, Seal>,

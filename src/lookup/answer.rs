@@ -9,6 +9,7 @@ use super::rows::NONE;
 use crate::error::Result;
 use crate::ids::{DocId, doc_id, splitmix64};
 use crate::pages::url::CanonicalUrl;
+use crate::url_rules::rules::Rule;
 
 /// What to do with a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -16,7 +17,8 @@ use crate::pages::url::CanonicalUrl;
 pub enum Action {
     /// The page stays.
     Fetch,
-    /// Another page stays for it, or all crawled pages of its folder may be skipped.
+    /// Another page stays for it, or all crawled pages of its folder may be skipped, or a URL rule makes it the URL
+    /// of a page.
     Skip,
     /// It was not crawled: nothing is known against fetching it.
     Unknown,
@@ -45,7 +47,8 @@ pub fn id_of(text: &str) -> Option<u64> {
     digits.then(|| u64::from_str_radix(text, 16).ok()).flatten()
 }
 
-/// A share of the pages to skip that is fetched all the same, another one each day: \[CSG00\] section 5.1 asks that replicas be
+/// A share of the pages to skip that is fetched all the same, another one each day: \[CSG00\] section 5.1 asks that
+/// replicas be
 /// visited again now and then.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Recheck {
@@ -75,12 +78,15 @@ pub struct Found {
     pub keep: Option<u32>,
     /// Number of the prefix that covers it, if it was not crawled.
     pub prefix: Option<usize>,
+    /// Number of the last URL rule that rewrites it, if it was not crawled.
+    pub rule: Option<usize>,
     /// Whether it is fetched only to see whether it still is a copy.
     pub recheck: bool,
 }
 
 impl Found {
-    const NOTHING: Found = Found { action: Action::Unknown, page: None, keep: None, prefix: None, recheck: false };
+    const NOTHING: Found =
+        Found { action: Action::Unknown, page: None, keep: None, prefix: None, rule: None, recheck: false };
 }
 
 /// Asks an index; one for each thread.
@@ -118,13 +124,30 @@ impl<'i> Asker<'i> {
         if found.page.is_some() {
             return Ok(found);
         }
+        // A rule names the page that stays, a prefix does not.
+        let by_rule = self.rewritten(url.as_str())?;
+        if by_rule.keep.is_some() {
+            return Ok(by_rule);
+        }
         Ok(match self.index.prefix_of(url.as_str(), &mut self.room)? {
-            None => found,
+            None => by_rule,
             Some(prefix) if self.recheck.is_some_and(|recheck| recheck.is_due(doc_id(url.as_str()))) => {
-                Found { action: Action::Fetch, prefix: Some(prefix), recheck: true, ..Found::NOTHING }
+                Found { action: Action::Fetch, prefix: Some(prefix), recheck: true, ..by_rule }
             }
-            Some(prefix) => Found { action: Action::Skip, prefix: Some(prefix), ..Found::NOTHING },
+            Some(prefix) => Found { action: Action::Skip, prefix: Some(prefix), ..by_rule },
         })
+    }
+
+    /// What URL rules say of a URL that was not crawled. It is skipped if they make it the URL of a page that was.
+    fn rewritten(&self, url: &str) -> Result<Found> {
+        let Some((rewritten, used)) = self.index.rules().rewrite(url) else { return Ok(Found::NOTHING) };
+        let (found, rule) = (self.id(doc_id(&rewritten))?, used.last().copied());
+        let Some(page) = found.page else { return Ok(Found { rule, ..Found::NOTHING }) };
+        let is_copy = found.action == Action::Skip || found.recheck;
+        let keep = if is_copy { found.keep } else { Some(page) };
+        let recheck = self.recheck.is_some_and(|recheck| recheck.is_due(doc_id(url)));
+        let action = if recheck { Action::Fetch } else { Action::Skip };
+        Ok(Found { action, keep, rule, recheck, ..Found::NOTHING })
     }
 
     /// Looks up a doc id.
@@ -137,10 +160,11 @@ impl<'i> Asker<'i> {
         let recheck = row.is_skipped() && self.recheck.is_some_and(|recheck| recheck.is_due(id));
         let action = if row.is_skipped() && !recheck { Action::Skip } else { Action::Fetch };
         let keep = (row.keep != NONE).then_some(row.keep);
-        Ok(Found { action, page: Some(rank), keep, prefix: None, recheck })
+        Ok(Found { action, page: Some(rank), keep, recheck, ..Found::NOTHING })
     }
 
-    /// Appends a line on a URL to `into`: what to do and, after a tab, the URL of the page that stays for one to be skipped.
+    /// Appends a line on a URL to `into`: what to do and, after a tab, the URL of the page that stays for one to be
+    /// skipped.
     ///
     /// # Errors
     /// As [`Asker::url`].
@@ -165,7 +189,9 @@ impl<'i> Asker<'i> {
                 let found = self.canonical(&canonical)?;
                 let id = hexadecimal(doc_id(canonical.as_str()));
                 let (url, canonical) = (Some(url.to_string()), Some(canonical.as_str().to_string()));
-                Ok(Answer { url, canonical, id: Some(id), ..self.answered(&found)? })
+                let rules = self.index.rules();
+                let rewritten = found.rule.and_then(|_| rules.rewrite(canonical.as_deref()?)).map(|row| row.0);
+                Ok(Answer { url, canonical, id: Some(id), rewritten, ..self.answered(&found)? })
             }
         }
     }
@@ -185,6 +211,10 @@ impl<'i> Asker<'i> {
         let mut answer = Answer { known: found.page.is_some(), ..Answer::of(found.action) };
         if let Some(prefix) = found.prefix {
             (answer.prefix, answer.why) = (Some(index.prefix(prefix)?), Some("prefix".into()));
+        }
+        if let Some(rule) = found.rule {
+            answer.rule = Some(OfRule::of(&index.rules().all()[rule]));
+            answer.why = found.keep.map(|_| "rule".into()).or(answer.why);
         }
         if let Some(page) = found.page {
             let row = index.page(page)?;
@@ -244,6 +274,26 @@ pub struct OfCollection {
     pub cardinality: u32,
 }
 
+/// A URL rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OfRule {
+    /// For which URLs.
+    pub scope: String,
+    /// Kind of its edit.
+    pub kind: &'static str,
+    /// What the edit changes.
+    pub pattern: String,
+    /// What it puts in its place.
+    pub replacement: String,
+}
+
+impl OfRule {
+    fn of(rule: &Rule) -> OfRule {
+        let (pattern, replacement) = rule.edit.texts();
+        OfRule { scope: rule.scope.to_string(), kind: rule.edit.kind(), pattern, replacement }
+    }
+}
+
 /// All that is known of a URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Answer {
@@ -257,7 +307,7 @@ pub struct Answer {
     pub known: bool,
     /// What to do.
     pub action: Action,
-    /// Why: a word of `avoid.why`, `prefix`, `recheck` or `not_a_url`.
+    /// Why: a word of `avoid.why`, `prefix`, `rule`, `recheck` or `not_a_url`.
     pub why: Option<String>,
     /// Its role in its cluster: a word of `clusters.role`.
     pub role: Option<String>,
@@ -269,12 +319,31 @@ pub struct Answer {
     pub collection: Option<OfCollection>,
     /// The prefix of the avoid list that covers it.
     pub prefix: Option<String>,
+    /// The URL that URL rules make of one that was not crawled.
+    pub rewritten: Option<String>,
+    /// The last of these rules.
+    pub rule: Option<OfRule>,
 }
 
 impl Answer {
     fn of(action: Action) -> Answer {
         let (url, canonical, id, why, role, keep, cluster, collection, prefix) = Default::default();
-        Answer { url, canonical, id, known: false, action, why, role, keep, cluster, collection, prefix }
+        let (rewritten, rule) = (None, None);
+        Answer {
+            url,
+            canonical,
+            id,
+            known: false,
+            action,
+            why,
+            role,
+            keep,
+            cluster,
+            collection,
+            prefix,
+            rewritten,
+            rule,
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! An index, opened: its columns, and what they say of a page, a set, a collection or a prefix.
+//! An index, opened: its columns, and what they say of a page, a set, a collection or a prefix; and its URL rules, in
+//! memory.
 
 #[cfg(feature = "search")]
 use std::collections::BTreeMap;
@@ -18,6 +19,11 @@ use crate::results::online_index::open_index;
 use crate::search::texts::{File, Texts};
 use crate::storage::location::Location;
 use crate::storage::mapped::{FileBytes, Residence, file_bytes};
+use crate::url_rules::rows::RuleRow;
+use crate::url_rules::rules::{Rule, Rules};
+
+/// Name of the strings that are URL rules.
+pub(super) const RULES: &str = "url_rules";
 
 /// Chunks of the crawl, if the index has them.
 #[derive(Debug)]
@@ -43,6 +49,7 @@ pub struct Index {
     urls: Strings,
     origins: Strings,
     prefixes: Strings,
+    rules: Rules,
     cluster_starts: Column<u64>,
     cluster_members: Column<u32>,
     collections: Column<CollectionRow>,
@@ -92,6 +99,11 @@ impl Index {
             }),
             false => None,
         };
+        // An index of an earlier build has none.
+        let rules = match about.strings.contains_key(RULES) {
+            true => rules(&folder, &strings(RULES)?)?,
+            false => Rules::default(),
+        };
         let near = match about.simhash_k {
             Some(_) => Some(near(&folder, &manifest)?),
             None => None,
@@ -125,6 +137,7 @@ impl Index {
             urls: strings("urls")?,
             origins: strings("origins")?,
             prefixes: strings("prefixes")?,
+            rules,
             cluster_starts: column(&folder, "clusters", seal("clusters")?, file("clusters")?)?,
             cluster_members: column(&folder, "clusters.pages", seal("clusters.pages")?, file("clusters.pages")?)?,
             collections: column(&folder, "collections", seal("collections")?, file("collections")?)?,
@@ -255,6 +268,11 @@ impl Index {
         self.prefixes.count()
     }
 
+    /// URL rules.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
     /// Pages of a trivial cluster, ascending.
     ///
     /// # Errors
@@ -363,6 +381,15 @@ impl Index {
     pub fn simhashes(&self) -> Option<&OnlineIndex<FileBytes>> {
         self.near.as_ref()
     }
+}
+
+/// The URL rules of an index, which are stored as JSON.
+fn rules(folder: &Location, texts: &Strings) -> Result<Rules> {
+    let rule = |number: usize| -> Result<Rule> {
+        let row: Option<RuleRow> = serde_json::from_str(&texts.get(number)?).ok();
+        row.and_then(|row| row.rule()).ok_or_else(|| broken(folder, "a URL rule does not read"))
+    };
+    Ok(Rules::new((0..texts.count()).map(rule).collect::<Result<_>>()?))
 }
 
 /// The tables of simhashes, which must be those that the manifest names.

@@ -11,6 +11,7 @@ pub mod pages;
 pub mod ranges;
 pub mod rejected;
 pub mod scan;
+pub mod url_rules;
 pub mod views;
 
 use crate::error::{Error, Result};

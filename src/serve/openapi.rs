@@ -151,7 +151,9 @@ fn schemas() -> Value {
             ("url", or_null(text())), ("canonical", or_null(text())), ("id", or_null(text())), ("known", boolean()),
             ("action", action.clone()), ("why", or_null(text())), ("role", or_null(text())), ("keep", or_null(named("Page"))),
             ("cluster", or_null(hex())), ("collection", or_null(collection)), ("prefix", or_null(text())),
+            ("rewritten", or_null(text())), ("rule", or_null(named("Rule"))),
         ]),
+        "Rule": object(&["scope", "kind", "pattern", "replacement"].map(|name| (name, text()))),
         "Check": object(&[
             ("exact", or_null(named("Page"))), ("near", list(named("NearPage"))), ("action", action), ("why", or_null(text())),
             ("keep", or_null(named("Page"))), ("text_bytes", count()), ("fingerprint", or_null(hex())), ("chunks", count()),

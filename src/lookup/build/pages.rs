@@ -1,4 +1,4 @@
-//! Rows of pages, their URLs, what their texts hash to, and the prefixes of the avoid list.
+//! Rows of pages, their URLs, what their texts hash to, the prefixes of the avoid list, and URL rules.
 
 use std::collections::HashMap;
 
@@ -7,8 +7,10 @@ use super::sets::{CLUSTER, COLLECTION, ROLE, Said, Words};
 use super::staged::Staged;
 use crate::error::{Error, Result};
 use crate::ids::DocId;
+use crate::lookup::index::RULES;
 use crate::lookup::rows::{ContentRow, HashRow, NONE, PageRow};
 use crate::pages::url::CanonicalUrl;
+use crate::results::url_rules::each_rule;
 use crate::storage::spill::Buckets;
 
 /// What later steps need of pages.
@@ -104,6 +106,7 @@ pub(super) fn write(making: &Making<'_>, mut said: Said, words: &mut Words, stag
     staged.add_strings("urls", urls)?;
     staged.add_strings("origins", origins)?;
     prefixes(making, staged)?;
+    rules(making, staged)?;
     let is_copy = write_texts(making, texts, staged)?;
     Ok(Written { is_copy, simhashes, rows: all })
 }
@@ -132,6 +135,13 @@ fn write_texts(making: &Making<'_>, mut texts: Buckets<HashRow>, staged: &mut St
     }
     staged.add("texts", column)?;
     Ok(is_copy)
+}
+
+/// Writes the URL rules in the order in which they are applied, each as JSON.
+fn rules(making: &Making<'_>, staged: &mut Staged) -> Result<()> {
+    let mut strings = staged.strings(RULES)?;
+    each_rule(&making.run, &mut |row| strings.push(&serde_json::to_string(&row).expect("a rule is plain values")))?;
+    staged.add_strings(RULES, strings)
 }
 
 /// Name of the export that has the prefixes of the avoid list.
