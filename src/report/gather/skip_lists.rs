@@ -1,14 +1,18 @@
-//! What crawlers are given: the heads of the files in `exports/`.
+//! What crawlers are given: the heads of the files in `exports/`, and URL rules.
 
 use crate::error::Result;
 use crate::read_at::ReadAt;
-use crate::report::contract::{Amount, Export, Prefix, SkipLists};
+use crate::report::contract::{Amount, Export, Prefix, SkipLists, UrlRule};
 use crate::results::Run;
+use crate::results::url_rules::each_rule;
 use crate::storage::manifest::FileEntry;
 use crate::storage::open::open;
 
 /// Prefixes shown.
 const PREFIXES: usize = 25;
+
+/// Rules shown.
+const RULES: usize = 25;
 
 /// Lines shown of a file.
 const LINES: usize = 4;
@@ -19,7 +23,7 @@ const HEAD_BYTES: u64 = 64 << 10;
 /// Longest line shown, in characters.
 const LINE: usize = 300;
 
-/// Reads the first lines of each export.
+/// Reads the first lines of each export, and the table of URL rules.
 ///
 /// # Errors
 /// [`crate::error::Error::Input`] if a file is missing.
@@ -33,6 +37,19 @@ pub fn gather(run: &Run) -> Result<SkipLists> {
         let shown = text.lines().take(LINES).map(|line| line.chars().take(LINE).collect());
         lists.exports.push(Export { path: file.path.clone(), bytes: file.bytes, head: shown.collect() });
     }
+    each_rule(run, &mut |row| {
+        let (counts, saved) = (row.counts(), row.saved);
+        lists.all_rules += 1;
+        lists.saved_by_rules += saved;
+        let at = lists.rules.partition_point(|rule| rule.saved >= saved);
+        if at < RULES {
+            let (scope, kind, pattern, replacement) = (row.scope, row.kind, row.pattern, row.replacement);
+            let (support, violations) = (counts.support, counts.violations);
+            lists.rules.insert(at, UrlRule { scope, kind, pattern, replacement, support, violations, saved });
+            lists.rules.truncate(RULES);
+        }
+        Ok(())
+    })?;
     Ok(lists)
 }
 

@@ -6,12 +6,24 @@ use crate::report::figures::{bytes, count, counted};
 use crate::report::html::Html;
 
 /// The exports that are shown: file, whose it is, where it goes.
-const PLACES: [(&str, &str, &str); 7] = [
+const PLACES: [(&str, &str, &str); 11] = [
     ("regex-urlfilter.txt", "Nutch", "conf/regex-urlfilter.txt, before its last rule"),
-    ("scrapy_webtwin.py", "Scrapy", "DOWNLOADER_MIDDLEWARES; it reads prefixes.txt and urls.txt"),
+    (
+        "scrapy_webtwin.py",
+        "Scrapy",
+        "DOWNLOADER_MIDDLEWARES and SPIDER_MIDDLEWARES; it reads prefixes.txt, urls.txt and url-substitutions.tsv",
+    ),
     ("scrapy-deny.txt", "Scrapy's LinkExtractor", "deny"),
     ("browsertrix.yaml", "Browsertrix", "part of the crawl's configuration"),
     ("heritrix-surts.txt", "Heritrix 3", "beside the job's crawler-beans.cxml, with the beans of heritrix-beans.xml"),
+    ("regex-normalize.xml", "Nutch, URL rules", "conf/regex-normalize.xml"),
+    (
+        "heritrix-canonicalization.xml",
+        "Heritrix 3, URL rules",
+        "in place of canonicalizationPolicy in crawler-beans.cxml",
+    ),
+    ("stormcrawler-urlfilters.json", "StormCrawler, URL rules", "its entry before others in urlfilters.json"),
+    ("norconex-url-normalizer.xml", "Norconex, URL rules", "in the configuration of the crawler"),
     ("prefixes.txt", "any crawler", "URL prefixes, one a line"),
     ("urls.txt", "any crawler", "whole URLs that no prefix covers"),
 ];
@@ -39,6 +51,7 @@ pub(super) fn write(html: &mut Html, report: &Report) {
         html.markup("</tbody></table></div>");
         super::cut(html, report.skip.prefixes.len(), report.overview.prefixes, "prefixes", "avoid");
     }
+    rules(html, report);
     html.markup("</div><div class=card><h2>What goes where</h2>");
     for (file, whose, place) in PLACES {
         let path = format!("exports/{file}");
@@ -47,6 +60,36 @@ pub(super) fn write(html: &mut Html, report: &Report) {
         }
     }
     html.markup("</div></div>");
+}
+
+/// URL rules and what they save.
+fn rules(html: &mut Html, report: &Report) {
+    let skip = &report.skip;
+    html.markup("<h2>URL rules</h2>");
+    if skip.rules.is_empty() {
+        html.markup("<p class=note>There are none.</p>");
+        return;
+    }
+    html.markup("<p class=ask>With them the crawl would have fetched ")
+        .text(counted(skip.saved_by_rules, "page", "pages"))
+        .markup(
+            " less.</p><div class=scroll tabindex=0 role=group aria-label=\"URL rules\"><table class=small><thead><tr>",
+        );
+    html.markup("<th scope=col>for</th><th scope=col>rule</th><th scope=col class=num>saves</th>");
+    html.markup("<th scope=col class=num>for it</th><th scope=col class=num>against</th></tr></thead><tbody>");
+    for rule in &skip.rules {
+        html.markup("<tr><td class=url>")
+            .crawled(&rule.scope)
+            .markup("</td><td class=url>")
+            .text(&rule.kind)
+            .markup(" ");
+        html.crawled(&rule.pattern).markup(if rule.replacement.is_empty() { "" } else { " → " });
+        html.crawled(&rule.replacement).markup("</td><td class=num>").text(count(rule.saved));
+        html.markup("</td><td class=num>").text(count(rule.support));
+        html.markup("</td><td class=num>").text(count(rule.violations)).markup("</td></tr>");
+    }
+    html.markup("</tbody></table></div>");
+    super::cut(html, skip.rules.len(), skip.all_rules, "rules", "url_rules");
 }
 
 fn head(html: &mut Html, export: &Export, whose: &'static str, place: &'static str) {
