@@ -132,6 +132,9 @@ mod schedule;
 mod study;
 mod substitutes;
 
+// URL rules, from a crawl to look-ups.
+mod url_rules;
+
 // Search by words, rolled up, against a plain scan.
 #[cfg(feature = "search")]
 mod search;

@@ -17,7 +17,7 @@
 //! # Memory
 //! A range of both results a thread; 200 bytes for each site, and 100 for it in each thread; `memory_bytes` for pages that one
 //! crawl has and hashes, whose rest goes to the local disk; a file of each table as it is written, and a row group of one a thread.
-//! Nothing grows with the crawl but the sites, and the lists of `exports.rs` and `servers.rs`.
+//! Nothing grows with the crawl but the sites, the lists of `exports.rs` and `servers.rs`, and what `url_rules.rs` looks at again.
 
 mod avoid;
 mod changes;
@@ -38,6 +38,7 @@ mod standing;
 mod stood;
 mod summary;
 mod texts;
+mod url_rules;
 pub mod writer;
 
 use std::collections::BTreeMap;
@@ -58,7 +59,7 @@ use crate::storage::spill_file::Disk;
 use crate::storage::table::Table;
 use avoid::COLUMNS;
 use gather::PageColumns;
-use past_texts::{Past, PastTexts};
+use past_texts::{Past, PastTexts, SavedPast};
 use same_settings::{Comparable, comparable};
 use standing::Standing;
 use stood::Stood;
@@ -127,6 +128,8 @@ pub struct Comparison {
     stood: Option<Stood>,
     /// [`Past::list_is_lost`].
     list_is_lost: bool,
+    /// The comparison that knows the rules in force before the newer crawl.
+    saved: Option<SavedPast>,
     /// Texts of crawls before the older one; `None` where results of different settings are compared.
     past: Option<PastTexts>,
     began: Instant,
@@ -174,6 +177,7 @@ impl Comparison {
             avoid,
             stood,
             list_is_lost: settings.past.list_is_lost,
+            saved: settings.past.saved.clone(),
             past,
             began,
         })
@@ -254,7 +258,11 @@ impl Comparison {
             writer.add("server_pairs_changed", servers::changes(&self.old, &self.new)?)?;
             exports = exports::write(self, standing.as_ref(), writer)?;
         }
-        Ok(Summary::new(self, &counts, &sites, table.text("what")?, overlaps, exports))
+        let mut summary = Summary::new(self, &counts, &sites, table.text("what")?, overlaps, exports);
+        if self.comparable.settings {
+            summary.more.insert(url_rules::TABLE.into(), json!(url_rules::write(self, writer)?));
+        }
+        Ok(summary)
     }
 
     /// Makes what has been written a result.

@@ -1,0 +1,105 @@
+//! URL rules from end to end: learned, exported, looked up.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::program::{files, succeed, succeed_with};
+
+/// A crawl of a wiki whose pages have session ids, and of a shop on two hosts where `brand` matters on lists only. In a `later` crawl
+/// each session has a page of its own, and no product was fetched with its brand.
+fn crawl(at: &Path, is_later: bool) -> String {
+    let mut lines = String::new();
+    let mut put = |url: String, topic: &str, n: u32| {
+        let line = |k: u32| (0..6).map(|w| format!("{topic}{}", n * 1000 + k * 6 + w)).collect::<Vec<_>>().join(" ");
+        let text: Vec<String> = (0..20).map(line).collect();
+        let row = serde_json::json!({ "url": url, "text": text.join("\n") });
+        writeln!(lines, "{row}").unwrap();
+    };
+    for n in 0..120 {
+        put(format!("http://wiki.example.org/page?id={n}"), "wiki", n);
+        let topic = if is_later { "session" } else { "wiki" };
+        put(format!("http://wiki.example.org/page?id={n}&sid={:08x}", n * 7919), topic, n);
+        put(format!("http://www.example.org/product/{n}"), "product", n);
+        if !is_later {
+            put(format!("http://www.example.org/product/{n}?brand={}", n % 7), "product", n);
+        }
+        put(format!("http://example.org/product/{n}"), "product", n);
+        put(format!("http://www.example.org/list/{n}"), "list", n);
+        put(format!("http://www.example.org/list/{n}?brand={}", n % 7), "brands", n);
+    }
+    let path = at.join(if is_later { "later.jsonl" } else { "crawl.jsonl" });
+    std::fs::write(&path, lines).unwrap();
+    path.to_str().unwrap().to_string()
+}
+
+#[test]
+fn rules_are_learned_by_any_number_of_workers_and_speak_for_urls_that_were_never_crawled() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let input = crawl(folder.path(), false);
+    let settings = ["--set", "overlap.guard=none", "--set", "overlap.template_pages=0"];
+    for (name, more) in [("one", ["--workers", "1"]), ("three", ["--workers", "3"])] {
+        succeed(&[&["run", "--input", &input, "--output", &at(name)][..], &settings, &more].concat());
+    }
+    let bounded = ["--workers", "2", "--set", "effort.memory_bytes=300MB"];
+    succeed(&[&["run", "--input", &input, "--output", &at("bounded")][..], &settings, &bounded].concat());
+    let of = |name: &str| {
+        let is_of_rules = |file: &(String, Vec<u8>)| file.0.contains("url_rules") || file.0.contains("exports");
+        files(&folder.path().join(name)).into_iter().filter(is_of_rules).collect::<Vec<_>>()
+    };
+    assert!(of("one") == of("three") && of("one") == of("bounded"));
+
+    let shown = succeed(&["show", &at("one"), "url_rules", "--json"]);
+    let rules: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let text = |rule: &Value, name: &str| rule[name].as_str().unwrap().to_string();
+    let mut found: Vec<[String; 3]> =
+        rules.iter().map(|rule| ["scope", "kind", "pattern"].map(|name| text(rule, name))).collect();
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            ["*.example.org/*", "host", "http://www.example.org"],
+            ["*.example.org/*", "parameter", "sid"],
+            ["www.example.org/product/*", "parameter", "brand"],
+        ]
+    );
+    assert!(rules.iter().all(|rule| rule["violations"] == 0 && rule["saved"].as_u64() >= Some(100)), "{rules:?}");
+
+    succeed(&["index", &at("one"), "--output", &at("idx")]);
+    let asked = "http://wiki.example.org/page?id=7&sid=new\nhttp://www.example.org/product/9?brand=8\n\
+                 http://www.example.org/list/9?brand=8\nhttp://wiki.example.org/other?sid=1\n";
+    let lines = succeed_with(&["lookup", &at("idx")], asked);
+    let lines: Vec<&str> = lines.lines().collect();
+    assert_eq!(lines[0], "skip\thttp://wiki.example.org/page?id=7");
+    assert!(lines[1].starts_with("skip\t") && lines[1].contains("example.org/product/9"), "{}", lines[1]);
+    assert_eq!(lines[2..], ["unknown", "unknown"]);
+    let json = succeed_with(&["lookup", &at("idx"), "--json"], asked);
+    let last: Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
+    assert_eq!(last["rewritten"], "http://wiki.example.org/other");
+    assert_eq!(last["rule"]["pattern"], "sid");
+}
+
+#[test]
+fn a_later_crawl_confirms_rules_lets_them_stand_or_withdraws_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let settings = ["--set", "overlap.guard=none", "--set", "overlap.template_pages=0"];
+    for (name, is_later) in [("old", false), ("new", true)] {
+        let input = crawl(folder.path(), is_later);
+        succeed(&[&["run", "--input", &input, "--output", &at(name)][..], &settings].concat());
+    }
+    succeed(&["diff", &at("old"), &at("new"), "--output", &at("changes")]);
+    let shown = succeed(&["show", &at("changes"), "url_rules_changed", "--json"]);
+    let rules: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let text = |rule: &Value, name: &str| rule[name].as_str().unwrap().to_string();
+    let mut found: Vec<[String; 2]> = rules.iter().map(|rule| ["kind", "what"].map(|name| text(rule, name))).collect();
+    found.sort();
+    assert_eq!(found, [["host", "confirmed"], ["parameter", "standing"], ["parameter", "withdrawn"]]);
+    let withdrawn = rules.iter().find(|rule| rule["what"] == "withdrawn").unwrap();
+    assert_eq!((&withdrawn["pattern"], withdrawn["violations_new"].as_u64()), (&Value::from("sid"), Some(120)));
+    let in_force = String::from_utf8(files(&at("changes"))["exports/in-force-url-rules.tsv"].clone()).unwrap();
+    let patterns: Vec<&str> = in_force.lines().skip(1).map(|line| line.split('\t').nth(4).unwrap()).collect();
+    assert_eq!(patterns, ["http://www.example.org", "brand"]);
+}
