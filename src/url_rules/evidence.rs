@@ -37,6 +37,9 @@ pub struct Tally {
     pub clusters: u64,
     /// Trivial clusters in support that have a page at the edited URL, likewise.
     pub clusters_with_target: u64,
+    /// Pages of other clusters that violations are compared with: one page that has lost its copies is no more than one.
+    pub against: u64,
+    last_against: Option<usize>,
     first: Option<u32>,
     first_with_target: Option<u32>,
 }
@@ -62,6 +65,9 @@ impl Tally {
     fn add(&mut self, pair: &Pair) {
         self.halves[pair.half].add(pair.agrees);
         self.url_halves[pair.url_half].add(pair.agrees);
+        if !pair.agrees && self.last_against.replace(pair.other) != Some(pair.other) {
+            self.against += 1;
+        }
         if pair.agrees {
             let count = |first: &mut Option<u32>, number: &mut u64| match *first {
                 None => (*first, *number) = (Some(pair.cluster), 1),

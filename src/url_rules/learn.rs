@@ -26,7 +26,7 @@ const PROPOSALS: usize = 1 << 18;
 const CANDIDATES: usize = 64;
 /// Most times that the pages, under the URLs that rules have given them, propose more.
 const ROUNDS: usize = 4;
-/// Fewest violations that contradict a rule in a part of its scope, if they are more than the support there.
+/// Fewest pages that contradict a rule in a part of its scope, if there are more violations than support.
 const CONTRADICTION: u64 = 3;
 
 /// The rules of a domain, in the order in which they are applied. The order of the pages does not matter.
@@ -170,14 +170,14 @@ fn candidates(pages: &[DomainPage], least: u64) -> Vec<Edit> {
 }
 
 /// True if evidence contradicts a rule in a part of its scope.
-fn is_contradicted(evidence: &Counts) -> bool {
-    evidence.violations >= CONTRADICTION && evidence.violations > evidence.support
+fn is_contradicted(tally: &Tally) -> bool {
+    let Counts { support, violations } = Counts::sum(&tally.halves);
+    tally.against >= CONTRADICTION && violations > support
 }
 
 /// The most general scopes for which the evidence is enough, with the evidence of both halves.
 fn accepted(evidence: &[(Scope, Tally)], required: &Required) -> Vec<(Scope, [Counts; 2])> {
-    let is_against = |row: &&(Scope, Tally)| is_contradicted(&Counts::sum(&row.1.halves));
-    let contradicted: Vec<&Scope> = evidence.iter().filter(is_against).map(|row| &row.0).collect();
+    let contradicted: Vec<&Scope> = evidence.iter().filter(|row| is_contradicted(&row.1)).map(|row| &row.0).collect();
     let mut enough: Vec<(&Scope, [Counts; 2])> =
         evidence.iter().filter_map(|(scope, tally)| Some((scope, enough(scope, tally, required)?))).collect();
     enough.sort_by_key(|row| row.0.specificity());
