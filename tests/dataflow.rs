@@ -8,7 +8,7 @@ use webtwin::dataflow::clusters::second_look::SecondLook;
 use webtwin::dataflow::clusters::servers::ServerCounts;
 use webtwin::dataflow::find::find;
 use webtwin::dataflow::pairs::simhash_pairs::{self, SimhashCounts};
-use webtwin::dataflow::pairs::{overlap, signatures};
+use webtwin::dataflow::pairs::{overlap, signatures, views};
 use webtwin::dataflow::reading::captures::{Crawl, settle};
 use webtwin::dataflow::reading::idf;
 use webtwin::dataflow::reading::worker_pages::WorkerPages;
@@ -29,6 +29,7 @@ use webtwin::job::{
 };
 use webtwin::overlap::guard::{Match, best_on_each_host};
 use webtwin::overlap::neighbours::{Linked, keep_apart};
+use webtwin::overlap::views::{Shown, by_definition};
 use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
 use webtwin::signatures::hyperlink_map::hyperlink_map;
 use webtwin::signatures::random_projection::Bounds;
@@ -83,11 +84,32 @@ fn settings() -> impl Strategy<Value = Overlap> {
             min_resemblance,
             min_resemblance_alone: 0.7,
             doubt,
+            views: 0.8,
             template_pages,
             max_documents,
             guard,
         },
     )
+}
+
+/// Hosts of pages with few titles, of which some show nearly the same, below boilerplate that some have; and now and then so many
+/// with one title that they are not all compared.
+fn views() -> impl Strategy<Value = Vec<MadePage>> {
+    let page = (0u32..2, 0u32..150, 0u32..3, 0u64..6, prop::collection::btree_set(0u64..8, 0..3), any::<bool>());
+    let pages = prop_oneof![3 => 1usize..60, 1 => 150..300usize]
+        .prop_flat_map(move |count| prop::collection::vec(page.clone(), count..count + 1));
+    pages.prop_map(|pages| {
+        let made = |(number, (host, path, title, article, changed, plain)): (usize, (u32, u32, u32, u64, _, bool))| {
+            let changed: std::collections::BTreeSet<u64> = changed;
+            let chunk =
+                |at: u64| if changed.contains(&at) { 5_000 + number as u64 * 10 + at } else { 100 * article + at };
+            let boilerplate = if plain { 0..0 } else { 1_000..1_006 };
+            let title = ["", "a title", "another"][title as usize].to_string();
+            let url = format!("http://h{host}.example/{path}");
+            MadePage { title, ..MadePage::at(url).chunks((1..12).map(chunk).chain(boilerplate)) }
+        };
+        pages.into_iter().enumerate().map(made).collect()
+    })
 }
 
 /// Copies of one small site on a few hosts, some of them twice on a host: pages are lost, changed, or linked otherwise.
@@ -220,6 +242,41 @@ proptest! {
     }
 
     #[test]
+    fn views_found_by_all_workers_are_those_by_definition(
+        pages in views(), threshold in prop::sample::select(vec![0.5, 0.8, 1.0]), workers in 1usize..4
+    ) {
+        let given = pages.clone();
+        let parts = on(workers, move |net| {
+            let mut shelf = shelf(&given, net.index(), net.peers());
+            let crawl = crawl_of(net, &mut shelf)?;
+            let settings = Overlap { views: threshold, ..Job::default().overlap };
+            let room = room_beside(0, &Job::default());
+            let (pairs, counts) = views::views(net, &shelf, &crawl, &settings, &room)?;
+            let (mut shown, mut fprints) = (Vec::new(), shelf.fprints.reader());
+            for (slot, page) in shelf.kept() {
+                shown.push((page, fprints.get(slot)?.to_vec()));
+            }
+            let mut titles = Vec::new();
+            crawl.pages.each(|row| titles.push((row.page, row.title().to_string(), row.exact)))?;
+            Ok((pairs, counts.pairs, shown, titles, crawl.directory.hosts.clone()))
+        });
+        let hosts = &parts[0].4;
+        let empty = |page: Page| Shown { host: hosts[page], title: String::new(), exact: 0, chunks: Vec::new() };
+        let mut shown: Vec<Shown> = Page::first(hosts.len()).map(empty).collect();
+        for (_, _, chunks, titles, _) in &parts {
+            chunks.iter().for_each(|(page, chunks)| shown[*page].chunks.clone_from(chunks));
+            for (page, title, exact) in titles {
+                (shown[*page].title, shown[*page].exact) = (title.clone(), *exact);
+            }
+        }
+        let settings = Overlap { views: threshold, ..Job::default().overlap };
+        let mut got: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
+        got.sort_unstable();
+        prop_assert_eq!(parts[0].1, got.len() as u64);
+        prop_assert_eq!(got, by_definition(&shown, &settings));
+    }
+
+    #[test]
     fn the_sharded_overlap_equals_the_sort_based_table(pages in crawl(), settings in settings(), workers in 1usize..4) {
         let given = pages.clone();
         let parts = on(workers, move |net| {
@@ -228,7 +285,8 @@ proptest! {
             let exact_pairs = exact_pairs(net, &crawl)?;
             let job = Job { overlap: settings, ..Job::default() };
             let links = links::resolve(net, &mut shelf, &crawl, &room_beside(0, &job))?;
-            let (pairs, ..) = overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, (&job, None))?;
+            let joined = (&exact_pairs, &Aside::none());
+            let (pairs, ..) = overlap::similar_pairs(net, &shelf, &crawl, joined, &links, (&job, None))?;
             let (mut rows, mut fprints) = (Vec::new(), shelf.fprints.reader());
             for (slot, page) in shelf.kept() {
                 rows.extend(fprints.get(slot)?.iter().map(|&fprint| FPrintDocId::new(fprint, page)));

@@ -107,6 +107,19 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
             guard.name()
         ));
     }
+    let emptied = summary.overlap.emptied;
+    if emptied * 100 > summary.pages.pages {
+        tell(format_args!(
+            "the filters of overlap.template_pages and overlap.max_documents took all text of {emptied} pages, which have no \
+             similar pairs by overlap but views and exact copies; raise these settings if such pages are not mere site furniture"
+        ));
+    }
+    if summary.views.pairs > 0 {
+        tell(format_args!(
+            "{} pairs of views: pages of one host with one title and nearly one text",
+            summary.views.pairs
+        ));
+    }
     let SecondLook { matched, refused, by_place, alone, .. } = summary.second_look;
     if matched + by_place > 0 {
         let found = matched + by_place;

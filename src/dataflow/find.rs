@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::clusters::{alone, giant_clusters, links, second_look, servers};
 use super::pairs::overlap_before::{self, HandOn};
-use super::pairs::{apart, exact, minhash_pairs, overlap, signatures, simhash_pairs};
+use super::pairs::{apart, exact, minhash_pairs, overlap, signatures, simhash_pairs, views};
 use super::reading::{captures, idf};
 use super::shuffle::{components, memory_estimate};
 use super::sinks::{avoid, avoid_table, by_domain, kept, kept_before, paper_tables, tables};
@@ -120,10 +120,23 @@ pub fn find(
     let attempt = earlier.as_ref().map(|run| run.manifest.attempt.clone());
     let seen = Seen { crawl: &crawl, shelf, links: &links, earlier: attempt.as_deref() };
     let mut steps = Steps::begin(net, resume, seen)?;
-    let [mut similar_pairs, mut hamming_pairs, mut signature_pairs, mut minhash_pairs, mut context_pairs] =
-        [const { Aside::none() }; 5];
+    let [
+        mut view_pairs,
+        mut similar_pairs,
+        mut hamming_pairs,
+        mut signature_pairs,
+        mut minhash_pairs,
+        mut context_pairs,
+    ] = [const { Aside::none() }; 6];
     let (mut weak, mut counts, mut more_tables) = (Vec::new(), PairCounts::default(), Vec::new());
     if matches!(job.similar.by, Measure::Overlap | Measure::Both) {
+        let held = MemoryEstimate::with(shelf, &crawl.pages, Some(&links));
+        let room = memory_estimate::room(net, held, 0, job)?;
+        let found;
+        (found, counts.4) =
+            steps.step(net, steps::VIEWS, |net| views::views(net, shelf, &crawl, &job.overlap, &room))?;
+        view_pairs = Aside::put(found, disk)?;
+        room.give_back();
         let worker = (net.index(), net.peers());
         let each_page = |hand_on: HandOn<'_>| {
             if let Some(resume) = resume {
@@ -140,7 +153,8 @@ pub fn find(
         });
         let found;
         (found, weak, counts.0) = steps.step(net, steps::OVERLAP, |net| {
-            overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, (job, before.as_ref()))
+            let joined = (&exact_pairs, &view_pairs);
+            overlap::similar_pairs(net, shelf, &crawl, joined, &links, (job, before.as_ref()))
         })?;
         similar_pairs = Aside::put(found, disk)?;
     }
@@ -172,10 +186,16 @@ pub fn find(
         more_tables.extend(paper_tables::fprint_docid(net, shelf, &crawl, partitions, job.chunks.bits)?);
     }
 
-    let by_measure =
-        [&mut similar_pairs, &mut hamming_pairs, &mut signature_pairs, &mut minhash_pairs, &mut context_pairs];
+    let by_measure = [
+        &mut view_pairs,
+        &mut similar_pairs,
+        &mut hamming_pairs,
+        &mut signature_pairs,
+        &mut minhash_pairs,
+        &mut context_pairs,
+    ];
     let mut parted = apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?;
-    let joined = [&exact_pairs, &similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs];
+    let joined = [&exact_pairs, &view_pairs, &similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs];
     let mut labels = trivial_clusters(net, &crawl, &joined)?;
 
     let pages = crawl.directory.len();
@@ -202,11 +222,24 @@ pub fn find(
         second_look.alone = alone::take_back(net, &mut similar_pairs, &std::mem::take(&mut weak), &places, &context)?;
         drop(places);
         if second_look.matched + second_look.by_place > second_look.refused || second_look.alone > 0 {
-            let by_measure =
-                [&mut similar_pairs, &mut hamming_pairs, &mut signature_pairs, &mut minhash_pairs, &mut context_pairs];
+            let by_measure = [
+                &mut view_pairs,
+                &mut similar_pairs,
+                &mut hamming_pairs,
+                &mut signature_pairs,
+                &mut minhash_pairs,
+                &mut context_pairs,
+            ];
             parted.and_then(apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?);
-            let joined =
-                [&exact_pairs, &similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs, &context_pairs];
+            let joined = [
+                &exact_pairs,
+                &view_pairs,
+                &similar_pairs,
+                &hamming_pairs,
+                &signature_pairs,
+                &minhash_pairs,
+                &context_pairs,
+            ];
             let labels_before = std::mem::replace(&mut labels, trivial_clusters(net, &crawl, &joined)?);
             let before = grown.left(net, [&labels_before, &labels])?;
             drop(labels_before);
@@ -222,7 +255,7 @@ pub fn find(
     room.give_back();
     more_tables.extend(servers.parts);
 
-    let by_measure = [&similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs, &context_pairs];
+    let by_measure = [&view_pairs, &similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs, &context_pairs];
     let giants = giant_clusters::giants(net, &crawl, &labels, &sizes, &exact_pairs, by_measure)?;
 
     drop(sizes);
@@ -270,7 +303,8 @@ pub fn find(
     drop(to_skip);
 
     // In the order of `MEASURES`.
-    let by_measure = [context_pairs, exact_pairs, hamming_pairs, minhash_pairs, similar_pairs, signature_pairs];
+    let by_measure =
+        [context_pairs, exact_pairs, hamming_pairs, minhash_pairs, similar_pairs, signature_pairs, view_pairs];
     let room = room_for(net, 0)?;
     let (pairs, link_summary) = by_first(net, &crawl, by_measure, link_summary, &room)?;
     room.give_back();

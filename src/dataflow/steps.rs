@@ -26,6 +26,8 @@ use crate::storage::step_records::{Stamp, StepRecords};
 /// A step that is recorded: its name in messages, manifests and names of files.
 pub type Step = &'static str;
 
+/// Views of one page.
+pub const VIEWS: Step = "views";
 /// Similar pairs by shared chunks.
 pub const OVERLAP: Step = "overlap";
 /// Similar pairs by simhashes.
@@ -44,7 +46,7 @@ pub const SECOND_GROWTH: Step = "second-growth";
 pub const KEEPING: Step = "keeping";
 
 /// All of them.
-const STEPS: [Step; 8] = [OVERLAP, HAMMING, SIGNATURES, MINHASH, GROWTH, SECOND_LOOK, SECOND_GROWTH, KEEPING];
+const STEPS: [Step; 9] = [VIEWS, OVERLAP, HAMMING, SIGNATURES, MINHASH, GROWTH, SECOND_LOOK, SECOND_GROWTH, KEEPING];
 
 /// The steps of a run, some of which an earlier run may have finished.
 pub struct Steps<'a> {

@@ -287,6 +287,9 @@ fn validate(job: &Job, file: &str) -> Result<()> {
         let got = job.overlap.min_resemblance_alone.to_string();
         return refuse("overlap.min_resemblance_alone", got, "between 0 and 1");
     }
+    if job.overlap.views != 0.0 && !(0.01..=1.0).contains(&job.overlap.views) {
+        return refuse("overlap.views", job.overlap.views.to_string(), "0, or between 0.01 and 1");
+    }
     if job.servers.min_shared == 0 {
         return refuse("servers.min_shared", "0".into(), "at least 1");
     }
@@ -436,6 +439,7 @@ mod tests {
             ("[overlap]\nmin_shared = \"x\"", "integer"),
             ("[overlap]\nmin_resemblance = 1.5", "between 0 and 1"),
             ("[overlap]\nmin_resemblance_alone = -0.1", "between 0 and 1"),
+            ("[overlap]\nviews = 80", "0, or between 0.01 and 1"),
             ("[chunks]\nunit = \"verses\"", "verses"),
             ("[chunks]\nwrap = 5", "16"),
             ("[output]\npartitions = 12", "power of two"),

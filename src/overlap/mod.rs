@@ -30,6 +30,7 @@ pub mod runs;
 pub mod sample;
 pub mod servers;
 pub mod sort_based;
+pub mod views;
 
 use std::cmp::Ordering;
 

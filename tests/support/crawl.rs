@@ -17,6 +17,7 @@ use webtwin::text::language::Language;
 #[derive(Debug, Clone)]
 pub(crate) struct MadePage {
     pub(crate) url: String,
+    pub(crate) title: String,
     pub(crate) time: i64,
     pub(crate) fprints: Vec<u64>,
     pub(crate) simhash: Option<u64>,
@@ -27,7 +28,7 @@ pub(crate) struct MadePage {
 impl MadePage {
     /// An empty page, fetched at time 0.
     pub(crate) fn at(url: String) -> MadePage {
-        MadePage { url, time: 0, fprints: Vec::new(), simhash: None, links: Vec::new() }
+        MadePage { url, title: String::new(), time: 0, fprints: Vec::new(), simhash: None, links: Vec::new() }
     }
 
     pub(crate) fn chunks(self, fprints: impl IntoIterator<Item = u64>) -> MadePage {
@@ -77,7 +78,7 @@ pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages 
             fetch_time: page.time,
             status: 200,
             mime: "text/html".into(),
-            title: Box::default(),
+            title: page.title.clone().into(),
             language: Language::UNKNOWN,
             body_bytes: 100,
             body: 0,

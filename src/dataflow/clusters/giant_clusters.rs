@@ -48,23 +48,25 @@ pub struct Weak {
     pub a: String,
     /// URL of the larger page.
     pub b: String,
-    /// Chunks shared; 64 less the bits in which simhashes differ; 10^9 less the distance of RP signatures in billionths; the
-    /// resemblance of shingles in millionths; 0 for what only collections tell.
+    /// Resemblance of views' own text in millionths; chunks shared; 64 less the bits in which simhashes differ; 10^9 less the distance
+    /// of RP signatures in billionths; the resemblance of shingles in millionths; 0 for what only collections tell.
     pub strength: u32,
     /// Pages of the smaller part.
     pub cuts_off: u32,
 }
 
-/// Pairs with their strength, which is higher for pages that are more alike: those of equal text, and those by chunks,
-/// simhashes, signatures and shingles, of which the second and third have distances for values; weakest are those that only
+/// Pairs with their strength, which is higher for pages that are more alike: those of equal text, and views, those by
+/// chunks, simhashes, signatures and shingles, of which those by simhashes and signatures have distances for values; weakest are those that only
 /// collections tell.
 pub(crate) fn with_strength<'p>(
     exact_pairs: &'p Aside<SimilarPair>,
-    [similar_pairs, hamming_pairs, signature_pairs, minhash_pairs, context_pairs]: [&'p Aside<SimilarPair>; 5],
+    by_measure: [&'p Aside<SimilarPair>; 6],
 ) -> impl Iterator<Item = Result<(SimilarPair, u32)>> + 'p {
     type OfValue = fn(u32) -> u32;
-    let strengths: [(_, OfValue); 6] = [
+    let [view_pairs, similar_pairs, hamming_pairs, signature_pairs, minhash_pairs, context_pairs] = by_measure;
+    let strengths: [(_, OfValue); 7] = [
         (exact_pairs, |_| EXACT),
+        (view_pairs, |millionths| millionths),
         (similar_pairs, |shared| shared),
         (hamming_pairs, |bits| 64 - bits),
         (signature_pairs, |billionths| 1_000_000_000 - billionths),
@@ -83,7 +85,7 @@ pub fn giants(
     labels: &[ClusterId],
     sizes: &[u32],
     exact_pairs: &Aside<SimilarPair>,
-    by_measure: [&Aside<SimilarPair>; 5],
+    by_measure: [&Aside<SimilarPair>; 6],
 ) -> Result<Vec<Giant>> {
     let all = (0..sizes.len()).map(ClusterId::from_index);
     let mut clusters: Vec<ClusterId> = all.filter(|&cluster| sizes[cluster] >= GIANT).collect();

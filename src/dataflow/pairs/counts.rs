@@ -25,6 +25,9 @@ pub struct OverlapCounts {
     pub similar: u64,
     /// Similar pairs that the guard took away.
     pub guarded: u64,
+    /// Pages with chunks of which none counts; not counted where no page's chunks are.
+    #[serde(default)]
+    pub emptied: u64,
 }
 
 impl OverlapCounts {
@@ -63,6 +66,7 @@ impl OverlapCounts {
             emitted: with(self.emitted, other.emitted),
             similar: with(self.similar, other.similar),
             guarded: with(self.guarded, other.guarded),
+            emptied: with(self.emptied, other.emptied),
         }
     }
 }

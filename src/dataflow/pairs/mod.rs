@@ -1,4 +1,4 @@
-//! Similar pairs, by each measure: exact copies, shared chunks, near simhashes, colliding signatures, shingles.
+//! Similar pairs, by each measure: exact copies, shared chunks, near simhashes, colliding signatures, shingles; and views of one page.
 
 pub mod apart;
 mod candidates;
@@ -16,3 +16,4 @@ mod pair_buckets;
 mod postings;
 pub mod signatures;
 pub mod simhash_pairs;
+pub mod views;

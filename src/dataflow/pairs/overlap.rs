@@ -21,8 +21,8 @@ use crate::overlap::alone::is_weak;
 use crate::overlap::rows::{Row32, Row64};
 use crate::storage::aside::Aside;
 
-/// Finds the similar pairs among the centres on all shelves, `exact_pairs` being this worker's (centre, copy) pairs and
-/// `links` those from its pages.
+/// Finds the similar pairs among the centres on all shelves, `exact_pairs` being this worker's (centre, copy) pairs, `views` its
+/// pairs of views, which join clusters already, and `links` those from its pages.
 ///
 /// What is furniture is judged by all pages; exact copies are left out after that, for mirrors would hide it: the pages
 /// of one site, each folded into a copy on another host, no longer stand on one host.
@@ -36,7 +36,7 @@ pub fn similar_pairs(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
     crawl: &Crawl,
-    exact_pairs: &Aside<SimilarPair>,
+    (exact_pairs, views): (&Aside<SimilarPair>, &Aside<SimilarPair>),
     links: &Links,
     (job, before): (&Job, Option<&Before<'_>>),
 ) -> Result<(Vec<SimilarPair>, Vec<SimilarPair>, OverlapCounts)> {
@@ -66,9 +66,15 @@ pub fn similar_pairs(
     }
     let mut counts = all.work.counts.clone();
     let chunks = &all.chunks;
+    if !chunks.is_empty() {
+        let is_emptied = |&(slot, page): &(usize, Page)| {
+            chunks[page] == 0 && shelf.fprints.size(slot) > 0 && !is_copy.contains(page)
+        };
+        counts.emptied = shelf.kept().filter(is_emptied).count() as u64;
+    }
     let larger = |a: Page, b: Page| chunks[a].max(chunks[b]);
     let room = room(net, held, for_each_page(net, GUARD_A_PAGE, hosts.len()), job)?;
-    let context = Context { crawl, joined: &[exact_pairs], links, room: &room };
+    let context = Context { crawl, joined: &[exact_pairs, views], links, room: &room };
     let refused = keep(net, job.overlap.guard, &mut pairs, &all, &context, (larger, job.overlap.doubt))?;
     if net.index() == 0 {
         counts.guarded = refused;

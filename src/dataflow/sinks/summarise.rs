@@ -11,6 +11,7 @@ use crate::dataflow::pairs::counts::OverlapCounts;
 use crate::dataflow::pairs::minhash_pairs::MinhashCounts;
 use crate::dataflow::pairs::signatures::SignatureCounts;
 use crate::dataflow::pairs::simhash_pairs::SimhashCounts;
+use crate::dataflow::pairs::views::ViewCounts;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::lists::until_failure;
 use crate::engine::{Net, Owners};
@@ -29,7 +30,7 @@ pub fn by_size(sizes: &[u32]) -> BTreeMap<u64, u64> {
 type Tally = BTreeMap<String, u64>;
 
 /// What was counted on the way to similar pairs, this worker's share.
-pub type PairCounts = (OverlapCounts, SimhashCounts, SignatureCounts, MinhashCounts);
+pub type PairCounts = (OverlapCounts, SimhashCounts, SignatureCounts, MinhashCounts, ViewCounts);
 
 /// What is told of a run, the same on every worker, but for what a step has counted itself. `trivial_clusters` are those by size,
 /// `taken_out` the pages taken out of this worker's similar clusters, `server` has for every host the smallest of its server.
@@ -141,6 +142,7 @@ pub fn summarise(
         hamming,
         signatures: counts.2,
         minhash: counts.3,
+        views: counts.4,
         exact_pairs: get("exact pairs"),
         trivial_clusters: trivial_clusters.iter().filter(|(size, _)| **size > 1).map(|(_, n)| n).sum(),
         similar_clusters: get("similar clusters"),

@@ -14,6 +14,7 @@ use crate::dataflow::pairs::counts::OverlapCounts;
 use crate::dataflow::pairs::minhash_pairs::MinhashCounts;
 use crate::dataflow::pairs::signatures::SignatureCounts;
 use crate::dataflow::pairs::simhash_pairs::SimhashCounts;
+use crate::dataflow::pairs::views::ViewCounts;
 use crate::dataflow::sinks::kept_before::KeptBefore;
 use crate::dataflow::sinks::pins::PinCounts;
 use crate::dataflow::sinks::report::Largest;
@@ -109,6 +110,9 @@ pub struct Summary {
     /// Shingled pages and pairs, where similar pages are found by shingles.
     #[serde(default)]
     pub minhash: MinhashCounts,
+    /// Texts with equal titles, and pairs of views among them.
+    #[serde(default)]
+    pub views: ViewCounts,
     /// What became of the pairs that a person has told apart, with `pairs.apart`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apart: Option<ApartCounts>,

@@ -44,7 +44,7 @@ pub const NAMES: [&str; 11] = [
 ];
 
 /// Words of the column `pairs.measure`, ascending.
-pub const MEASURES: [&str; 6] = ["context", "exact", "hamming", "minhash", "overlap", "signatures"];
+pub const MEASURES: [&str; 7] = ["context", "exact", "hamming", "minhash", "overlap", "signatures", "views"];
 
 /// A row of `pairs`: two pages, the place of the measure in [`MEASURES`], and the value.
 pub type PairRow = [u32; 4];

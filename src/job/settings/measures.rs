@@ -258,6 +258,8 @@ pub struct Overlap {
     /// Chunks added to those of the larger page for that comparison, so that pages of few chunks must agree better than
     /// long ones.
     pub doubt: u32,
+    /// Least resemblance of two texts of one host with one title that are views of one page, 0.01 to 1; 0 looks for no views.
+    pub views: f64,
     /// A chunk on more pages of one host than this is site furniture and counts nowhere; 0 turns the filter off.
     pub template_pages: u32,
     /// A chunk on more pages of the crawl than this does not count; 0 turns the limit off.
@@ -274,6 +276,7 @@ impl Overlap {
             min_resemblance: 0.0,
             min_resemblance_alone: 0.0,
             doubt: 0,
+            views: 0.0,
             template_pages: 0,
             max_documents: 0,
             guard: Guard::None,

@@ -131,6 +131,7 @@ impl Default for Job {
                 min_resemblance: 0.35,
                 min_resemblance_alone: 0.5,
                 doubt: 2,
+                views: 0.8,
                 template_pages: 6,
                 max_documents: 1000,
                 guard: Guard::Neighbours,
