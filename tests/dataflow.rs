@@ -103,10 +103,11 @@ fn views() -> impl Strategy<Value = Vec<MadePage>> {
             let changed: std::collections::BTreeSet<u64> = changed;
             let chunk =
                 |at: u64| if changed.contains(&at) { 5_000 + number as u64 * 10 + at } else { 100 * article + at };
+            let notice = article % 3;
             let boilerplate = if plain { 0..0 } else { 1_000..1_006 };
             let title = ["", "a title", "another"][title as usize].to_string();
             let url = format!("http://h{host}.example/{path}");
-            MadePage { title, ..MadePage::at(url).chunks((1..12).map(chunk).chain(boilerplate)) }
+            MadePage { title, notice, ..MadePage::at(url).chunks((1..12).map(chunk).chain(boilerplate)) }
         };
         pages.into_iter().enumerate().map(made).collect()
     })
@@ -249,30 +250,34 @@ proptest! {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let crawl = crawl_of(net, &mut shelf)?;
-            let settings = Overlap { views: threshold, ..Job::default().overlap };
-            let room = room_beside(0, &Job::default());
-            let (pairs, counts) = views::views(net, &shelf, &crawl, &settings, &room)?;
+            let overlap = Overlap { views: threshold, ..Job::default().overlap };
+            let job = Job { overlap, ..Job::default() };
+            let (pairs, counts) = views::views(net, &shelf, &crawl, &job, &room_beside(0, &job))?;
             let (mut shown, mut fprints) = (Vec::new(), shelf.fprints.reader());
             for (slot, page) in shelf.kept() {
                 shown.push((page, fprints.get(slot)?.to_vec()));
             }
             let mut titles = Vec::new();
-            crawl.pages.each(|row| titles.push((row.page, row.title().to_string(), row.exact)))?;
-            Ok((pairs, counts.pairs, shown, titles, crawl.directory.hosts.clone()))
+            crawl.pages.each(|row| titles.push((row.page, row.title().to_string(), row.rest().notice, row.exact)))?;
+            Ok((pairs, [counts.pairs, counts.placeholders], shown, titles, crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].4;
-        let empty = |page: Page| Shown { host: hosts[page], title: String::new(), exact: 0, chunks: Vec::new() };
+        let empty = |page: Page| Shown { host: hosts[page], title: String::new(), notice: 0, exact: 0, chunks: Vec::new() };
         let mut shown: Vec<Shown> = Page::first(hosts.len()).map(empty).collect();
         for (_, _, chunks, titles, _) in &parts {
             chunks.iter().for_each(|(page, chunks)| shown[*page].chunks.clone_from(chunks));
-            for (page, title, exact) in titles {
-                (shown[*page].title, shown[*page].exact) = (title.clone(), *exact);
+            for (page, title, notice, exact) in titles {
+                (shown[*page].notice, shown[*page].exact) = (*notice, *exact);
+                shown[*page].title.clone_from(title);
             }
         }
         let settings = Overlap { views: threshold, ..Job::default().overlap };
-        let mut got: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
-        got.sort_unstable();
-        prop_assert_eq!(parts[0].1, got.len() as u64);
+        let got = [0, 1].map(|kind| {
+            let mut got: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0[kind].clone()).collect();
+            got.sort_unstable();
+            got
+        });
+        prop_assert_eq!(parts[0].1, got.each_ref().map(|pairs| pairs.len() as u64));
         prop_assert_eq!(got, by_definition(&shown, &settings));
     }
 
@@ -285,7 +290,8 @@ proptest! {
             let exact_pairs = exact_pairs(net, &crawl)?;
             let job = Job { overlap: settings, ..Job::default() };
             let links = links::resolve(net, &mut shelf, &crawl, &room_beside(0, &job))?;
-            let joined = (&exact_pairs, &Aside::none());
+            let none = Aside::none();
+            let joined = [&exact_pairs, &none, &none];
             let (pairs, ..) = overlap::similar_pairs(net, &shelf, &crawl, joined, &links, (&job, None))?;
             let (mut rows, mut fprints) = (Vec::new(), shelf.fprints.reader());
             for (slot, page) in shelf.kept() {

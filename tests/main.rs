@@ -146,5 +146,8 @@ mod serve;
 // What several of these use.
 mod support;
 
+// One page under many URLs of one host, and pages that say that there is none.
+mod views;
+
 // Files of the bad-input list through the doors of a run.
 mod storage;

@@ -122,7 +122,8 @@ fn found(
             }
         };
         let before = Before { shares: &*shares, each_page: &each_page, tell: &tell, max_change: f64::INFINITY };
-        let joined = (&exact_pairs, &Aside::none());
+        let none = Aside::none();
+        let joined = [&exact_pairs, &none, &none];
         overlap::similar_pairs(net, &shelf, &crawl, joined, &links, (&job, with_state.then_some(&before)))
     })
     .unwrap();

@@ -120,6 +120,12 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
             summary.views.pairs
         ));
     }
+    if summary.views.placeholders > 0 {
+        tell(format_args!(
+            "{} pairs of placeholders: texts of one host that give notice that there is nothing at their URLs",
+            summary.views.placeholders
+        ));
+    }
     let SecondLook { matched, refused, by_place, alone, .. } = summary.second_look;
     if matched + by_place > 0 {
         let found = matched + by_place;

@@ -38,9 +38,10 @@ use super::sinks::url_rules::RulesWriter;
 use crate::clusters::link_summary::LinkSummary;
 use crate::engine::Net;
 use crate::error::Result;
-use crate::ids::ClusterId;
+use crate::ids::{ClusterId, Page};
 use crate::job::{Job, Measure};
 use crate::overlap::SimilarPair;
+use crate::overlap::prune::PageSet;
 use crate::results::decisions::Decisions;
 use crate::storage::aside::Aside;
 use crate::storage::table::Table;
@@ -64,6 +65,8 @@ pub struct ReplicaTables {
     pub pairs: Aside<PairRow>,
     /// Verdicts on the pages of trivial clusters, with the owner of the cluster's smallest page.
     pub verdicts: Aside<avoid::Verdict>,
+    /// Placeholders of all workers.
+    pub placeholders: Arc<PageSet>,
     /// `LinkSummary`, with the owner of the source cluster's smallest page.
     pub link_summary: Aside<LinkSummary>,
     /// Collections, with the owner of their similar cluster's smallest page.
@@ -122,20 +125,23 @@ pub fn find(
     let mut steps = Steps::begin(net, resume, seen)?;
     let [
         mut view_pairs,
+        mut placeholder_pairs,
         mut similar_pairs,
         mut hamming_pairs,
         mut signature_pairs,
         mut minhash_pairs,
         mut context_pairs,
-    ] = [const { Aside::none() }; 6];
+    ] = [const { Aside::none() }; 7];
     let (mut weak, mut counts, mut more_tables) = (Vec::new(), PairCounts::default(), Vec::new());
     if matches!(job.similar.by, Measure::Overlap | Measure::Both) {
         let held = MemoryEstimate::with(shelf, &crawl.pages, Some(&links));
         let room = memory_estimate::room(net, held, 0, job)?;
         let found;
-        (found, counts.4) =
-            steps.step(net, steps::VIEWS, |net| views::views(net, shelf, &crawl, &job.overlap, &room))?;
-        view_pairs = Aside::put(found, disk)?;
+        (found, counts.4) = steps.step(net, steps::VIEWS, |net| views::views(net, shelf, &crawl, job, &room))?;
+        [view_pairs, placeholder_pairs] = {
+            let [views, placeholders] = found;
+            [Aside::put(views, disk)?, Aside::put(placeholders, disk)?]
+        };
         room.give_back();
         let worker = (net.index(), net.peers());
         let each_page = |hand_on: HandOn<'_>| {
@@ -153,7 +159,7 @@ pub fn find(
         });
         let found;
         (found, weak, counts.0) = steps.step(net, steps::OVERLAP, |net| {
-            let joined = (&exact_pairs, &view_pairs);
+            let joined = [&exact_pairs, &view_pairs, &placeholder_pairs];
             overlap::similar_pairs(net, shelf, &crawl, joined, &links, (job, before.as_ref()))
         })?;
         similar_pairs = Aside::put(found, disk)?;
@@ -188,6 +194,7 @@ pub fn find(
 
     let by_measure = [
         &mut view_pairs,
+        &mut placeholder_pairs,
         &mut similar_pairs,
         &mut hamming_pairs,
         &mut signature_pairs,
@@ -195,7 +202,15 @@ pub fn find(
         &mut context_pairs,
     ];
     let mut parted = apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?;
-    let joined = [&exact_pairs, &view_pairs, &similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs];
+    let joined = [
+        &exact_pairs,
+        &view_pairs,
+        &placeholder_pairs,
+        &similar_pairs,
+        &hamming_pairs,
+        &signature_pairs,
+        &minhash_pairs,
+    ];
     let mut labels = trivial_clusters(net, &crawl, &joined)?;
 
     let pages = crawl.directory.len();
@@ -224,6 +239,7 @@ pub fn find(
         if second_look.matched + second_look.by_place > second_look.refused || second_look.alone > 0 {
             let by_measure = [
                 &mut view_pairs,
+                &mut placeholder_pairs,
                 &mut similar_pairs,
                 &mut hamming_pairs,
                 &mut signature_pairs,
@@ -234,6 +250,7 @@ pub fn find(
             let joined = [
                 &exact_pairs,
                 &view_pairs,
+                &placeholder_pairs,
                 &similar_pairs,
                 &hamming_pairs,
                 &signature_pairs,
@@ -255,7 +272,15 @@ pub fn find(
     room.give_back();
     more_tables.extend(servers.parts);
 
-    let by_measure = [&view_pairs, &similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs, &context_pairs];
+    let by_measure = [
+        &view_pairs,
+        &placeholder_pairs,
+        &similar_pairs,
+        &hamming_pairs,
+        &signature_pairs,
+        &minhash_pairs,
+        &context_pairs,
+    ];
     let giants = giant_clusters::giants(net, &crawl, &labels, &sizes, &exact_pairs, by_measure)?;
 
     drop(sizes);
@@ -302,9 +327,18 @@ pub fn find(
     more_tables.extend(paper_tables::hosts(net, &crawl, &to_skip, partitions)?);
     drop(to_skip);
 
+    let placeholders = placeholders(net, &placeholder_pairs, pages)?;
     // In the order of `MEASURES`.
-    let by_measure =
-        [context_pairs, exact_pairs, hamming_pairs, minhash_pairs, similar_pairs, signature_pairs, view_pairs];
+    let by_measure = [
+        context_pairs,
+        exact_pairs,
+        hamming_pairs,
+        minhash_pairs,
+        similar_pairs,
+        placeholder_pairs,
+        signature_pairs,
+        view_pairs,
+    ];
     let room = room_for(net, 0)?;
     let (pairs, link_summary) = by_first(net, &crawl, by_measure, link_summary, &room)?;
     room.give_back();
@@ -313,6 +347,7 @@ pub fn find(
         links,
         pairs,
         verdicts,
+        placeholders,
         link_summary,
         collections,
         members,
@@ -341,5 +376,16 @@ fn trivial_clusters(net: &mut Net<'_>, crawl: &Crawl, joined: &[&Aside<SimilarPa
     until_failure(joined.iter().flat_map(|pairs| pairs.rows()), |pairs| {
         let edges = pairs.map(|pair| (pair.a, pair.b));
         components::components(net, "trivial clusters", crawl.directory.len(), edges)
+    })
+}
+
+/// The pages in placeholder pairs of this worker and the others, once in each process; the run has `pages` pages.
+fn placeholders(net: &mut Net<'_>, pairs: &Aside<SimilarPair>, pages: usize) -> Result<Arc<PageSet>> {
+    let mine: Vec<[Page; 2]> = pairs.rows().map(|pair| pair.map(|pair| [pair.a, pair.b])).collect::<Result<_>>()?;
+    let all = net.share("placeholders", mine)?;
+    net.once(|| {
+        let mut placeholders = PageSet::new(pages, |_| false);
+        all.iter().flatten().for_each(|&page| placeholders.insert(page));
+        placeholders
     })
 }

@@ -14,7 +14,12 @@
 //! host's texts ([`most`]), of which [`SAMPLE`] are inspected on a large host. Pages with equal text count once, so a page that
 //! exists a thousand times is not its own boilerplate. A host with few texts has no boilerplate.
 //!
-//! Only texts with one title are compared, and of more than [`BLOCK`] of them only those with similar numbers of chunks
+//! *Placeholders* are another kind: what a server sends with status 200 where there is nothing, a text for each wrong URL. They have a
+//! notice in common ([`crate::text::notices`]). Two texts of one host with one notice, which at least [`LEAST_PLACEHOLDERS`] texts of
+//! the host have, are placeholders if they share half of all chunks of the larger text, and half of its own chunks but for
+//! [`NAMES`], which may name the URL or the session.
+//!
+//! Only texts with one title or notice are compared, and of more than [`BLOCK`] of them only those with similar numbers of chunks
 //! ([`blocks`]).
 //!
 //! # Source
@@ -22,6 +27,7 @@
 //! (1997) for resemblance.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use super::{SimilarPair, millionths};
 use crate::clusters::union_find::UnionFind;
@@ -36,6 +42,30 @@ pub const SAMPLE: u32 = 256;
 
 /// Texts with one title of which every two are compared.
 pub const BLOCK: usize = 128;
+
+/// Texts of a host that have the notice of a placeholder, at least.
+pub const LEAST_PLACEHOLDERS: usize = 5;
+
+/// Own chunks in which placeholders may differ, however few they have.
+pub const NAMES: u64 = 4;
+
+/// Reason to compare texts of one host, and with it what makes two of them one page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kin {
+    /// They have the same title.
+    Title,
+    /// They have the same title, as more than [`most`] texts of the host do.
+    CommonTitle,
+    /// They have the same notice.
+    Notice,
+}
+
+impl Kin {
+    /// Kin of `count` texts with one title on a host with `texts` texts.
+    pub fn of_title(count: usize, texts: u32) -> Kin {
+        if count as u32 > most(texts) { Kin::CommonTitle } else { Kin::Title }
+    }
+}
 
 /// A text with a title, as the order within [`blocks`] needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,10 +117,10 @@ pub fn blocks(texts: &mut [Titled]) -> impl Iterator<Item = &[Titled]> {
     starts.map(move |start| &texts[start..count.min(start + BLOCK)])
 }
 
-/// Own resemblance of two texts in millionths, if they are views; their marked chunks ascend. `is_common` is true if
-/// more than [`most`] texts of the host have their title.
-pub fn resemblance(a: &[u32], b: &[u32], is_common: bool, settings: &Overlap) -> Option<u32> {
-    let needed = millionths(settings.views);
+/// Resemblance of two texts in millionths, if they are one page: for a notice that of all chunks, else that of own chunks. Their
+/// marked chunks ascend.
+pub fn resemblance(a: &[u32], b: &[u32], kin: Kin, settings: &Overlap) -> Option<u32> {
+    let needed = if kin == Kin::Notice { 500_000 } else { millionths(settings.views) };
     let reaches = |common: u64, union: u64, needed: u64| common * 1_000_000 >= needed * union;
     let (fewer, more) = (a.len().min(b.len()) as u64, a.len().max(b.len()) as u64);
     if fewer == 0 || !reaches(fewer, more, needed) {
@@ -109,25 +139,29 @@ pub fn resemblance(a: &[u32], b: &[u32], is_common: bool, settings: &Overlap) ->
         }
     }
     let own = |chunks: &[u32]| chunks.iter().map(|chunk| u64::from(chunk & 1)).sum::<u64>();
+    let union = fewer + more - common;
+    if kin == Kin::Notice {
+        let are_placeholders = 2 * common >= more && 2 * own_common + NAMES >= own(a).max(own(b));
+        return are_placeholders.then(|| (common * 1_000_000 / union) as u32);
+    }
     let own_union = own(a) + own(b) - own_common;
-    let own_needed = if is_common { needed } else { needed / 4 * 3 };
-    let are_views =
-        own_common > 0 && reaches(common, fewer + more - common, needed) && reaches(own_common, own_union, own_needed);
+    let own_needed = if kin == Kin::CommonTitle { needed } else { needed / 4 * 3 };
+    let are_views = own_common > 0 && reaches(common, union, needed) && reaches(own_common, own_union, own_needed);
     are_views.then(|| (own_common * 1_000_000 / own_union) as u32)
 }
 
-/// Finds views within one block, whose pages ascend: pairs of pages in order, without those that join what earlier ones have
+/// Finds pairs within one block, whose pages ascend: pairs of pages in order, without those that join what earlier ones have
 /// joined.
-pub fn join(block: &[(Page, &[u32])], is_common: bool, settings: &Overlap, found: &mut Vec<SimilarPair>) {
+pub fn join(block: &[(Page, &[u32])], kin: Kin, settings: &Overlap, mut found: impl FnMut(SimilarPair)) {
     let mut joined = UnionFind::new(block.len());
     for (at, &(a, of_a)) in block.iter().enumerate() {
         for (after, &(b, of_b)) in block.iter().enumerate().skip(at + 1) {
             if joined.find(at as u32) == joined.find(after as u32) {
                 continue;
             }
-            if let Some(value) = resemblance(of_a, of_b, is_common, settings) {
+            if let Some(value) = resemblance(of_a, of_b, kin, settings) {
                 joined.union(at as u32, after as u32);
-                found.push(SimilarPair { a, b, value });
+                found(SimilarPair { a, b, value });
             }
         }
     }
@@ -138,57 +172,68 @@ pub fn join(block: &[(Page, &[u32])], is_common: bool, settings: &Overlap, found
 pub struct Shown {
     /// Host of the page.
     pub host: HostId,
-    /// Title of the page.
+    /// Title of the page; empty for none.
     pub title: String,
+    /// Notice of the page; 0 for none.
+    pub notice: u64,
     /// Fingerprint of the whole text.
     pub exact: FPrint,
     /// Fingerprints of its chunks: ascending, each once.
     pub chunks: Vec<FPrint>,
 }
 
-/// Views among the pages, by definition: every host, chunk and title by itself. Ascending, each pair once.
-pub fn by_definition(pages: &[Shown], settings: &Overlap) -> Vec<SimilarPair> {
+/// Views and placeholders among the pages, by definition: every host, chunk, title and notice by itself. Each ascends, with each
+/// pair once.
+pub fn by_definition(pages: &[Shown], settings: &Overlap) -> [Vec<SimilarPair>; 2] {
     let of = |page: Page| &pages[page];
-    let with_text = || Page::first(pages.len()).filter(|&page| !of(page).chunks.is_empty());
-    let is_first = |&page: &Page| {
-        let same = |other: &Page| of(*other).host == of(page).host && of(*other).exact == of(page).exact;
-        with_text().find(same) == Some(page)
-    };
-    let mut found = Vec::new();
-    for page in with_text().filter(is_first) {
-        let &Shown { host, ref title, .. } = of(page);
-        let texts: Vec<Page> = with_text().filter(|other| of(*other).host == host).filter(is_first).collect();
-        let count = texts.len() as u32;
-        let titled: Vec<Page> = texts.iter().copied().filter(|other| of(*other).title == *title).collect();
-        if title.is_empty() || titled[0] != page {
-            continue;
+    let mut found = [Vec::new(), Vec::new()];
+    let hosts: BTreeSet<HostId> = pages.iter().map(|page| page.host).collect();
+    for host in hosts {
+        let on_host = Page::first(pages.len()).filter(|&page| of(page).host == host && !of(page).chunks.is_empty());
+        let mut texts: Vec<Page> = Vec::new();
+        for page in on_host {
+            if !texts.iter().any(|&text| of(text).exact == of(page).exact) {
+                texts.push(page);
+            }
         }
+        let count = texts.len() as u32;
         let inspected = || texts.iter().filter(|text| is_sampled(of(**text).exact, count));
         let is_own = |chunk: FPrint| {
             let with_chunk = inspected().filter(|text| of(**text).chunks.contains(&chunk)).count() as u32;
             !is_boilerplate(with_chunk, count)
         };
-        let mut rows: Vec<Titled> = titled
-            .iter()
-            .map(|&page| Titled { chunks: of(page).chunks.len() as u32, exact: of(page).exact, page })
-            .collect();
-        for block in blocks(&mut rows) {
-            let mut pages: Vec<Page> = block.iter().map(|text| text.page).collect();
-            pages.sort_unstable();
-            let sets: Vec<(Page, Vec<u32>)> = pages
-                .into_iter()
-                .map(|page| {
-                    let mut set: Vec<u32> = of(page).chunks.iter().map(|&chunk| marked(chunk, is_own(chunk))).collect();
-                    set.sort_unstable();
-                    (page, set)
-                })
-                .collect();
-            let sets: Vec<(Page, &[u32])> = sets.iter().map(|(page, set)| (*page, &set[..])).collect();
-            join(&sets, titled.len() as u32 > most(count), settings, &mut found);
+        let compare = |kin: Kin, texts: &[Page], found: &mut Vec<SimilarPair>| {
+            let titled = |&page: &Page| Titled { chunks: of(page).chunks.len() as u32, exact: of(page).exact, page };
+            let mut titled: Vec<Titled> = texts.iter().map(titled).collect();
+            for block in blocks(&mut titled) {
+                let pages: BTreeSet<Page> = block.iter().map(|text| text.page).collect();
+                let set = |page: Page| {
+                    let chunks: BTreeSet<u32> =
+                        of(page).chunks.iter().map(|&chunk| marked(chunk, is_own(chunk))).collect();
+                    (page, chunks.into_iter().collect::<Vec<u32>>())
+                };
+                let sets: Vec<(Page, Vec<u32>)> = pages.into_iter().map(set).collect();
+                let sets: Vec<(Page, &[u32])> = sets.iter().map(|(page, set)| (*page, &set[..])).collect();
+                join(&sets, kin, settings, |pair| found.push(pair));
+            }
+        };
+        let titles: BTreeSet<&String> = texts.iter().map(|&text| &of(text).title).collect();
+        for title in titles.into_iter().filter(|title| !title.is_empty()) {
+            let with: Vec<Page> = texts.iter().copied().filter(|&text| of(text).title == *title).collect();
+            compare(Kin::of_title(with.len(), count), &with, &mut found[0]);
+        }
+        let notices: BTreeSet<u64> = texts.iter().map(|&text| of(text).notice).collect();
+        for notice in notices.into_iter().filter(|&notice| notice != 0) {
+            let with: Vec<Page> = texts.iter().copied().filter(|&text| of(text).notice == notice).collect();
+            if with.len() >= LEAST_PLACEHOLDERS {
+                compare(Kin::Notice, &with, &mut found[1]);
+            }
         }
     }
-    found.sort_unstable();
-    found.dedup();
+    for pairs in &mut found {
+        pairs.sort_unstable();
+        pairs.dedup();
+    }
     found
 }
 
@@ -212,17 +257,28 @@ mod tests {
 
     #[test]
     fn texts_are_views_if_all_chunks_and_own_chunks_agree() {
-        let of = |a: &[u32], b: &[u32], is_common| resemblance(a, b, is_common, &overlap());
+        let of = |a: &[u32], b: &[u32], kin| resemblance(a, b, kin, &overlap());
         let page = set(0..40, 100..110);
-        assert_eq!(of(&page, &page, true), Some(1_000_000));
+        assert_eq!(of(&page, &page, Kin::CommonTitle), Some(1_000_000));
         // Of eleven own chunks nine are shared, then eight of twelve.
-        assert_eq!(of(&page, &set(0..40, 101..111), true), Some(818_181));
-        assert_eq!(of(&page, &set(0..40, 102..112), true), None);
-        assert_eq!(of(&page, &set(0..40, 102..112), false), Some(666_666));
+        assert_eq!(of(&page, &set(0..40, 101..111), Kin::CommonTitle), Some(818_181));
+        assert_eq!(of(&page, &set(0..40, 102..112), Kin::CommonTitle), None);
+        assert_eq!(of(&page, &set(0..40, 102..112), Kin::Title), Some(666_666));
         // Boilerplate alone makes no views, and neither do own chunks without it.
-        assert_eq!(of(&set(0..40, 0..0), &set(0..40, 0..0), false), None);
-        assert_eq!(of(&page, &set(50..90, 100..110), false), None);
-        assert_eq!(of(&[], &[], false), None);
+        assert_eq!(of(&set(0..40, 0..0), &set(0..40, 0..0), Kin::Title), None);
+        assert_eq!(of(&page, &set(50..90, 100..110), Kin::Title), None);
+        assert_eq!(of(&[], &[], Kin::Title), None);
+    }
+
+    #[test]
+    fn placeholders_may_differ_in_what_names_their_urls() {
+        let of = |a: &[u32], b: &[u32]| resemblance(a, b, Kin::Notice, &overlap()).is_some();
+        let page = set(0..20, 100..105);
+        assert!(of(&page, &set(0..20, 104..109)) && of(&page, &set(0..20, 104..106)));
+        // More of their own, or another frame, makes them other pages.
+        assert!(!of(&page, &set(0..20, 108..113)) && !of(&page, &set(10..30, 100..105)));
+        // Where there is nothing else on a host, all of it is boilerplate.
+        assert!(of(&set(0..2, 100..101), &set(0..2, 101..102)) && !of(&set(0..1, 100..102), &set(0..1, 102..104)));
     }
 
     #[test]
@@ -255,13 +311,13 @@ mod tests {
         let page = |title: &str, body: std::ops::Range<u64>, extra: u64| {
             let mut chunks: Vec<u64> = (0..10).chain(body).chain([extra]).collect();
             chunks.sort_unstable();
-            Shown { host: HostId(0), title: title.into(), exact: splitmix64(extra), chunks }
+            Shown { host: HostId(0), title: title.into(), notice: 0, exact: splitmix64(extra), chunks }
         };
         let views = (0..12).map(|view| page("article", 100..120, 1000 + view));
         let siblings = (0..12).map(|other| page("sibling", 200 + 20 * other..220 + 20 * other, 2000 + other));
         let pages: Vec<Shown> = views.chain(siblings).collect();
-        let found = by_definition(&pages, &overlap());
-        assert_eq!(found.len(), 11);
+        let [found, placeholders] = by_definition(&pages, &overlap());
+        assert_eq!((found.len(), placeholders.len()), (11, 0));
         assert!(found.iter().all(|pair| pair.b < Page(12)));
     }
 
@@ -282,7 +338,8 @@ mod tests {
             let reaches = |common: usize, union: usize, needed: f64| common as f64 >= needed * union as f64 - 1e-9;
             let are_views = own_common > 0 && reaches(common, union, 0.8) && reaches(own_common, own_union, needed);
             let want = are_views.then(|| (own_common * 1_000_000 / own_union) as u32);
-            prop_assert_eq!(resemblance(&marked(&a), &marked(&b), is_common, &overlap()), want);
+            let kin = if is_common { Kin::CommonTitle } else { Kin::Title };
+            prop_assert_eq!(resemblance(&marked(&a), &marked(&b), kin, &overlap()), want);
         }
     }
 }

@@ -15,6 +15,7 @@ pub mod fold;
 pub mod language;
 mod memo;
 mod plain;
+pub mod notices;
 mod runs;
 mod scripts;
 pub mod terms;

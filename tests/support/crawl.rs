@@ -18,6 +18,7 @@ use webtwin::text::language::Language;
 pub(crate) struct MadePage {
     pub(crate) url: String,
     pub(crate) title: String,
+    pub(crate) notice: u64,
     pub(crate) time: i64,
     pub(crate) fprints: Vec<u64>,
     pub(crate) simhash: Option<u64>,
@@ -28,7 +29,15 @@ pub(crate) struct MadePage {
 impl MadePage {
     /// An empty page, fetched at time 0.
     pub(crate) fn at(url: String) -> MadePage {
-        MadePage { url, title: String::new(), time: 0, fprints: Vec::new(), simhash: None, links: Vec::new() }
+        MadePage {
+            url,
+            title: String::new(),
+            notice: 0,
+            time: 0,
+            fprints: Vec::new(),
+            simhash: None,
+            links: Vec::new(),
+        }
     }
 
     pub(crate) fn chunks(self, fprints: impl IntoIterator<Item = u64>) -> MadePage {
@@ -99,6 +108,7 @@ pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages 
             is_conversion: false,
             record: 0,
             variant: 0,
+            notice: page.notice,
         };
         shelf.captures.push(&capture).unwrap();
         shelf.exact.push(exact);

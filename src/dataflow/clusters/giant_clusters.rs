@@ -48,25 +48,27 @@ pub struct Weak {
     pub a: String,
     /// URL of the larger page.
     pub b: String,
-    /// Resemblance of views' own text in millionths; chunks shared; 64 less the bits in which simhashes differ; 10^9 less the distance
+    /// Resemblance of views or placeholders in millionths; chunks shared; 64 less the bits in which simhashes differ; 10^9 less the distance
     /// of RP signatures in billionths; the resemblance of shingles in millionths; 0 for what only collections tell.
     pub strength: u32,
     /// Pages of the smaller part.
     pub cuts_off: u32,
 }
 
-/// Pairs with their strength, which is higher for pages that are more alike: those of equal text, and views, those by
+/// Pairs with their strength, which is higher for pages that are more alike: those of equal text, views and placeholders, and those by
 /// chunks, simhashes, signatures and shingles, of which those by simhashes and signatures have distances for values; weakest are those that only
 /// collections tell.
 pub(crate) fn with_strength<'p>(
     exact_pairs: &'p Aside<SimilarPair>,
-    by_measure: [&'p Aside<SimilarPair>; 6],
+    by_measure: [&'p Aside<SimilarPair>; 7],
 ) -> impl Iterator<Item = Result<(SimilarPair, u32)>> + 'p {
     type OfValue = fn(u32) -> u32;
-    let [view_pairs, similar_pairs, hamming_pairs, signature_pairs, minhash_pairs, context_pairs] = by_measure;
-    let strengths: [(_, OfValue); 7] = [
+    let [view_pairs, placeholder_pairs, similar_pairs, hamming_pairs, signature_pairs, minhash_pairs, context_pairs] =
+        by_measure;
+    let strengths: [(_, OfValue); 8] = [
         (exact_pairs, |_| EXACT),
         (view_pairs, |millionths| millionths),
+        (placeholder_pairs, |millionths| millionths),
         (similar_pairs, |shared| shared),
         (hamming_pairs, |bits| 64 - bits),
         (signature_pairs, |billionths| 1_000_000_000 - billionths),
@@ -85,7 +87,7 @@ pub fn giants(
     labels: &[ClusterId],
     sizes: &[u32],
     exact_pairs: &Aside<SimilarPair>,
-    by_measure: [&Aside<SimilarPair>; 6],
+    by_measure: [&Aside<SimilarPair>; 7],
 ) -> Result<Vec<Giant>> {
     let all = (0..sizes.len()).map(ClusterId::from_index);
     let mut clusters: Vec<ClusterId> = all.filter(|&cluster| sizes[cluster] >= GIANT).collect();

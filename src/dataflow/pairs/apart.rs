@@ -82,7 +82,7 @@ pub(crate) fn part(
     crawl: &Crawl,
     apart: &[Apart],
     exact: &mut Aside<SimilarPair>,
-    mut similar: [&mut Aside<SimilarPair>; 6],
+    mut similar: [&mut Aside<SimilarPair>; 7],
 ) -> Result<ApartCounts> {
     let mut counts = ApartCounts { pairs: apart.len() as u64, ..ApartCounts::default() };
     if apart.is_empty() {

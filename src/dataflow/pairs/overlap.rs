@@ -21,8 +21,8 @@ use crate::overlap::alone::is_weak;
 use crate::overlap::rows::{Row32, Row64};
 use crate::storage::aside::Aside;
 
-/// Finds the similar pairs among the centres on all shelves, `exact_pairs` being this worker's (centre, copy) pairs, `views` its
-/// pairs of views, which join clusters already, and `links` those from its pages.
+/// Finds the similar pairs among the centres on all shelves. `joined` are this worker's pairs that join clusters already: (centre, copy),
+/// then views and placeholders; `links` are those from its pages.
 ///
 /// What is furniture is judged by all pages; exact copies are left out after that, for mirrors would hide it: the pages
 /// of one site, each folded into a copy on another host, no longer stand on one host.
@@ -36,12 +36,12 @@ pub fn similar_pairs(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
     crawl: &Crawl,
-    (exact_pairs, views): (&Aside<SimilarPair>, &Aside<SimilarPair>),
+    joined: [&Aside<SimilarPair>; 3],
     links: &Links,
     (job, before): (&Job, Option<&Before<'_>>),
 ) -> Result<(Vec<SimilarPair>, Vec<SimilarPair>, OverlapCounts)> {
     let hosts = &crawl.directory.hosts;
-    let is_copy = copies(net, exact_pairs, hosts.len())?;
+    let is_copy = copies(net, joined[0], hosts.len())?;
     let held = MemoryEstimate::with(shelf, &crawl.pages, Some(links));
     let room_to_count = room(net, held, 0, job)?;
     let pages = Pages { count: hosts.len(), hosts, copies: &is_copy };
@@ -74,7 +74,7 @@ pub fn similar_pairs(
     }
     let larger = |a: Page, b: Page| chunks[a].max(chunks[b]);
     let room = room(net, held, for_each_page(net, GUARD_A_PAGE, hosts.len()), job)?;
-    let context = Context { crawl, joined: &[exact_pairs, views], links, room: &room };
+    let context = Context { crawl, joined: &joined, links, room: &room };
     let refused = keep(net, job.overlap.guard, &mut pairs, &all, &context, (larger, job.overlap.doubt))?;
     if net.index() == 0 {
         counts.guarded = refused;

@@ -1,6 +1,8 @@
-//! Views of pages ([`crate::overlap::views`]): texts with one title on one host meet, with their chunks.
+//! Views of pages ([`crate::overlap::views`]): texts with one title or one
+//! notice on one host meet, with their chunks.
 //!
-//! 1. The owner of a page sends its title and text to the owner of the title on its host, who finds equal texts.
+//! 1. The owner of a page sends its title and text to the owner of the title on its host, who finds equal texts; likewise its notice,
+//!    if it has one. What follows is the same for titles and notices.
 //! 2. All learn how many texts every host has, and which hosts have texts with one title.
 //! 3. The owner of a title asks the holders of its texts for chunks: of a sample of the host's texts, to find boilerplate, and
 //!    of the texts that are to be compared.
@@ -27,9 +29,11 @@ use crate::dataflow::shuffle::page_counts::sum;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{HostId, Number, Page, splitmix64};
-use crate::job::Overlap;
+use crate::job::{Job, Overlap};
 use crate::overlap::SimilarPair;
-use crate::overlap::views::{FEW, Titled, blocks, is_boilerplate, is_sampled, join, marked, most, on_host};
+use crate::overlap::views::{
+    FEW, Kin, LEAST_PLACEHOLDERS, Titled, blocks, is_boilerplate, is_sampled, join, marked, on_host,
+};
 
 /// Counts of the search for views, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,13 +44,15 @@ pub struct ViewCounts {
     pub boilerplate: u64,
     /// Pairs of views.
     pub pairs: u64,
+    /// Pairs of placeholders.
+    pub placeholders: u64,
 }
 
 /// A page with its title and text: 40 bytes. Rows order by title, then text, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 struct TitleRow {
-    /// Hash of title and host; even, unless there is no title.
+    /// Hash of title or notice, and host.
     title: u64,
     exact: u64,
     page: Page,
@@ -54,8 +60,13 @@ struct TitleRow {
     worker: u32,
     slot: u32,
     chunks: u32,
-    unused: u32,
+    kind: u32,
 }
+
+/// Kinds of [`TitleRow`]: pages with a title, without one, and with a notice.
+const TITLED: u32 = 0;
+const UNTITLED: u32 = 1;
+const NOTICED: u32 = 2;
 
 /// A text whose chunks are asked for: 24 bytes. Rows order by slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
@@ -66,12 +77,22 @@ struct Wanted {
     host: HostId,
     /// Worker that holds the chunks.
     worker: u32,
-    /// Key of the block that compares the text, odd if its title is common; [`SAMPLED`] to look for boilerplate.
+    /// Key of the block that compares the text; [`SAMPLED`] to look for boilerplate.
     block: u64,
 }
 
 /// Stands for a block where a text is inspected for boilerplate.
 const SAMPLED: u64 = 0;
+
+/// Key of a block of texts, given a hash: the last two bits are for their kin.
+fn block_key(hash: u64, kin: Kin) -> u64 {
+    hash & !3 | (kin as u64 + 1)
+}
+
+/// Kin of the texts in a block.
+fn kin_of(block: u64) -> Kin {
+    [Kin::Title, Kin::CommonTitle, Kin::Notice][(block & 3) as usize - 1]
+}
 
 /// A chunk of a page in a block: 16 bytes. Rows order by block, page and chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
@@ -82,7 +103,8 @@ struct ChunkRow {
     chunk: u32,
 }
 
-/// Finds the pairs of views among the pages of all workers. They lie ascending with the owners of their smaller pages.
+/// Finds the pairs of views and those of placeholders among the pages of all workers. They lie ascending with the owners of their
+/// smaller pages.
 ///
 /// # Errors
 /// As [`HashPartitions::laid_down`].
@@ -90,18 +112,19 @@ pub fn views(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
     crawl: &Crawl,
-    settings: &Overlap,
+    job: &Job,
     room: &MemoryBudget,
-) -> Result<(Vec<SimilarPair>, ViewCounts)> {
+) -> Result<([Vec<SimilarPair>; 2], ViewCounts)> {
     let mut counts = ViewCounts::default();
-    if settings.views == 0.0 {
-        return Ok((Vec::new(), counts));
+    let settings = &job.overlap;
+    if !job.with_views() {
+        return Ok(([Vec::new(), Vec::new()], counts));
     }
     let mut titles = titles(net, crawl, room)?;
     let hosts = Hosts::count(net, crawl, &titles)?;
     let [texts] = net.sum("texts with the title of another", [hosts.texts_to_compare])?;
     if texts == 0 {
-        return Ok((Vec::new(), counts));
+        return Ok(([Vec::new(), Vec::new()], counts));
     }
     counts.texts = texts;
     let wanted = wanted(net, &mut titles, &hosts)?;
@@ -109,10 +132,19 @@ pub fn views(
     let boilerplate = boilerplate(net, shelf, &wanted, &hosts, room)?;
     counts.boilerplate = boilerplate.len() as u64;
     let found = compare(net, shelf, &wanted, &boilerplate, settings, room)?;
-    let mut pairs = net.exchange_all("views", found, |pair| crawl.directory.owner(pair.a))?;
-    pairs.sort_unstable();
-    pairs.dedup();
-    [counts.pairs] = net.sum("pairs of views", [pairs.len() as u64])?;
+    let mut rows = net.exchange_all("views", found, |&[_, a, ..]| crawl.directory.owner(Page(a)))?;
+    rows.sort_unstable();
+    let of_kind = |are_placeholders: bool| {
+        let rows = rows.iter().filter(|row| (row[0] == Kin::Notice as u32) == are_placeholders);
+        let mut pairs: Vec<SimilarPair> =
+            rows.map(|&[_, a, b, value]| SimilarPair { a: Page(a), b: Page(b), value }).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        pairs
+    };
+    let pairs = [false, true].map(of_kind);
+    [counts.pairs, counts.placeholders] =
+        net.sum("pairs of views", pairs.each_ref().map(|pairs| pairs.len() as u64))?;
     Ok((pairs, counts))
 }
 
@@ -120,21 +152,23 @@ pub fn views(
 fn titles(net: &mut Net<'_>, crawl: &Crawl, room: &MemoryBudget) -> Result<HashPartitions<TitleRow>> {
     let hosts = &crawl.directory.hosts;
     let rows = crawl.pages.map(|row| {
-        let (host, title) = (hosts[row.page], row.title());
-        let hash = splitmix64(xxh3_64(title.as_bytes()) ^ splitmix64(u64::from(host)));
-        TitleRow {
-            title: hash & !1 | u64::from(title.is_empty()),
+        let host = hosts[row.page];
+        let of = |kind: u32, hash: u64| TitleRow {
+            title: splitmix64(hash ^ splitmix64(u64::from(host) << 2 | u64::from(kind))),
             exact: row.exact,
             page: row.page,
             host,
             worker: row.worker,
             slot: row.slot,
             chunks: row.chunks,
-            unused: 0,
-        }
+            kind,
+        };
+        let (title, notice) = (row.title(), row.rest().notice);
+        let titled = of(if title.is_empty() { UNTITLED } else { TITLED }, xxh3_64(title.as_bytes()));
+        [Some(titled), (notice != 0).then(|| of(NOTICED, notice))]
     });
     until_failure(rows, |rows| {
-        let with_text = rows.filter(|row| row.chunks > 0);
+        let with_text = rows.flatten().flatten().filter(|row| row.chunks > 0);
         HashPartitions::laid_down(net, "titles", crawl.pages.len() as u64, with_text, |row| row.title, room)
     })
 }
@@ -144,15 +178,19 @@ fn texts_of(rows: &[TitleRow]) -> Vec<TitleRow> {
     rows.chunk_by(|x, y| x.exact == y.exact).map(|pages| pages[0]).collect()
 }
 
-/// Calls `each` with the texts of every title of a host.
+/// Calls `each` with the texts of every title and notice of a host.
 fn each_title(rows: &mut [TitleRow], mut each: impl FnMut(Vec<TitleRow>)) {
     rows.sort_unstable();
     rows.chunk_by(|x, y| (x.title, x.host) == (y.title, y.host)).for_each(|rows| each(texts_of(rows)));
 }
 
-/// True if texts with one title are to be compared.
+/// True if texts with one title or notice are to be compared.
 fn are_compared(texts: &[TitleRow]) -> bool {
-    texts.len() > 1 && texts[0].title & 1 == 0
+    match texts[0].kind {
+        TITLED => texts.len() > 1,
+        NOTICED => texts.len() >= LEAST_PLACEHOLDERS,
+        _ => false,
+    }
 }
 
 /// Texts of every host.
@@ -176,7 +214,9 @@ impl Hosts {
             titles.read(share, &mut rows)?;
             each_title(&mut rows, |of_title| {
                 let (host, count) = (of_title[0].host.index(), of_title.len() as u32);
-                texts[host] += count;
+                if of_title[0].kind != NOTICED {
+                    texts[host] += count;
+                }
                 if are_compared(&of_title) {
                     compared[host] += count;
                 }
@@ -225,20 +265,20 @@ fn wanted(net: &mut Net<'_>, titles: &mut HashPartitions<TitleRow>, hosts: &Host
 
 /// Asks for the chunks of texts with one title.
 fn ask_for(texts: &[TitleRow], hosts: &Hosts, send: &mut dyn FnMut(Wanted)) {
-    let &TitleRow { host, title, .. } = &texts[0];
+    let TitleRow { host, title, kind, .. } = texts[0];
     let count = hosts.texts(host);
     let want = |row: &TitleRow, block| Wanted { slot: row.slot, page: row.page, host, worker: row.worker, block };
-    if hosts.is_inspected(host) {
+    if kind != NOTICED && hosts.is_inspected(host) {
         texts.iter().filter(|row| is_sampled(row.exact, count)).for_each(|row| send(want(row, SAMPLED)));
     }
     if !are_compared(texts) {
         return;
     }
-    let is_common = texts.len() as u32 > most(count);
+    let kin = if kind == NOTICED { Kin::Notice } else { Kin::of_title(texts.len(), count) };
     let mut ordered: Vec<Titled> =
         texts.iter().map(|&TitleRow { chunks, exact, page, .. }| Titled { chunks, exact, page }).collect();
     for (block, number) in blocks(&mut ordered).zip(0u64..) {
-        let key = splitmix64(title.wrapping_add(number)).max(2) & !1 | u64::from(is_common);
+        let key = block_key(splitmix64(title.wrapping_add(number)), kin);
         for text in block {
             let at = texts.partition_point(|row| row.exact < text.exact);
             send(want(&texts[at], key));
@@ -282,7 +322,7 @@ fn boilerplate(
     net.once(|| found.iter().copied().collect())
 }
 
-/// Step 5; pairs of this worker's blocks.
+/// Step 5; pairs of this worker's blocks, each as its kin, its pages and its value.
 fn compare(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
@@ -290,7 +330,7 @@ fn compare(
     boilerplate: &Hashes,
     settings: &Overlap,
     room: &MemoryBudget,
-) -> Result<Vec<SimilarPair>> {
+) -> Result<Vec<[u32; 4]>> {
     let compared = || wanted.iter().filter(|row| row.block != SAMPLED);
     let count = compared().map(|row| shelf.fprints.size(row.slot as usize) as u64).sum();
     let mut fprints = shelf.fprints.reader();
@@ -321,7 +361,8 @@ fn compare(
                     (of_page[0].page, these)
                 })
                 .collect();
-            join(&texts, block[0].block & 1 == 1, settings, &mut found);
+            let kin = kin_of(block[0].block);
+            join(&texts, kin, settings, |pair| found.push([kin as u32, pair.a.0, pair.b.0, pair.value]));
         }
     }
     Ok(found)

@@ -111,6 +111,8 @@ pub struct Rest {
     pub original: Option<Box<Place>>,
     /// As [`Capture::segments`].
     pub segments: Vec<(u32, u64)>,
+    /// As [`Capture::notice`].
+    pub notice: u64,
 }
 
 /// A capture where it lies.
@@ -188,7 +190,7 @@ impl<'a> CaptureRow<'a> {
 
     /// The capture by itself.
     pub fn to_capture(self) -> Capture {
-        let Rest { projected, mended, original, segments } = self.rest();
+        let Rest { projected, mended, original, segments, notice } = self.rest();
         Capture {
             doc_id: self.doc_id,
             url: self.url().to_string(),
@@ -216,16 +218,20 @@ impl<'a> CaptureRow<'a> {
             is_conversion: self.is_conversion(),
             record: self.record,
             variant: self.variant,
+            notice,
         }
     }
 }
 
 /// Appends the words of a capture.
 fn write(capture: &Capture, words: &mut Vec<u64>) {
-    let Capture { projected, mended, original, segments, .. } = capture;
-    let has_rest = !projected.is_empty() || !mended.is_empty() || original.is_some() || !segments.is_empty();
+    let &Capture { ref projected, ref mended, ref original, ref segments, notice, .. } = capture;
+    let has_rest =
+        !projected.is_empty() || !mended.is_empty() || original.is_some() || !segments.is_empty() || notice != 0;
     let rest = match has_rest {
-        true => codec().serialize(&(projected, mended, original, segments)).expect("plain values go into memory"),
+        true => {
+            codec().serialize(&(projected, mended, original, segments, notice)).expect("plain values go into memory")
+        }
         false => Vec::new(),
     };
     let is_html = capture.mime == HTML;
@@ -509,6 +515,7 @@ mod tests {
             is_conversion: status % 2 == 0,
             record: small ^ 5,
             variant: status ^ 1,
+            notice: if few == 2 { n } else { 0 },
         })
     }
 

@@ -276,6 +276,7 @@ mod tests {
                 is_conversion: n % 2 == 1,
                 record: n as u32,
                 variant: n as u16,
+                notice: number % 2,
             };
             first.captures.push(&capture).unwrap();
             first.contents.push(u128::from(number) << 70);

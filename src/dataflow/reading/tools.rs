@@ -9,6 +9,7 @@ use crate::pages::html::Extractor;
 use crate::signatures::random_projection;
 use crate::study::paragraphs::Paragraphs;
 use crate::text::language::LanguageDetector;
+use crate::text::notices::Notices;
 
 /// The tools of a worker.
 pub(super) struct Tools {
@@ -22,6 +23,8 @@ pub(super) struct Tools {
     pub(super) projections: Option<random_projection::Recipe>,
     /// `None` where no sets of shingles are asked for.
     pub(super) shingles: Option<Shingles>,
+    /// `None` where no views are looked for.
+    pub(super) notices: Option<Notices>,
     pub(super) fprints: Vec<FPrint>,
 }
 
@@ -36,6 +39,7 @@ impl Tools {
             projections: (job.similar.by == Measure::Signatures)
                 .then(|| random_projection::Recipe::new(&job.signatures)),
             shingles: job.by_shingles().then(|| Shingles::new(job.minhash.shingle)),
+            notices: job.with_views().then(Notices::default),
             fprints: Vec::new(),
         }
     }

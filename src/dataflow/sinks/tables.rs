@@ -21,6 +21,7 @@ use crate::dataflow::sinks::report::{CollectionRow, MemberRow};
 use crate::dataflow::sinks::url_rules;
 use crate::error::{Error, Result};
 use crate::ids::{DocId, Page};
+use crate::overlap::prune::PageSet;
 use crate::pages::surt::surt_key_of;
 use crate::storage::table::{Column, Table};
 use crate::storage::texts::Texts;
@@ -44,7 +45,8 @@ pub const NAMES: [&str; 11] = [
 ];
 
 /// Words of the column `pairs.measure`, ascending.
-pub const MEASURES: [&str; 7] = ["context", "exact", "hamming", "minhash", "overlap", "signatures", "views"];
+pub const MEASURES: [&str; 8] =
+    ["context", "exact", "hamming", "minhash", "overlap", "placeholder", "signatures", "views"];
 
 /// A row of `pairs`: two pages, the place of the measure in [`MEASURES`], and the value.
 pub type PairRow = [u32; 4];
@@ -104,7 +106,9 @@ pub fn drafts<'r>(found: &'r ReplicaTables, rows: &'r TableRows, sources: &'r [S
         |rows| Ok(pair_table(doc_ids, rows)),
     )?);
     let cluster = |row: &Verdict| row.cluster.smallest();
-    drafts.extend(by_page_aside("clusters", crawl, &found.verdicts, cluster, |rows| Ok(clusters(doc_ids, rows)))?);
+    drafts.extend(by_page_aside("clusters", crawl, &found.verdicts, cluster, |rows| {
+        Ok(clusters(doc_ids, rows, &found.placeholders))
+    })?);
     let cluster = |row: &LinkSummary| row.src_cluster.smallest();
     let make = |rows: &[LinkSummary]| Ok(link_summary(doc_ids, rows));
     drafts.extend(by_page_aside("link_summary", crawl, &found.link_summary, cluster, make)?);
@@ -140,7 +144,7 @@ pub fn empty(name: &str, crawl: &Crawl) -> Result<Table> {
         "pages" => pages(crawl, 0..0, &[])?,
         "links" => links(&[], &[]),
         "pairs" => pair_table(&[], &[]),
-        "clusters" => clusters(&[], &[]),
+        "clusters" => clusters(&[], &[], &PageSet::new(0, |_| false)),
         "link_summary" => link_summary(&[], &[]),
         "collections" => collections(&[], &[]),
         "members" => members(&[], &[]),
@@ -250,11 +254,13 @@ fn pair_table(doc_ids: &[DocId], rows: &[PairRow]) -> Table {
     ])
 }
 
-fn clusters(doc_ids: &[DocId], rows: &[Verdict]) -> Table {
+fn clusters(doc_ids: &[DocId], rows: &[Verdict], placeholders: &PageSet) -> Table {
+    let kind = |row: &Verdict| if placeholders.contains(row.page) { "placeholder" } else { "page" };
     Table::new([
         ("cluster", ids(doc_ids, rows, |row| row.cluster.smallest())),
         ("doc_id", ids(doc_ids, rows, |row| row.page)),
         ("role", texts(rows, |row| row.role().as_str())),
+        ("kind", texts(rows, |row| kind(row))),
     ])
 }
 

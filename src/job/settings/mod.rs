@@ -112,6 +112,12 @@ pub struct Effort {
 }
 
 impl Job {
+    /// True if views of one page are looked for.
+    pub fn with_views(&self) -> bool {
+        let by_chunks = matches!(self.similar.by, Measure::Overlap | Measure::Both);
+        self.kind == JobKind::Replicas && by_chunks && self.overlap.views > 0.0
+    }
+
     /// Whether pages are compared by sets of shingles.
     pub fn by_shingles(&self) -> bool {
         self.kind == JobKind::Replicas && self.similar.by == Measure::Minhash

@@ -1,0 +1,153 @@
+//! Notices that there is nothing at a URL, on pages that a server sends with status 200: soft 404s.
+//!
+//! Such a page is its site's frame around a line such as *The page /abc does not exist*. The line names the URL that was asked
+//! for, so the pages of a thousand wrong URLs have a thousand texts. A *notice* is the hash of the first line of a short text
+//! that contains one of [`PHRASES`], without words of the page's own URL and without words with a digit: it is the same on all of
+//! them.
+//!
+//! A notice alone proves nothing, for a manual may say as much of a file. What makes its pages placeholders is that many
+//! texts of one host have it and little else of their own ([`crate::overlap::views`]).
+
+use std::collections::HashSet;
+
+use memchr::memmem::Finder;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Bytes of a text beyond which it is no placeholder's.
+pub const SHORT_TEXT: usize = 4096;
+
+/// What sites say of a page that is not there, in lower case.
+pub const PHRASES: [&str; 34] = [
+    "not found",
+    "not exist",
+    "n't exist",
+    "no such",
+    "no longer exist",
+    "no longer available",
+    "be found",
+    "n't find",
+    "not find",
+    "no page",
+    "error 404",
+    "404 error",
+    "nicht gefunden",
+    "nicht vorhanden",
+    "existiert nicht",
+    "introuvable",
+    "existe pas",
+    "no encontrad",
+    "no existe",
+    "não encontrad",
+    "não existe",
+    "non trovat",
+    "non esiste",
+    "niet gevonden",
+    "bestaat niet",
+    "ikke fundet",
+    "ikke funnet",
+    "hittades inte",
+    "nie znalezion",
+    "nie istnieje",
+    "не найден",
+    "не существует",
+    "見つかりません",
+    "不存在",
+];
+
+/// Finds the notice of one text after another; keeps its memory.
+#[derive(Debug)]
+pub struct Notices {
+    phrases: Vec<Finder<'static>>,
+    lower: String,
+    url: String,
+}
+
+impl Default for Notices {
+    fn default() -> Notices {
+        let phrases = PHRASES.iter().map(|phrase| Finder::new(*phrase)).collect();
+        Notices { phrases, lower: String::new(), url: String::new() }
+    }
+}
+
+impl Notices {
+    /// Notice of the text of a page with this URL; 0 if it has none, or more than [`SHORT_TEXT`] bytes.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod webtwin { pub use {webtwin_base::*, webtwin_stages::*}; }
+    /// use webtwin::text::notices::Notices;
+    ///
+    /// let mut notices = Notices::default();
+    /// let one = notices.of("Shop\nThe page /cart was not found.", "http://a.example/cart");
+    /// let other = notices.of("Shop\nThe page /tea/7 was not found.", "http://a.example/tea/7");
+    /// assert!(one == other && one != 0);
+    /// assert_eq!(notices.of("Shop\nTea, 7 g", "http://a.example/tea"), 0);
+    /// ```
+    ///
+    /// # Cost
+    /// A search for each phrase, for short texts only.
+    pub fn of(&mut self, text: &str, url: &str) -> u64 {
+        if text.len() > SHORT_TEXT {
+            return 0;
+        }
+        lower_into(&mut self.lower, text);
+        let first = self.phrases.iter().filter_map(|phrase| phrase.find(self.lower.as_bytes())).min();
+        let Some(at) = first else { return 0 };
+        let start = self.lower[..at].rfind('\n').map_or(0, |before| before + 1);
+        let line = &self.lower[start..];
+        let line = &line[..line.find('\n').unwrap_or(line.len())];
+        lower_into(&mut self.url, url);
+        let of_url: HashSet<&str> = words(&self.url).collect();
+        let mut said = String::new();
+        for word in words(line).filter(|word| !of_url.contains(word) && !word.contains(|c: char| c.is_numeric())) {
+            said.push_str(word);
+            said.push(' ');
+        }
+        xxh3_64(said.as_bytes()).max(1)
+    }
+}
+
+fn lower_into(lower: &mut String, text: &str) {
+    lower.clear();
+    if text.is_ascii() {
+        lower.push_str(text);
+        lower.make_ascii_lowercase();
+    } else {
+        lower.extend(text.chars().flat_map(char::to_lowercase));
+    }
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_say_the_same_of_their_urls_have_one_notice() {
+        let mut notices = Notices::default();
+        let mut of = |text: &str, url: &str| notices.of(text, url);
+        let one = of("Wiki\n\nThis topic does not exist yet\nTrace: a", "http://w.example/?id=a");
+        assert_eq!(one, of("Wiki\n\nThis topic does not exist yet\nTrace: b", "http://w.example/?id=b"));
+        assert_ne!(one, of("Wiki\n\nThis file does not exist", "http://w.example/?id=a"));
+        let named = of("Oops: Über-uns konnte nicht gefunden werden", "http://w.example/über-uns");
+        assert_eq!(named, of("Oops: 404 konnte nicht gefunden werden", "http://w.example/x"));
+        assert_ne!(named, 0);
+    }
+
+    #[test]
+    fn long_texts_and_texts_without_a_phrase_have_none() {
+        let mut notices = Notices::default();
+        assert_eq!(notices.of("All is well.", "http://a.example/"), 0);
+        assert_eq!(notices.of("", "http://a.example/"), 0);
+        let long = format!("not found\n{}", "word ".repeat(SHORT_TEXT / 5));
+        assert_eq!(notices.of(&long, "http://a.example/"), 0);
+    }
+
+    #[test]
+    fn phrases_are_in_lower_case() {
+        assert!(PHRASES.iter().all(|phrase| phrase.to_lowercase() == **phrase));
+    }
+}
