@@ -16,6 +16,7 @@ use webtwin::engine::{Cluster, Net, run};
 use webtwin::error::Result;
 use webtwin::job::{Guard, Job, Overlap};
 use webtwin::overlap::SimilarPair;
+use webtwin::storage::aside::Aside;
 use webtwin::storage::records::Shares;
 
 use crate::support::crawl::{MadePage, exact_pairs, shelf};

@@ -375,6 +375,10 @@ pub struct By {
 pub enum Measure {
     /// Equal text.
     Exact,
+    /// Views of one page: resemblance of their own chunks, in millionths.
+    Views,
+    /// Notices that there is nothing: resemblance of all chunks, in millionths.
+    Placeholder,
     /// Chunks shared.
     Overlap,
     /// Bits in which simhashes differ.

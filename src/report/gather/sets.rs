@@ -71,14 +71,18 @@ struct Weakness(Measure, u32);
 impl Weakness {
     fn of(by: By) -> Weakness {
         match by.measure {
-            Measure::Overlap | Measure::Minhash | Measure::Context => Weakness(by.measure, u32::MAX - by.value),
+            Measure::Views | Measure::Placeholder | Measure::Overlap | Measure::Minhash | Measure::Context => {
+                Weakness(by.measure, u32::MAX - by.value)
+            }
             Measure::Exact | Measure::Hamming | Measure::Signatures => Weakness(by.measure, by.value),
         }
     }
 
     fn by(self) -> By {
         match self.0 {
-            Measure::Overlap | Measure::Minhash | Measure::Context => By { measure: self.0, value: u32::MAX - self.1 },
+            Measure::Views | Measure::Placeholder | Measure::Overlap | Measure::Minhash | Measure::Context => {
+                By { measure: self.0, value: u32::MAX - self.1 }
+            }
             Measure::Exact | Measure::Hamming | Measure::Signatures => By { measure: self.0, value: self.1 },
         }
     }
@@ -339,6 +343,8 @@ fn role(word: &str) -> Result<u8> {
 fn measure(word: &str) -> Result<Measure> {
     Ok(match word {
         "exact" => Measure::Exact,
+        "views" => Measure::Views,
+        "placeholder" => Measure::Placeholder,
         "overlap" => Measure::Overlap,
         "hamming" => Measure::Hamming,
         "signatures" => Measure::Signatures,

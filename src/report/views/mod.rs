@@ -156,6 +156,8 @@ fn alike(by: By) -> String {
         Measure::Overlap => format!("{} chunks shared", count(u64::from(by.value))),
         Measure::Hamming => format!("{} bits apart", by.value),
         Measure::Signatures => format!("signatures {:.5} apart", f64::from(by.value) / 1e9),
+        Measure::Views => format!("{:.1} % alike without boilerplate", f64::from(by.value) / 1e4),
+        Measure::Placeholder => format!("{:.1} % alike, and nothing at their URLs", f64::from(by.value) / 1e4),
         Measure::Minhash => format!("{:.1} % alike", f64::from(by.value) / 1e4),
         Measure::Context => format!("{:.1} % by links and text", f64::from(by.value) / 1e4),
     }
