@@ -16,7 +16,6 @@ use webtwin::engine::{Cluster, Net, run};
 use webtwin::error::Result;
 use webtwin::job::{Guard, Job, Overlap};
 use webtwin::overlap::SimilarPair;
-use webtwin::storage::aside::Aside;
 use webtwin::storage::records::Shares;
 
 use crate::support::crawl::{MadePage, exact_pairs, shelf};
@@ -123,9 +122,7 @@ fn found(
             }
         };
         let before = Before { shares: &*shares, each_page: &each_page, tell: &tell, max_change: f64::INFINITY };
-        let none = Aside::none();
-        let joined = [&exact_pairs, &none, &none];
-        overlap::similar_pairs(net, &shelf, &crawl, joined, &links, (&job, with_state.then_some(&before)))
+        overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, (&job, with_state.then_some(&before)))
     })
     .unwrap();
     let (mut pairs, mut weak, mut counts) = (Vec::new(), Vec::new(), OverlapCounts::default());

@@ -159,8 +159,7 @@ pub fn find(
         });
         let found;
         (found, weak, counts.0) = steps.step(net, steps::OVERLAP, |net| {
-            let joined = [&exact_pairs, &view_pairs, &placeholder_pairs];
-            overlap::similar_pairs(net, shelf, &crawl, joined, &links, (job, before.as_ref()))
+            overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, (job, before.as_ref()))
         })?;
         similar_pairs = Aside::put(found, disk)?;
     }
@@ -234,6 +233,9 @@ pub fn find(
             steps.step(net, steps::SECOND_LOOK, |net| second_look::look(net, shelf, &labels, &places, &context))?;
         context_pairs = Aside::put(found, disk)?;
         let context = Context { crawl: &crawl, joined: &[&exact_pairs], links: &links, room: &room };
+        // Growth sees the pages of a view as one, so no collection vouches for each of them.
+        let with_views = pages_in(net, &view_pairs, pages)?;
+        weak.retain(|pair| !with_views.contains(pair.a) && !with_views.contains(pair.b));
         second_look.alone = alone::take_back(net, &mut similar_pairs, &std::mem::take(&mut weak), &places, &context)?;
         drop(places);
         if second_look.matched + second_look.by_place > second_look.refused || second_look.alone > 0 {
@@ -327,7 +329,7 @@ pub fn find(
     more_tables.extend(paper_tables::hosts(net, &crawl, &to_skip, partitions)?);
     drop(to_skip);
 
-    let placeholders = placeholders(net, &placeholder_pairs, pages)?;
+    let placeholders = pages_in(net, &placeholder_pairs, pages)?;
     // In the order of `MEASURES`.
     let by_measure = [
         context_pairs,
@@ -379,13 +381,13 @@ fn trivial_clusters(net: &mut Net<'_>, crawl: &Crawl, joined: &[&Aside<SimilarPa
     })
 }
 
-/// The pages in placeholder pairs of this worker and the others, once in each process; the run has `pages` pages.
-fn placeholders(net: &mut Net<'_>, pairs: &Aside<SimilarPair>, pages: usize) -> Result<Arc<PageSet>> {
+/// Pages that are in such pairs of this worker or the others, once in each process; the run has `pages` pages.
+fn pages_in(net: &mut Net<'_>, pairs: &Aside<SimilarPair>, pages: usize) -> Result<Arc<PageSet>> {
     let mine: Vec<[Page; 2]> = pairs.rows().map(|pair| pair.map(|pair| [pair.a, pair.b])).collect::<Result<_>>()?;
-    let all = net.share("placeholders", mine)?;
+    let all = net.share("pages in pairs", mine)?;
     net.once(|| {
-        let mut placeholders = PageSet::new(pages, |_| false);
-        all.iter().flatten().for_each(|&page| placeholders.insert(page));
-        placeholders
+        let mut set = PageSet::new(pages, |_| false);
+        all.iter().flatten().for_each(|&page| set.insert(page));
+        set
     })
 }

@@ -103,3 +103,9 @@ pub fn is_pairwise_similar(shared: u32, left_chunks: u32, right_chunks: u32, set
     let larger = u64::from(left_chunks.max(right_chunks)) + u64::from(settings.doubt);
     shared >= settings.min_shared && u64::from(shared) * 1_000_000 >= millionths(settings.min_resemblance) * larger
 }
+
+/// True if `shared` chunks are a tenth of all `chunks` of the smaller page. Pages of one host that share fewer are similar only by what
+/// the filters have left of them.
+pub fn is_covered(shared: u32, chunks: u32) -> bool {
+    u64::from(shared) * 10 >= u64::from(chunks)
+}

@@ -14,8 +14,8 @@
 pub mod fold;
 pub mod language;
 mod memo;
-mod plain;
 pub mod notices;
+mod plain;
 mod runs;
 mod scripts;
 pub mod terms;

@@ -12,17 +12,19 @@ use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, for_each_page, room};
+use crate::dataflow::shuffle::page_counts::sum;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::{FPrint, Page};
 use crate::job::Job;
 use crate::overlap::SimilarPair;
 use crate::overlap::alone::is_weak;
+use crate::overlap::is_covered;
 use crate::overlap::rows::{Row32, Row64};
 use crate::storage::aside::Aside;
 
-/// Finds the similar pairs among the centres on all shelves. `joined` are this worker's pairs that join clusters already: (centre, copy),
-/// then views and placeholders; `links` are those from its pages.
+/// Finds the similar pairs among the centres on all shelves, `exact_pairs` being this worker's (centre, copy) pairs and
+/// `links` those from its pages. Two pages of one host must share enough of all of their chunks, too ([`is_covered`]).
 ///
 /// What is furniture is judged by all pages; exact copies are left out after that, for mirrors would hide it: the pages
 /// of one site, each folded into a copy on another host, no longer stand on one host.
@@ -36,12 +38,12 @@ pub fn similar_pairs(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
     crawl: &Crawl,
-    joined: [&Aside<SimilarPair>; 3],
+    exact_pairs: &Aside<SimilarPair>,
     links: &Links,
     (job, before): (&Job, Option<&Before<'_>>),
 ) -> Result<(Vec<SimilarPair>, Vec<SimilarPair>, OverlapCounts)> {
     let hosts = &crawl.directory.hosts;
-    let is_copy = copies(net, joined[0], hosts.len())?;
+    let is_copy = copies(net, exact_pairs, hosts.len())?;
     let held = MemoryEstimate::with(shelf, &crawl.pages, Some(links));
     let room_to_count = room(net, held, 0, job)?;
     let pages = Pages { count: hosts.len(), hosts, copies: &is_copy };
@@ -65,6 +67,16 @@ pub fn similar_pairs(
         let _ = overlap_before::leave(net, before.shares, job, (crawl, digests), (&is_copy, &all.chunks), found);
     }
     let mut counts = all.work.counts.clone();
+    if job.with_views() {
+        let mut of_all = vec![0u32; hosts.len()];
+        shelf.kept().for_each(|(slot, page)| of_all[page] = shelf.fprints.size(slot) as u32);
+        let of_all = sum(net, "chunks of every page", &of_all)?;
+        let before = pairs.len();
+        pairs.retain(|pair| {
+            hosts[pair.a] != hosts[pair.b] || is_covered(pair.value, of_all[pair.a].min(of_all[pair.b]))
+        });
+        counts.similar -= (before - pairs.len()) as u64;
+    }
     let chunks = &all.chunks;
     if !chunks.is_empty() {
         let is_emptied = |&(slot, page): &(usize, Page)| {
@@ -74,7 +86,7 @@ pub fn similar_pairs(
     }
     let larger = |a: Page, b: Page| chunks[a].max(chunks[b]);
     let room = room(net, held, for_each_page(net, GUARD_A_PAGE, hosts.len()), job)?;
-    let context = Context { crawl, joined: &joined, links, room: &room };
+    let context = Context { crawl, joined: &[exact_pairs], links, room: &room };
     let refused = keep(net, job.overlap.guard, &mut pairs, &all, &context, (larger, job.overlap.doubt))?;
     if net.index() == 0 {
         counts.guarded = refused;

@@ -60,13 +60,15 @@ struct TitleRow {
     worker: u32,
     slot: u32,
     chunks: u32,
-    kind: u32,
+    kind: u16,
+    /// 1 if the URL has a query.
+    has_query: u16,
 }
 
 /// Kinds of [`TitleRow`]: pages with a title, without one, and with a notice.
-const TITLED: u32 = 0;
-const UNTITLED: u32 = 1;
-const NOTICED: u32 = 2;
+const TITLED: u16 = 0;
+const UNTITLED: u16 = 1;
+const NOTICED: u16 = 2;
 
 /// A text whose chunks are asked for: 24 bytes. Rows order by slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
@@ -153,7 +155,8 @@ fn titles(net: &mut Net<'_>, crawl: &Crawl, room: &MemoryBudget) -> Result<HashP
     let hosts = &crawl.directory.hosts;
     let rows = crawl.pages.map(|row| {
         let host = hosts[row.page];
-        let of = |kind: u32, hash: u64| TitleRow {
+        let has_query = u16::from(row.url().contains('?'));
+        let of = |kind: u16, hash: u64| TitleRow {
             title: splitmix64(hash ^ splitmix64(u64::from(host) << 2 | u64::from(kind))),
             exact: row.exact,
             page: row.page,
@@ -162,6 +165,7 @@ fn titles(net: &mut Net<'_>, crawl: &Crawl, room: &MemoryBudget) -> Result<HashP
             slot: row.slot,
             chunks: row.chunks,
             kind,
+            has_query,
         };
         let (title, notice) = (row.title(), row.rest().notice);
         let titled = of(if title.is_empty() { UNTITLED } else { TITLED }, xxh3_64(title.as_bytes()));
@@ -178,18 +182,20 @@ fn texts_of(rows: &[TitleRow]) -> Vec<TitleRow> {
     rows.chunk_by(|x, y| x.exact == y.exact).map(|pages| pages[0]).collect()
 }
 
-/// Calls `each` with the texts of every title and notice of a host.
-fn each_title(rows: &mut [TitleRow], mut each: impl FnMut(Vec<TitleRow>)) {
+/// Calls `each` with the texts of every title and notice of a host, and with whether they are to be compared.
+///
+/// Pages without a query are files, as those of a manual are, of which several may have one title and nearly one text; so of texts with one
+/// title some page must have a query.
+fn each_title(rows: &mut [TitleRow], mut each: impl FnMut(&[TitleRow], bool)) {
     rows.sort_unstable();
-    rows.chunk_by(|x, y| (x.title, x.host) == (y.title, y.host)).for_each(|rows| each(texts_of(rows)));
-}
-
-/// True if texts with one title or notice are to be compared.
-fn are_compared(texts: &[TitleRow]) -> bool {
-    match texts[0].kind {
-        TITLED => texts.len() > 1,
-        NOTICED => texts.len() >= LEAST_PLACEHOLDERS,
-        _ => false,
+    for rows in rows.chunk_by(|x, y| (x.title, x.host) == (y.title, y.host)) {
+        let texts = texts_of(rows);
+        let are_compared = match texts[0].kind {
+            TITLED => texts.len() > 1 && rows.iter().any(|row| row.has_query == 1),
+            NOTICED => texts.len() >= LEAST_PLACEHOLDERS,
+            _ => false,
+        };
+        each(&texts, are_compared);
     }
 }
 
@@ -212,12 +218,12 @@ impl Hosts {
         for share in 0..titles.count() {
             net.check()?;
             titles.read(share, &mut rows)?;
-            each_title(&mut rows, |of_title| {
+            each_title(&mut rows, |of_title, are_compared| {
                 let (host, count) = (of_title[0].host.index(), of_title.len() as u32);
                 if of_title[0].kind != NOTICED {
                     texts[host] += count;
                 }
-                if are_compared(&of_title) {
+                if are_compared {
                     compared[host] += count;
                 }
             });
@@ -247,7 +253,7 @@ fn wanted(net: &mut Net<'_>, titles: &mut HashPartitions<TitleRow>, hosts: &Host
         }
         titles.take(share, &mut rows)?;
         share += 1;
-        each_title(&mut rows, |texts| ask_for(&texts, hosts, &mut *send));
+        each_title(&mut rows, |texts, are_compared| ask_for(texts, are_compared, hosts, &mut *send));
         Ok(true)
     };
     net.exchange_from(
@@ -264,14 +270,14 @@ fn wanted(net: &mut Net<'_>, titles: &mut HashPartitions<TitleRow>, hosts: &Host
 }
 
 /// Asks for the chunks of texts with one title.
-fn ask_for(texts: &[TitleRow], hosts: &Hosts, send: &mut dyn FnMut(Wanted)) {
+fn ask_for(texts: &[TitleRow], are_compared: bool, hosts: &Hosts, send: &mut dyn FnMut(Wanted)) {
     let TitleRow { host, title, kind, .. } = texts[0];
     let count = hosts.texts(host);
     let want = |row: &TitleRow, block| Wanted { slot: row.slot, page: row.page, host, worker: row.worker, block };
     if kind != NOTICED && hosts.is_inspected(host) {
         texts.iter().filter(|row| is_sampled(row.exact, count)).for_each(|row| send(want(row, SAMPLED)));
     }
-    if !are_compared(texts) {
+    if !are_compared {
         return;
     }
     let kin = if kind == NOTICED { Kin::Notice } else { Kin::of_title(texts.len(), count) };
