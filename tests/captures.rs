@@ -66,8 +66,8 @@ fn write(folder: &Path, records: &[(usize, &Record)]) {
 
 /// Runs over records in several orders and files, and returns the output of the first.
 fn outcome(folder: &Path, records: &[Record]) -> String {
-    let ways: [fn(usize, usize) -> (usize, usize); 4] =
-        [|_, _| (0, 0), |n, count| (0, count - n), |n, _| (n, 0), |n, count| (count - n, 0)];
+    type Way = fn(usize, usize) -> (usize, usize);
+    let ways: [Way; 4] = [|_, _| (0, 0), |n, count| (0, count - n), |n, _| (n, 0), |n, count| (count - n, 0)];
     let mut outputs = Vec::new();
     for (way, place) in ways.iter().enumerate() {
         // File and order of each record.

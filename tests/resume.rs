@@ -411,7 +411,7 @@ fn processes_take_up_their_steps_and_none_does_unless_all_record() {
     assert_eq!(first.status.code(), Some(7), "{}", said(&first));
     for output in start("steps", [true; 2]).map(|child| child.wait_with_output().unwrap()) {
         assert!(output.status.success(), "{}", said(&output));
-        assert!(said(&output).contains("resume: steps taken from records: overlap"), "{}", said(&output));
+        assert!(said(&output).contains("resume: steps taken from records: views, overlap"), "{}", said(&output));
     }
     crawl.assert_whole("steps");
     for output in start("one", [true, false]).map(|child| child.wait_with_output().unwrap()) {

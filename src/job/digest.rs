@@ -9,7 +9,7 @@ pub const READING: &str = "reading-4";
 
 /// Names which similar pairs are found among pages, settings being equal, and how they are kept for the next run: another name for
 /// another answer.
-pub const PAIRING: &str = "pairing-1";
+pub const PAIRING: &str = "pairing-2";
 
 /// SHA-256 over the settings that change the answer, and over this program's recipes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

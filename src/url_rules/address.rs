@@ -84,7 +84,7 @@ pub fn with_separators(query: &str) -> impl Iterator<Item = (&str, &str)> {
 /// The query without the pieces of some kind; `None` if there is no other. A piece goes with the separator after it,
 /// the last one with the
 /// separator before it.
-pub fn without<'q>(query: &'q str, is_dropped: impl Fn(&str) -> bool) -> Option<String> {
+pub fn without(query: &str, is_dropped: impl Fn(&str) -> bool) -> Option<String> {
     let (mut kept, mut pieces, mut ends_dropped) = (String::with_capacity(query.len()), 0, false);
     for (piece, separator) in with_separators(query) {
         ends_dropped = is_dropped(piece);

@@ -370,7 +370,7 @@ fn verdicts_on<'c>(
         role: role(copy, keep).into(),
         resemblance: if copy.exact == keep.exact { Resemblance::WHOLE } else { Resemblance::default() },
         rank,
-        marks: copy.kept_before * KEPT_BEFORE | copy.pinned * PINNED | (criterion.number() << 4),
+        marks: (copy.kept_before * KEPT_BEFORE) | (copy.pinned * PINNED) | (criterion.number() << 4),
         language: copy.language,
     };
     keep.into_iter().flat_map(move |keep| {

@@ -106,26 +106,43 @@ pub fn compare(
     })
 }
 
+/// A page of a cluster in which pages remain.
+struct Ranked {
+    rank: u32,
+    criterion: Criterion,
+    /// The page and its language, if it remains.
+    remains: Option<(Page, Language)>,
+}
+
+impl Ranked {
+    fn of(row: &Verdict) -> Ranked {
+        let remains = is_left(row).then(|| (row.page, row.language()));
+        Ranked { rank: row.rank, criterion: row.criterion(), remains }
+    }
+}
+
+/// Returns true if no page that stays contains this one.
+fn is_left(row: &Verdict) -> bool {
+    matches!(row.role(), Role::Visit(Visit::Unlike | Visit::Language))
+}
+
 /// Collects the pages that remain, ascending.
 fn remaining(verdicts: &Aside<Verdict>) -> Result<Vec<Remaining>> {
     let mut remaining = Vec::new();
-    let mut ranked: Vec<(u32, Criterion, Option<(Page, Language)>)> = Vec::new();
+    let mut ranked: Vec<Ranked> = Vec::new();
     verdicts.each_group(
         |x, y| x.cluster == y.cluster,
         |rows| {
-            let is_left = |row: &Verdict| matches!(row.role(), Role::Visit(Visit::Unlike | Visit::Language));
             if rows.iter().filter(|row| is_left(row)).count() < 2 {
                 return;
             }
             ranked.clear();
-            ranked.extend(
-                rows.iter().map(|row| (row.rank, row.criterion(), is_left(row).then(|| (row.page, row.language())))),
-            );
-            ranked.sort_unstable_by_key(|row| row.0);
+            ranked.extend(rows.iter().map(Ranked::of));
+            ranked.sort_unstable_by_key(|row| row.rank);
             let mut worst = Criterion::LAST;
-            for &(rank, criterion, left) in &ranked {
+            for &Ranked { rank, criterion, remains } in &ranked {
                 worst = worst.min(criterion);
-                if let Some((page, language)) = left {
+                if let Some((page, language)) = remains {
                     let criterion = std::mem::replace(&mut worst, Criterion::LAST);
                     remaining.push(Remaining { cluster: rows[0].cluster, rank, page, language, criterion });
                 }

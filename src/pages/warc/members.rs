@@ -313,6 +313,8 @@ impl<'f, 'l> Members<'f, 'l> {
         let reason = if ended == Ending::Cut { Reason::Truncated } else { Reason::BadCompression };
         match place {
             _ if ended == Ending::WrongCrc => (),
+            // What is not decoded is the rest of the record, which is refused already.
+            Some(place) if ended == Ending::Bomb && out.refused_last(until.saturating_sub(place)) => (),
             Some(place) => out.lose(damaged, reason, until.saturating_sub(place), behind)?,
             None => out.lose_more(behind),
         }

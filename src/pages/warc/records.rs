@@ -86,6 +86,11 @@ impl<'r, 's> Out<'r, 's> {
         Ok(())
     }
 
+    /// Returns true if the record read last is refused, and counts these bytes for it.
+    pub fn refused_last(&mut self, bytes: u64) -> bool {
+        self.held.as_mut().map(|held| held.bytes = bytes).is_some()
+    }
+
     /// Counts the bytes lost by damage at `offset`: `with_last` if the record read last is damaged,
     /// otherwise `behind`, for which a refusal of their own stands unless they are negligible.
     pub fn lose(&mut self, offset: u64, reason: Reason, with_last: u64, behind: u64) -> Result<()> {
