@@ -101,7 +101,7 @@ impl Summary {
     /// Counts what became of the records.
     ///
     /// # Errors
-    /// As [`counts::count`].
+    /// [`Error::Usage`] if a field has more values than are counted.
     pub fn new(
         settings: &Settings,
         inputs: &Inputs,

@@ -31,7 +31,7 @@ pub fn unreadable(why: impl Into<String>) -> Answer {
     Answer::Refused(Reason::PdfDamaged, why.into())
 }
 
-/// Returns the text, title and links of a PDF. A document of which a part cannot be read is repaired ([`repair`]); the
+/// Returns the text, title and links of a PDF. A document of which a part cannot be read is repaired (`repair.rs`); the
 /// repaired one counts if it has more text.
 ///
 /// # Cost

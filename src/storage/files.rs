@@ -490,7 +490,7 @@ mod tests {
         // A folder stands where the file should go, so the rename fails after the temporary file was written.
         let file = Location::parse(temporary.path().join("file").to_str().unwrap()).unwrap();
         file.join("inside").unwrap().put(b"x").unwrap();
-        assert_eq!(file.put(b"new").unwrap_err().exit_code(), 8);
+        assert_eq!(file.put(b"new").unwrap_err().exit_code(), 2);
         assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 1);
     }
 }

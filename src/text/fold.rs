@@ -36,7 +36,7 @@ impl Folding {
     /// Applies steps 1 to 3: the text as it looks, in upper and lower case.
     ///
     /// # Cost
-    /// One pass over the text, and two more if it has a character that is not plain ([`super::plain`]).
+    /// One pass over the text, and two more if it has a character that is not plain.
     pub fn composed(&mut self, text: &str) -> &str {
         if !plain::composed(text, &mut self.folded) {
             visible(text, &mut self.visible);

@@ -4,7 +4,7 @@
 //! boilerplate both share. An answer must therefore be cheap and seldom wrong, and "unknown" is an acceptable answer: an
 //! unknown language differs from no other.
 //!
-//! Only a sample of the text is read ([`Sample`]). If most of its letters are of one script other than Latin, the script decides
+//! Only a sample of the text is read (three short windows). If most of its letters are of one script other than Latin, the script decides
 //! or narrows the choice. Otherwise each word that is a function word of a language counts for that language, and the language
 //! with the most such words wins if it wins clearly ([`LanguageDetector::detect`]).
 

@@ -153,7 +153,7 @@ impl DomainPages<'_> {
     /// of two edited pages counts where both are in the scope.
     ///
     /// # Cost
-    /// That of [`DomainPages::pairs`], and a dozen scopes for each pair that supports the edit; for the others, too, if the
+    /// That of `DomainPages::pairs`, and a dozen scopes for each pair that supports the edit; for the others, too, if the
     /// support is enough anywhere.
     pub fn evidence(&self, edit: &Edit, least: u64) -> Vec<(Scope, Tally)> {
         let pairs = self.pairs(edit);

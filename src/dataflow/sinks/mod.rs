@@ -19,7 +19,7 @@ pub(crate) mod rejected;
 pub mod report;
 pub mod resemblance;
 pub mod sorted;
-pub(crate) mod substitutes;
+pub mod substitutes;
 pub mod summarise;
 pub mod summary;
 pub mod tables;

@@ -29,7 +29,7 @@ pub struct CollectionRow {
     pub cardinality: u32,
     /// Pages in the collection, those attached to it among them.
     pub size: u32,
-    /// Its entry page ([`entry_rank`]).
+    /// Its entry page: the one in the fewest folders, of these the one named as entries are.
     pub root: Page,
     /// URL of that page.
     pub root_url: String,
