@@ -101,7 +101,7 @@ impl Summary {
     /// Counts what became of the records.
     ///
     /// # Errors
-    /// [`Error::Usage`] if a field has more values than are counted.
+    /// [`crate::error::Error::Usage`] if a field has more values than are counted.
     pub fn new(
         settings: &Settings,
         inputs: &Inputs,

@@ -1,7 +1,7 @@
 //! Takes pages off the avoid list that no page that stays contains, and elects further pages that stay.
 //!
 //! The definition is [`crate::applications::substitutes`], for one cluster; here the pages of all clusters are compared round by
-//! round, each with the best of its cluster that remain. Each round is one of [`resemblance`], and one for the count of pages
+//! round, each with the best of its cluster that remain. Each round is one of [`with_kept`], and one for the count of pages
 //! that remain.
 
 use super::avoid::Verdict;
