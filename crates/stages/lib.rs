@@ -1,6 +1,6 @@
 //! The papers: plain functions over slices, which know nothing of threads, files or networks.
 
-use webtwin_base::{error, huge, ids, job, read_at};
+use webtwin_base::{by_hash, error, huge, ids, job, read_at};
 
 #[path = "../../src/applications/mod.rs"]
 pub mod applications;

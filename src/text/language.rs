@@ -8,9 +8,10 @@
 //! or narrows the choice. Otherwise each word that is a function word of a language counts for that language, and the language
 //! with the most such words wins if it wins clearly ([`LanguageDetector::detect`]).
 
-use std::collections::HashMap;
-
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::by_hash::ByHash;
 
 /// Scripts and languages, with the function words by which each language is recognised. The place in this table is the number
 /// of a [`Language`], so rows are only ever appended.
@@ -171,19 +172,19 @@ const FEWEST_WORDS: u32 = 12;
 /// Recognises languages.
 #[derive(Debug)]
 pub struct LanguageDetector {
-    /// For each function word the languages that have it: bit `n` for number `n`.
-    words: HashMap<&'static str, u64>,
+    /// For the hash of each function word the languages that have it: bit `n` for number `n`.
+    words: ByHash<u64>,
     /// The word at hand in lower case.
     lower: String,
 }
 
 impl Default for LanguageDetector {
     fn default() -> LanguageDetector {
-        let mut words = HashMap::new();
+        let mut words = ByHash::default();
         for (number, (_, list)) in LANGUAGES.iter().enumerate() {
             list.split(' ')
                 .filter(|word| !word.is_empty())
-                .for_each(|word| *words.entry(word).or_default() |= 1 << number);
+                .for_each(|word| *words.entry(xxh3_64(word.as_bytes())).or_default() |= 1 << number);
         }
         LanguageDetector { words, lower: String::new() }
     }
@@ -224,8 +225,13 @@ impl LanguageDetector {
                     continue;
                 }
                 self.lower.clear();
-                self.lower.extend(word.chars().flat_map(char::to_lowercase));
-                let mut languages = self.words.get(&*self.lower).copied().unwrap_or(0);
+                if word.is_ascii() {
+                    self.lower.push_str(word);
+                    self.lower.make_ascii_lowercase();
+                } else {
+                    self.lower.extend(word.chars().flat_map(char::to_lowercase));
+                }
+                let mut languages = self.words.get(&xxh3_64(self.lower.as_bytes())).copied().unwrap_or(0);
                 while languages != 0 {
                     found[languages.trailing_zeros() as usize] += 1;
                     languages &= languages - 1;
