@@ -41,16 +41,18 @@ class CopiesToSkip:
         return False
 
 
-class SkipCopies:
-    def __init__(self, folder, stats):
-        self.copies, self.stats = CopiesToSkip(folder), stats
-
+class ReadsExports:
     @classmethod
     def from_crawler(cls, crawler):
         folder = crawler.settings.get("WEBTWIN_EXPORTS")
         if not folder:
             raise NotConfigured("WEBTWIN_EXPORTS is not set")
         return cls(folder, crawler.stats)
+
+
+class SkipCopies(ReadsExports):
+    def __init__(self, folder, stats):
+        self.copies, self.stats = CopiesToSkip(folder), stats
 
     def process_request(self, request, spider=None):
         if request.meta.get("webtwin", True) and request.url in self.copies:
@@ -85,16 +87,9 @@ class UrlRules:
         return url
 
 
-class RewriteUrls:
+class RewriteUrls(ReadsExports):
     def __init__(self, folder, stats):
         self.rules, self.stats = UrlRules(folder), stats
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        folder = crawler.settings.get("WEBTWIN_EXPORTS")
-        if not folder:
-            raise NotConfigured("WEBTWIN_EXPORTS is not set")
-        return cls(folder, crawler.stats)
 
     def rewritten(self, found):
         if not isinstance(found, Request) or found.method != "GET" or not found.meta.get("webtwin", True):

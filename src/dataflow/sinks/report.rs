@@ -86,7 +86,7 @@ impl MemberRow {
 /// Those of the disk; or when the run has ended.
 ///
 /// # Memory
-/// 20 bytes for each page of a collection, or what `room` allows; 12 more, and 4 a page.
+/// 20 bytes for each page of a collection, or what `room` allows; 32 more for each of the worker's own, and 4 a page.
 pub fn rows(
     net: &mut Net<'_>,
     crawl: &Crawl,
@@ -158,16 +158,15 @@ fn name_collections(
     members: &Aside<MemberRow>,
 ) -> Result<Vec<([Page; 2], Content)>> {
     let directory = crawl.directory.clone();
-    let mut mine = until_failure(members.rows(), |members| {
-        let places = members.map(|row| [row.similar_cluster.smallest(), row.collection, row.page]);
-        net.exchange_all("pages of collections", places, |row| directory.owner(row[2]))
+    let own = until_failure(members.rows(), |members| {
+        net.exchange_all("pages of collections", members, |row| directory.owner(row.page))
     })?;
-    mine.sort_unstable();
-    let mut attached = until_failure(members.rows(), |members| {
-        let attached = members.filter(|row| row.attached == 1).map(|row| [row.collection, row.page]);
-        net.exchange_all("attached pages", attached, |row| directory.owner(row[1]))
-    })?;
+    let attached = own.iter().filter(|row| row.attached == 1);
+    let mut attached: Vec<[Page; 2]> = attached.map(|row| [row.collection, row.page]).collect();
     attached.sort_unstable();
+    let place = |row: MemberRow| [row.similar_cluster.smallest(), row.collection, row.page];
+    let mut mine: Vec<[Page; 3]> = own.into_iter().map(place).collect();
+    mine.sort_unstable();
     let of_collection = |pages: &[[Page; 3]]| [pages[0][0], pages[0][1]];
     let here: Vec<[Page; 2]> = mine.chunk_by(|x, y| x[..2] == y[..2]).map(of_collection).collect();
     let contents = contents(net, crawl, told, &mut mine)?;
@@ -179,10 +178,9 @@ fn name_collections(
         }
         let url = reader.page(page)?.url();
         let at = here.binary_search(&[similar_cluster, collection]).expect("all collections of these pages are there");
-        let name = Name { prefix: url.to_string(), root: page, root_url: url.to_string() };
         match &mut names[at] {
-            None => names[at] = Some(name),
-            Some(other) => other.join(name),
+            None => names[at] = Some(Name { prefix: url.to_string(), root: page, root_url: url.to_string() }),
+            Some(name) => name.join(url, (page, url)),
         }
     }
     let parts = here.iter().zip(names).zip(contents).map(|((&[similar_cluster, collection], name), content)| {
@@ -197,7 +195,7 @@ fn name_collections(
         all[at].1 += content;
         match (&mut names[at], name) {
             (_, None) => {}
-            (Some(other), Some(name)) => other.join(name),
+            (Some(other), Some(name)) => other.join(&name.prefix, (name.root, &name.root_url)),
             (none, name) => *none = name,
         }
     }
@@ -218,11 +216,11 @@ struct Name {
 }
 
 impl Name {
-    /// Adds other pages of the collection.
-    fn join(&mut self, other: Name) {
-        self.prefix.truncate(in_common(&self.prefix, &other.prefix).len());
-        if (entry_rank(&other.root_url), other.root) < (entry_rank(&self.root_url), self.root) {
-            (self.root, self.root_url) = (other.root, other.root_url);
+    /// Adds other pages of the collection, with this prefix and entry page.
+    fn join(&mut self, prefix: &str, (root, root_url): (Page, &str)) {
+        self.prefix.truncate(in_common(&self.prefix, prefix).len());
+        if (entry_rank(root_url), root) < (entry_rank(&self.root_url), self.root) {
+            (self.root, self.root_url) = (root, root_url.to_string());
         }
     }
 }
