@@ -111,7 +111,7 @@ fn contents(output: &str) -> BTreeMap<String, String> {
         }
         contents.insert(table.to_string(), serde_json::to_string(&rows).unwrap());
     }
-    let mut summary: serde_json::Value = serde_json::from_slice(&files(output)["summary.json"]).expect("it is JSON");
+    let mut summary = summary(output);
     // The job names the files.
     summary["digest"].take();
     contents.insert("summary.json".to_string(), summary.to_string());
@@ -119,6 +119,10 @@ fn contents(output: &str) -> BTreeMap<String, String> {
     reasons.sort_unstable();
     contents.insert("rejected".to_string(), reasons.join("\n"));
     contents
+}
+
+fn summary(output: &str) -> serde_json::Value {
+    serde_json::from_slice(&files(output)["summary.json"]).expect("it is JSON")
 }
 
 fn rejected(output: &str) -> Vec<String> {
@@ -228,6 +232,16 @@ fn a_conversion_is_no_page_beside_the_record_it_was_made_of() {
     assert_eq!(reasons, expected);
     // Links are those of the responses.
     assert!(!rows(&output, "links").is_empty());
+}
+
+#[test]
+fn of_records_of_the_same_content_and_second_the_shortest_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let records =
+        [response(("a", 1, 0), &(id("<urn:a:1>") + &digest(1)), 1), response(("a", 1, 0), &id("<urn:a:2>"), 1)];
+    let output = outcome(folder.path(), &records);
+    let kept = summary(&output)["records"]["bytes"]["kept"].as_u64().unwrap();
+    assert_eq!(kept, gzip(&records[1].bytes()).len() as u64);
 }
 
 /// A made-up record, of any kind, that may have its id, second, URL or content in common with others.

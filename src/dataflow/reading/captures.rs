@@ -118,12 +118,12 @@ struct Rival {
     content: u64,
     /// URL of the original of a revisit.
     original: String,
+    /// Length of the record. Before its place, for the summary tells bytes that were kept.
+    bytes: u64,
     /// Number of the input, offset and number of the item.
     place: (u32, u64, u32),
     number: u32,
     record: u32,
-    /// Length of the record.
-    bytes: u64,
 }
 
 impl Rival {
@@ -137,10 +137,10 @@ impl Rival {
             rank,
             content: row.content_hash(),
             original: original.map_or(String::new(), |original| original.url),
+            bytes: row.length,
             place: (row.source, row.offset, row.item),
             number,
             record: row.record,
-            bytes: row.length,
         }
     }
 
