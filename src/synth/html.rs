@@ -23,7 +23,7 @@ impl Synth {
             }
             PlannedPage::Single { host, at } => {
                 let text = key(seed, &[30, u64::from(host), at]);
-                self.site_page(host, text, |html, writer| {
+                self.site_page(host, (self.site_key(host), text), |html, writer| {
                     writer.text(html, text, 0);
                     let mut stream = Stream::new(key(text, &[1]));
                     let others = self.plan.singles_on(host);
@@ -44,7 +44,12 @@ impl Synth {
             }
             PlannedPage::Near { group, at } => {
                 let text = key(seed, &[31, group]);
-                self.site_page(self.near_host(group, at), text, |html, writer| writer.text(html, text, at as u32))
+                self.site_page(self.near_host(group, at), (text, text), |html, writer| {
+                    writer.text(html, text, 0);
+                    if at > 0 {
+                        writer.paragraph(html, key(text, &[at]), 1, 0);
+                    }
+                })
             }
             PlannedPage::NotFound(_) => {
                 "<html><head><title>404 Not Found</title></head><body>\n<h1>Not Found</h1>\n<p>The requested \
@@ -168,10 +173,14 @@ impl Synth {
         let _ = write!(html, "<a href=\"{}{file}\">{text}</a>", self.base(copy));
     }
 
-    /// Makes a page of an unrelated site around its content; menu and footer are the site's.
-    fn site_page(&self, host: u32, text: u64, content: impl FnOnce(&mut String, Writer<'_>)) -> String {
-        let site = key(self.plan.seed, &[33, u64::from(host)]);
-        let (menu, writer) = (self.language.about(site, site), self.language.about(site, text));
+    fn site_key(&self, host: u32) -> u64 {
+        key(self.plan.seed, &[33, u64::from(host)])
+    }
+
+    /// Makes a page of an unrelated site around its content, a text about a topic; menu and footer are the site's.
+    fn site_page(&self, host: u32, (topic, text): (u64, u64), content: impl FnOnce(&mut String, Writer<'_>)) -> String {
+        let site = self.site_key(host);
+        let (menu, writer) = (self.language.about(site, site), self.language.about(topic, text));
         let mut html = String::with_capacity(6 << 10);
         let mut title = String::new();
         writer.title(&mut title, text);

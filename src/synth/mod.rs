@@ -14,7 +14,7 @@
 //! | `dressed` | the same with a bar (image, links) above and a footer (counter, date) below | a mirror host |
 //! | `renamed` | the same with `.htm` for `.html` in names and links | a mirror host |
 //! | `partial` | 30 to 80 % of the pages, grown along links; other links go to the primary site | a mirror host |
-//! | `near` | one of three pages with one text, slightly edited, on three unrelated sites | sites of single pages |
+//! | `near` | one of three pages with one text, two of which have a sentence more, on three unrelated sites | sites of single pages |
 //! | `single` | unrelated pages; also empty pages and not-found pages, which are all alike | sites of single pages |
 //! | `hub` | the home page of a host: its manuals, and other hosts with a heavy tail | every host |
 //!
