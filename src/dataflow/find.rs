@@ -201,15 +201,8 @@ pub fn find(
         &mut context_pairs,
     ];
     let mut parted = apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?;
-    let joined = [
-        &exact_pairs,
-        &view_pairs,
-        &placeholder_pairs,
-        &similar_pairs,
-        &hamming_pairs,
-        &signature_pairs,
-        &minhash_pairs,
-    ];
+    // Collections vouch for pages one by one, so views are joined at last.
+    let joined = [&exact_pairs, &similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs];
     let mut labels = trivial_clusters(net, &crawl, &joined)?;
 
     let pages = crawl.directory.len();
@@ -233,38 +226,35 @@ pub fn find(
             steps.step(net, steps::SECOND_LOOK, |net| second_look::look(net, shelf, &labels, &places, &context))?;
         context_pairs = Aside::put(found, disk)?;
         let context = Context { crawl: &crawl, joined: &[&exact_pairs], links: &links, room: &room };
-        // Growth sees the pages of a view as one, so no collection vouches for each of them.
-        let with_views = pages_in(net, &view_pairs, pages)?;
-        weak.retain(|pair| !with_views.contains(pair.a) && !with_views.contains(pair.b));
         second_look.alone = alone::take_back(net, &mut similar_pairs, &std::mem::take(&mut weak), &places, &context)?;
-        drop(places);
-        if second_look.matched + second_look.by_place > second_look.refused || second_look.alone > 0 {
-            let by_measure = [
-                &mut view_pairs,
-                &mut placeholder_pairs,
-                &mut similar_pairs,
-                &mut hamming_pairs,
-                &mut signature_pairs,
-                &mut minhash_pairs,
-                &mut context_pairs,
-            ];
-            parted.and_then(apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?);
-            let joined = [
-                &exact_pairs,
-                &view_pairs,
-                &placeholder_pairs,
-                &similar_pairs,
-                &hamming_pairs,
-                &signature_pairs,
-                &minhash_pairs,
-                &context_pairs,
-            ];
-            let labels_before = std::mem::replace(&mut labels, trivial_clusters(net, &crawl, &joined)?);
-            let before = grown.left(net, [&labels_before, &labels])?;
-            drop(labels_before);
-            let room = room_for(net, GROWTH_A_PAGE)?;
-            grown = web.grow(net, (&mut steps, steps::SECOND_GROWTH), &labels, before, job, &room)?;
-        }
+    }
+    let are_more_joined = second_look.matched + second_look.by_place > second_look.refused || second_look.alone > 0;
+    if are_more_joined || counts.4.pairs + counts.4.placeholders > 0 {
+        let by_measure = [
+            &mut view_pairs,
+            &mut placeholder_pairs,
+            &mut similar_pairs,
+            &mut hamming_pairs,
+            &mut signature_pairs,
+            &mut minhash_pairs,
+            &mut context_pairs,
+        ];
+        parted.and_then(apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?);
+        let joined = [
+            &exact_pairs,
+            &view_pairs,
+            &placeholder_pairs,
+            &similar_pairs,
+            &hamming_pairs,
+            &signature_pairs,
+            &minhash_pairs,
+            &context_pairs,
+        ];
+        let labels_before = std::mem::replace(&mut labels, trivial_clusters(net, &crawl, &joined)?);
+        let before = grown.left(net, [&labels_before, &labels])?;
+        drop(labels_before);
+        let room = room_for(net, GROWTH_A_PAGE)?;
+        grown = web.grow(net, (&mut steps, steps::SECOND_GROWTH), &labels, before, job, &room)?;
     }
     let Grown { sizes, link_summary, similar_clusters, .. } = grown;
 
