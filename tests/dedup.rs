@@ -137,6 +137,54 @@ fn kept_records_are_the_bytes_they_were_in_any_compression_and_by_any_number_of_
 }
 
 #[test]
+fn a_file_that_is_lost_for_the_most_part_ends_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let lines = |range: std::ops::Range<usize>| {
+        range.map(|n| format!("{{\"text\":\"{}\"}}\n", text(n, 60))).collect::<String>()
+    };
+    let (first, second) = (gzip(lines(0..400).as_bytes()), gzip(lines(400..4000).as_bytes()));
+    // The head of the second member is no head.
+    let damaged = [&first[..], &[0x1f, 0x8b, 9], &second[3..]].concat();
+    std::fs::write(at("a.jsonl.gz"), &damaged).unwrap();
+    let arguments = ["dedup", &at("a.jsonl.gz"), "--output", &at("out")];
+    let done = webtwin(&arguments).output().unwrap();
+    assert_eq!(done.status.code(), Some(5), "{}", said(&done));
+    assert!(said(&done).contains(" lost"), "{}", said(&done));
+    succeed(&[&arguments[..], &["--max-bad", "0.95"]].concat());
+    let records = &summary(&at("out"))["records"];
+    assert_eq!((&records["kept"], &records["rejected"]), (&json!(400), &json!(1)));
+    // The last record alone is lost with its end.
+    std::fs::write(at("b.jsonl.gz"), &second[..second.len() - 3]).unwrap();
+    succeed(&["dedup", &at("b.jsonl.gz"), "--output", &at("torn")]);
+}
+
+#[test]
+fn numbers_that_are_none_stay_as_python_writes_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let lines = "{\"text\":\"a NaN in a text\",\"score\":NaN}\n{\"score\":-Infinity,\"text\":\"another\"}\n";
+    std::fs::write(at("a.jsonl"), lines).unwrap();
+    succeed(&["dedup", &at("a.jsonl"), "--output", &at("out")]);
+    assert_eq!(std::fs::read_to_string(at("out/a.jsonl")).unwrap(), lines);
+}
+
+#[test]
+fn a_window_over_the_limit_is_refused_with_the_option_that_raises_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.window_log(22).unwrap();
+    std::io::Write::write_all(&mut encoder, "{\"text\":\"some words\"}\n".repeat(9).as_bytes()).unwrap();
+    std::fs::write(at("a.jsonl.zst"), encoder.finish().unwrap()).unwrap();
+    let arguments = ["dedup", &at("a.jsonl.zst"), "--output", &at("out"), "--max-window"];
+    let done = webtwin(&[&arguments[..], &["1MiB"]].concat()).output().unwrap();
+    assert_eq!(done.status.code(), Some(3), "{}", said(&done));
+    assert!(said(&done).contains("--max-window"), "{}", said(&done));
+    succeed(&[&arguments[..], &["4MiB"]].concat());
+}
+
+#[test]
 fn annotated_records_keep_their_bytes_and_say_what_they_are_duplicates_of() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();

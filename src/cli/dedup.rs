@@ -50,6 +50,9 @@ pub(super) struct Args {
     /// Largest record
     #[arg(long, value_name = "BYTES", value_parser = quantity::quantity, default_value = "16MiB", help_heading = "Input")]
     max_record: u64,
+    /// Largest window of a zstd or xz file, in memory of each thread
+    #[arg(long, value_name = "BYTES", value_parser = quantity::quantity, default_value = "256MiB", help_heading = "Input")]
+    max_window: u64,
     /// What is removed: exact copies and near-duplicates, or exact copies only
     #[arg(long, value_enum, default_value = "minhash", help_heading = "Method")]
     by: By,
@@ -150,7 +153,7 @@ impl Args {
             count_by: self.count_by,
             annotate: self.annotate.then_some(self.annotate_prefix),
             max_bad: share("--max-bad", self.max_bad, 0.0)?,
-            limits: Limits { record_bytes: self.max_record, ..Limits::default() },
+            limits: Limits { record_bytes: self.max_record, window_bytes: self.max_window, ..Limits::default() },
             workers: super::threads(self.workers),
             memory_bytes: self.memory,
             spill: super::spill(self.spill)?,

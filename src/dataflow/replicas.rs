@@ -1,11 +1,11 @@
 //! The `replicas` job from end to end on one worker: read, find, write, commit.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::find::find;
 use super::sinks::write;
 use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::ingest::{ByInput, Queue, by_input, hold_against_max_bad, read};
+use crate::dataflow::reading::ingest::{Queue, damage, read};
 use crate::dataflow::reading::least_pages::LeastPages;
 use crate::dataflow::reading::revisits::Referrals;
 use crate::dataflow::reading::worker_pages::WorkerPages;
@@ -14,6 +14,7 @@ use crate::dataflow::sinks::summary::{Records, Summary};
 use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::job::{Digest, Effort, Job, Measure};
+use crate::pages::damage::Damage;
 use crate::pages::helper;
 use crate::pages::record::Reason;
 use crate::pages::warc::RangeEnd;
@@ -270,11 +271,13 @@ fn same_inputs(net: &mut Net<'_>, queue: &Queue, effort: &Effort) -> Result<()> 
 
 /// Fails when an input has too many bad records.
 fn bad_records(net: &mut Net<'_>, shelf: &WorkerPages, floors: &[u64], queue: &Queue, job: &Job) -> Result<()> {
-    let mut all = ByInput::new();
-    for (input, reading) in net.all_gather("bad records", by_input(shelf, floors)?)?.into_iter().flatten() {
-        all.entry(input).or_default().add(reading);
+    let mut of_inputs: BTreeMap<u32, Damage> = BTreeMap::new();
+    for (input, of_worker) in net.all_gather("bad records", damage(shelf, floors)?)?.into_iter().flatten() {
+        of_inputs.entry(input).or_default().add(of_worker);
     }
-    hold_against_max_bad(&all, &queue.work.inputs, |input| queue.work.bytes(input), job.input.max_bad)
+    of_inputs.iter().try_for_each(|(&input, of_input)| {
+        of_input.hold_against(job.input.max_bad, &queue.work.inputs[input as usize], queue.work.bytes(input))
+    })
 }
 
 /// Records by what became of them, over all workers.

@@ -15,7 +15,7 @@ use super::parquet_texts::ParquetTexts;
 use super::settings::Settings;
 use crate::error::Result;
 use crate::job::Limits;
-use crate::pages::decoded::{Decoded, sort_out};
+use crate::pages::decoded::{Decoded, OfFile, sort_out};
 use crate::pages::record::Reason;
 use crate::read_at::ReadAt;
 use crate::storage::open::{OpenFile, open_pinned};
@@ -47,6 +47,8 @@ pub enum Batch {
         reason: Reason,
         /// The same for people.
         detail: String,
+        /// Bytes of the file, as it is stored, that are lost.
+        lost: u64,
     },
     /// Rows of a table.
     Rows(Vec<Row>),
@@ -133,9 +135,15 @@ impl ReadAt for Counted {
     }
 }
 
+/// A stream of lines that is read from a file.
+trait LineStream: Read + OfFile + Send {}
+
+impl<S: Read + OfFile + Send> LineStream for S {}
+
 enum Input {
-    Open(Box<dyn Read + Send>),
-    Failed(io::Error),
+    Open(Box<dyn LineStream>),
+    /// The error, and the bytes of the file that are lost by it.
+    Failed(io::Error, u64),
     Ended,
 }
 
@@ -150,13 +158,14 @@ impl LineBatches {
         };
         let taken = Arc::default();
         let bytes = Arc::new(Counted { file: open_pinned(&file.location, &file.stamp)?, taken: Arc::clone(&taken) });
-        let decoded = Decoded::shared(bytes, compression, limits).map(|input| Box::new(input) as _);
-        Ok(LineBatches { taken, ..LineBatches::of(decoded, limits) })
+        let length = bytes.len();
+        let input = Decoded::shared(bytes, compression, limits)
+            .map_or_else(|error| Input::Failed(error, length), |input| Input::Open(Box::new(input)));
+        Ok(LineBatches { taken, ..LineBatches::of(input, limits) })
     }
 
-    fn of(input: io::Result<Box<dyn Read + Send>>, limits: &Limits) -> LineBatches {
+    fn of(input: Input, limits: &Limits) -> LineBatches {
         let limit = usize::try_from(limits.record_bytes).unwrap_or(usize::MAX);
-        let input = input.map_or_else(Input::Failed, Input::Open);
         LineBatches { input, limit, offset: 0, held: Vec::new(), taken: Arc::default() }
     }
 
@@ -180,7 +189,7 @@ impl LineBatches {
             }
             if !is_more {
                 // Where the file is damaged, a line without end is a part of one.
-                return match bytes.is_empty() || matches!(self.input, Input::Failed(_)) {
+                return match bytes.is_empty() || matches!(self.input, Input::Failed(..)) {
                     false => Ok(Some(self.lines(bytes))),
                     true => self.damage(),
                 };
@@ -233,7 +242,8 @@ impl LineBatches {
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    self.input = Input::Failed(error);
+                    let lost = input.rest();
+                    self.input = Input::Failed(error, lost);
                     break;
                 }
             }
@@ -245,9 +255,9 @@ impl LineBatches {
     /// What ended the file, if it was no end.
     fn damage(&mut self) -> Result<Option<Batch>> {
         match std::mem::replace(&mut self.input, Input::Ended) {
-            Input::Failed(error) => {
+            Input::Failed(error, lost) => {
                 let (reason, detail) = sort_out(error)?;
-                Ok(Some(Batch::Damaged { offset: self.offset, reason, detail }))
+                Ok(Some(Batch::Damaged { offset: self.offset, reason, detail, lost }))
             }
             _ => Ok(None),
         }
@@ -291,6 +301,16 @@ mod tests {
         }
     }
 
+    impl OfFile for Slow {
+        fn of_file(&self, decoded: u64) -> u64 {
+            decoded
+        }
+
+        fn rest(&self) -> u64 {
+            (self.0.len() - self.1) as u64
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -304,7 +324,7 @@ mod tests {
                 file.push(b'\n');
             }
             let limits = Limits { record_bytes: limit, ..Limits::default() };
-            let mut batches = LineBatches::of(Ok(Box::new(Slow(file.clone(), 0, step))), &limits);
+            let mut batches = LineBatches::of(Input::Open(Box::new(Slow(file.clone(), 0, step))), &limits);
             let mut at = 0;
             while let Some(batch) = batches.next().unwrap() {
                 match batch {
@@ -330,21 +350,31 @@ mod tests {
 
     #[test]
     fn lines_before_damage_are_read() {
-        struct Torn(Slow);
+        /// Fails where a number of bytes are left.
+        struct Torn(Slow, u64);
         impl Read for Torn {
             fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-                match self.0.read(into)? {
+                match self.0.rest() - self.1 {
                     0 => Err(io::ErrorKind::UnexpectedEof.into()),
-                    count => Ok(count),
+                    rest => self.0.read(&mut into[..rest as usize]),
                 }
             }
         }
-        let torn = Torn(Slow(b"one\ntwo\nthr".to_vec(), 0, 4));
-        let mut batches = LineBatches::of(Ok(Box::new(torn)), &Limits::default());
+        impl OfFile for Torn {
+            fn of_file(&self, decoded: u64) -> u64 {
+                self.0.of_file(decoded)
+            }
+
+            fn rest(&self) -> u64 {
+                self.0.rest()
+            }
+        }
+        let torn = Torn(Slow(b"one\ntwo\nthree\nfour".to_vec(), 0, 4), 7);
+        let mut batches = LineBatches::of(Input::Open(Box::new(torn)), &Limits::default());
         let Some(Batch::Lines { bytes, .. }) = batches.next().unwrap() else { panic!() };
         assert_eq!(bytes, b"one\ntwo\n");
-        let Some(Batch::Damaged { offset, reason, .. }) = batches.next().unwrap() else { panic!() };
-        assert_eq!((offset, reason), (8, Reason::Truncated));
+        let Some(Batch::Damaged { offset, reason, lost, .. }) = batches.next().unwrap() else { panic!() };
+        assert_eq!((offset, reason, lost), (8, Reason::Truncated, 7));
         assert!(batches.next().unwrap().is_none());
     }
 }

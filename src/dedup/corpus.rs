@@ -103,6 +103,8 @@ pub struct Rejection {
     pub reason: Reason,
     /// The same for people.
     pub detail: String,
+    /// Bytes of the file after it, as it is stored, that could not be read.
+    pub lost: u64,
 }
 
 /// Everything that was read.

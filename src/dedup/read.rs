@@ -1,6 +1,5 @@
 //! The first pass: every record is read, and what decides about it is kept.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -21,8 +20,9 @@ use crate::error::{Error, Result};
 use crate::minhash::candidates;
 use crate::minhash::shingles::Shingles;
 use crate::minhash::signature::Permutations;
+use crate::pages::damage::Damage;
 use crate::pages::fetch_time;
-use crate::pages::json_fields::{Scalar, Wanted};
+use crate::pages::json_fields::{Scalar, Wanted, without_nan};
 use crate::pages::record::Reason;
 use crate::progress::Progress;
 use crate::storage::spill::Buckets;
@@ -265,7 +265,10 @@ impl Reader<'_> {
                 self.reject(&of_batch, offset, Reason::RecordTooLarge, self.too_long(length));
                 of_batch.rows = 1;
             }
-            Batch::Damaged { offset, reason, detail } => self.reject(&of_batch, offset, reason, detail),
+            Batch::Damaged { offset, reason, detail, lost } => {
+                let rejection = Rejection { file, offset, reason, detail, lost };
+                self.tally.rejections.push((number, rejection));
+            }
             Batch::Rows(rows) => {
                 for row in rows {
                     self.row(row, &mut of_batch)?;
@@ -303,7 +306,7 @@ impl Reader<'_> {
     }
 
     fn reject(&mut self, batch: &BatchRecords, offset: u64, reason: Reason, detail: String) {
-        self.tally.rejections.push((batch.number, Rejection { file: batch.file, offset, reason, detail }));
+        self.tally.rejections.push((batch.number, Rejection { file: batch.file, offset, reason, detail, lost: 0 }));
     }
 
     fn line(&mut self, line: &[u8], offset: u64, batch: &mut BatchRecords) -> Result<()> {
@@ -324,11 +327,16 @@ impl Reader<'_> {
             }
         };
         let shared = self.shared;
+        let repaired;
         let mut found = match shared.wanted.find(text) {
             Ok(found) => found,
             Err(detail) => {
-                self.reject(batch, offset, Reason::BadJson, detail);
-                return Ok(());
+                repaired = without_nan(text);
+                let Some(Ok(found)) = repaired.as_deref().map(|text| shared.wanted.find(text)) else {
+                    self.reject(batch, offset, Reason::BadJson, detail);
+                    return Ok(());
+                };
+                found
             }
         };
         if found.take(Purpose::Taken.number()).is_some() {
@@ -442,34 +450,15 @@ impl Reader<'_> {
     }
 }
 
-/// Fails when a file has a larger share of damaged records than allowed. One among good ones is always allowed, else a
-/// small file could have none.
+/// Fails for the first file of which too much is damaged.
 fn hold_against_max_bad(corpus: &Corpus, max_bad: f64) -> Result<()> {
-    for of_file in corpus.rejections.chunk_by(|x, y| x.file == y.file) {
-        let file = of_file[0].file;
-        let kept: usize = corpus.of_file(file).iter().map(|batch| batch.records.len()).sum();
-        let (bad, read) = (of_file.len() as u64, (kept + of_file.len()) as u64);
-        let one_among_good = bad == 1 && read > 1 && max_bad > 0.0;
-        if bad as f64 > max_bad * read as f64 && !one_among_good {
-            let mut reasons: BTreeMap<Reason, u64> = BTreeMap::new();
-            of_file.iter().for_each(|rejection| *reasons.entry(rejection.reason).or_default() += 1);
-            let mut commonest: Vec<_> = reasons.iter().map(|(reason, n)| (*n, reason.as_str())).collect();
-            commonest.sort_unstable_by(|x, y| y.cmp(x));
-            let reasons: Vec<String> = commonest.iter().take(3).map(|(n, word)| format!("{word} {n}")).collect();
-            return Err(Error::TooManyBad {
-                input: corpus.files[file as usize].name().into(),
-                bad,
-                read,
-                allowed: max_bad.to_string(),
-                reasons: reasons.join(", "),
-                example: format!(
-                    "{} at offset {}: {}",
-                    of_file[0].reason.as_str(),
-                    of_file[0].offset,
-                    of_file[0].detail
-                ),
-            });
+    corpus.rejections.chunk_by(|x, y| x.file == y.file).try_for_each(|of_file| {
+        let file = &corpus.files[of_file[0].file as usize];
+        let records = corpus.of_file(of_file[0].file).iter().map(|batch| batch.records.len() as u64).sum();
+        let mut damage = Damage { records, ..Damage::default() };
+        for Rejection { offset, reason, detail, lost, .. } in of_file {
+            damage.add_bad((*offset, *reason, detail.clone()), *lost);
         }
-    }
-    Ok(())
+        damage.hold_against(max_bad, file.name(), file.stamp.bytes)
+    })
 }

@@ -295,8 +295,8 @@ fn name_window(error: io::Error, allowed: u64) -> io::Error {
         true => io::Error::other(Error::input(
             "",
             format!(
-                "its decoder needs more memory than the {} that input.limits.window_bytes allows; set it to {} or \
-                 more, which each worker may take",
+                "its decoder needs more memory than the {} that input.limits.window_bytes (of dedup: --max-window) allows; set it to {} \
+                 or more, which each worker may take",
                 size(allowed),
                 allowed * 2
             ),

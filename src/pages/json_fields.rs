@@ -251,6 +251,39 @@ impl<'t> Visitor<'t> for Key {
     }
 }
 
+/// A line of JSON with `null` for numbers that are none (`NaN`, `Infinity`), as Python and others write them against the
+/// standard; `None` if it has none of them.
+pub fn without_nan(text: &str) -> Option<String> {
+    const NUMBERS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
+    if !NUMBERS.iter().any(|number| text.contains(number)) {
+        return None;
+    }
+    let mut repaired = String::with_capacity(text.len());
+    let (mut rest, mut is_string) = (text, false);
+    while let Some(at) = rest.find(['"', '\\', 'N', 'I', '-']) {
+        let (before, here) = rest.split_at(at);
+        repaired.push_str(before);
+        let number = NUMBERS.iter().find(|number| !is_string && here.starts_with(**number));
+        let length = match number {
+            Some(number) => {
+                repaired.push_str("null");
+                number.len()
+            }
+            None => {
+                // What a backslash escapes ends no string.
+                let escaped =
+                    here.strip_prefix('\\').and_then(|behind| behind.chars().next()).map_or(0, char::len_utf8);
+                is_string ^= here.starts_with('"');
+                repaired.push_str(&here[..1 + escaped]);
+                1 + escaped
+            }
+        };
+        rest = &here[length..];
+    }
+    repaired.push_str(rest);
+    Some(repaired)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

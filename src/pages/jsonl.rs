@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 
 use super::decoded::{Compression, Decoded, FileReader, OfFile, sort_out};
 use super::fetch_time;
-use super::json_fields::{Scalar, Wanted};
+use super::json_fields::{Scalar, Wanted, without_nan};
 use super::record::{Form, Found, Names, RawPage, Reason, Refused, Sink};
 use crate::error::Result;
 use crate::job::Fields;
@@ -182,39 +182,6 @@ fn line(bytes: &[u8], offset: u64, fields: &Fields, wanted: &Wanted, sink: &mut 
         Ok(page) => Found::Page(RawPage { offset, length: bytes.len() as u64, ..page }),
         Err((reason, detail)) => Found::Refused(Refused::new(offset, reason, detail)),
     })
-}
-
-/// A line of JSON with `null` for numbers that are none (`NaN`, `Infinity`), as Python and others write them against the
-/// standard; `None` if it has none of them.
-fn without_nan(text: &str) -> Option<String> {
-    const NUMBERS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
-    if !NUMBERS.iter().any(|number| text.contains(number)) {
-        return None;
-    }
-    let mut repaired = String::with_capacity(text.len());
-    let (mut rest, mut is_string) = (text, false);
-    while let Some(at) = rest.find(['"', '\\', 'N', 'I', '-']) {
-        let (before, here) = rest.split_at(at);
-        repaired.push_str(before);
-        let number = NUMBERS.iter().find(|number| !is_string && here.starts_with(**number));
-        let length = match number {
-            Some(number) => {
-                repaired.push_str("null");
-                number.len()
-            }
-            None => {
-                // What a backslash escapes ends no string.
-                let escaped =
-                    here.strip_prefix('\\').and_then(|behind| behind.chars().next()).map_or(0, char::len_utf8);
-                is_string ^= here.starts_with('"');
-                repaired.push_str(&here[..1 + escaped]);
-                1 + escaped
-            }
-        };
-        rest = &here[length..];
-    }
-    repaired.push_str(rest);
-    Some(repaired)
 }
 
 fn page(text: &str, fields: &Fields, wanted: &Wanted) -> std::result::Result<RawPage, (Reason, String)> {

@@ -11,6 +11,7 @@ mod zip_entries;
 mod zstd_head;
 
 // Records, by format.
+pub mod damage;
 pub mod decoded;
 pub mod fetch_time;
 pub mod html_dir;

@@ -57,7 +57,7 @@ def cases():
     for log in (30, 31):
         window, gib = (log - 10) << 3, 1 << (log - 30)
         refused = {"exit": 3, "says": f"window of {gib}.0 GiB, but input.limits.window_bytes allows 256.0 MiB; set "
-                                      f"input.limits.window_bytes to {gib << 30}"}
+                                      f"input.limits.window_bytes (of dedup: --max-window) to {gib << 30}"}
         raised = ["--set", f"input.limits.window_bytes={gib << 30}"]
         for file, content, count in [("a.warc.zst", b"".join(few), 5), ("a.jsonl.zst", lines, 14)]:
             yield Case(f"a window of {gib} GiB, {file}", {file: raw_frame(content, window)}, refused)

@@ -3,9 +3,9 @@
 //! A part can only tell for certain what no record of it is: an input of which every record looked at is damaged ends the run,
 //! one of which more than the allowed share is only warned of, for the rest of it may be sound.
 
-use crate::dataflow::reading::ingest::{ByInput, Reading, hold_against_max_bad};
 use crate::error::{Error, Result};
 use crate::job::Input;
+use crate::pages::damage::Damage;
 use crate::pages::record::{Found, Reason};
 use crate::pages::url::CanonicalUrl;
 use crate::pages::work_items::Work;
@@ -37,10 +37,10 @@ pub fn first_look(work: &Work, input: &Input) -> Result<Vec<String>> {
         if name.starts_with("synth://") {
             continue;
         }
-        let (mut reading, mut bytes, mut has_enough) = (Reading::default(), 0, false);
+        let (mut damage, mut bytes, mut has_enough) = (Damage::default(), 0, false);
         let read = work.read(item, input, &mut |found| {
-            note(&mut reading, &mut bytes, found);
-            has_enough = reading.records >= RECORDS || bytes >= BYTES;
+            note(&mut damage, &mut bytes, found);
+            has_enough = damage.records >= RECORDS || bytes >= BYTES;
             // Any error ends the reading.
             if has_enough { Err(Error::Invariant("enough was read".into())) } else { Ok(()) }
         });
@@ -48,13 +48,12 @@ pub fn first_look(work: &Work, input: &Input) -> Result<Vec<String>> {
             read?;
         }
         let is_whole = !has_enough && items.len() == 1;
-        let (records, bad) = (reading.records, reading.bad.values().sum::<u64>());
+        let (records, bad) = (damage.records, damage.bad.values().sum::<u64>());
         let looked_at = match is_whole {
             true => name.clone(),
             false => format!("{name}, of which the first {records} records were looked at"),
         };
-        let held = hold_against_max_bad(&ByInput::from([(0, reading)]), &[looked_at], |_| 0, input.max_bad);
-        match held {
+        match damage.hold_against(input.max_bad, &looked_at, 0) {
             Err(error) if bad == records && (is_whole || records >= ENOUGH) => return Err(error),
             Err(error) if !is_whole => {
                 warnings.push(format!("warning: {error}; the run ends so if the rest is like this"))
@@ -65,20 +64,22 @@ pub fn first_look(work: &Work, input: &Input) -> Result<Vec<String>> {
     Ok(warnings)
 }
 
-fn note(reading: &mut Reading, bytes: &mut usize, found: Found) {
-    reading.records += 1;
+fn note(damage: &mut Damage, bytes: &mut usize, found: Found) {
     let (offset, reason, detail) = match found {
         Found::Refused(refused) => (refused.offset, refused.reason, refused.detail),
         Found::Page(page) => {
             *bytes += page.body.len();
             match CanonicalUrl::parse(&page.url) {
-                Ok(_) => return,
+                Ok(_) => {
+                    damage.records += 1;
+                    return;
+                }
                 Err(why) => (page.offset, Reason::BadUrl, format!("{why}: {}", page.url)),
             }
         }
     };
-    if reason.is_bad() {
-        *reading.bad.entry(reason).or_default() += 1;
-        reading.first_bad.get_or_insert((offset, reason, detail));
+    match reason.is_bad() {
+        true => damage.add_bad((offset, reason, detail), 0),
+        false => damage.records += 1,
     }
 }

@@ -8,7 +8,6 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::chunks::{bytes, instead_of_text};
@@ -24,9 +23,10 @@ use crate::dataflow::reading::work_queue::WorkQueue;
 use crate::dataflow::reading::worker_pages::{Capture, Redirect, WorkerPages, mime, short_title};
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room_beside, too_little};
 use crate::engine::Net;
-use crate::error::{Error, Result, size};
+use crate::error::Result;
 use crate::ids::doc_id;
 use crate::job::{Job, JobKind, Links, Simhash};
+use crate::pages::damage::Damage;
 use crate::pages::html::Extracted;
 use crate::pages::record::{self, Found, Means, RawPage, Reason, Refused};
 use crate::pages::url::CanonicalUrl;
@@ -413,41 +413,15 @@ fn mended_by(extracted: &Extracted<'_>) -> impl Iterator<Item = Reason> {
     mended.filter_map(|(reason, is_so)| is_so.then_some(reason))
 }
 
-/// What was read of an input.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reading {
-    /// Records.
-    pub records: u64,
-    /// The bad ones, by reason.
-    pub bad: BTreeMap<Reason, u64>,
-    /// Bytes of the input that the bad ones take, but for those that are whole and over a limit.
-    pub bad_bytes: u64,
-    /// The first bad one: its offset, reason and detail.
-    pub first_bad: Option<(u64, Reason, String)>,
-}
-
-impl Reading {
-    /// Adds what another worker has read of the same input.
-    pub fn add(&mut self, other: Reading) {
-        self.records += other.records;
-        self.bad_bytes += other.bad_bytes;
-        other.bad.into_iter().for_each(|(reason, n)| *self.bad.entry(reason).or_default() += n);
-        self.first_bad = self.first_bad.take().into_iter().chain(other.first_bad).min();
-    }
-}
-
-/// What was read, by number of the input.
-pub type ByInput = BTreeMap<u32, Reading>;
-
 /// Counts the records on a shelf by input; `floors[item]` is the offset from which the records of an item are true.
 ///
 /// # Errors
 /// Those of the disk that captures may be on.
-pub fn by_input(shelf: &WorkerPages, floors: &[u64]) -> Result<ByInput> {
-    let mut counts = ByInput::new();
+pub fn damage(shelf: &WorkerPages, floors: &[u64]) -> Result<BTreeMap<u32, Damage>> {
+    let mut of_inputs: BTreeMap<u32, Damage> = BTreeMap::new();
     shelf.captures.each(|capture| {
         if capture.offset >= floors[capture.item as usize] {
-            counts.entry(capture.source).or_default().records += 1;
+            of_inputs.entry(capture.source).or_default().records += 1;
         }
     })?;
     for rejection in shelf.rejections.rows() {
@@ -455,59 +429,16 @@ pub fn by_input(shelf: &WorkerPages, floors: &[u64]) -> Result<ByInput> {
         if offset < floors[item as usize] {
             continue;
         }
-        let mut one = Reading { records: 1, ..Reading::default() };
-        if reason.is_bad() {
-            one.bad.insert(reason, 1);
-            one.bad_bytes = if is_over_a_limit(reason) { 0 } else { bytes };
-            one.first_bad = Some((offset, reason, detail));
+        let of_input = of_inputs.entry(source).or_default();
+        match reason.is_bad() {
+            true => of_input.add_bad((offset, reason, detail), if is_over_a_limit(reason) { 0 } else { bytes }),
+            false => of_input.records += 1,
         }
-        counts.entry(source).or_default().add(one);
     }
-    Ok(counts)
+    Ok(of_inputs)
 }
 
 /// Whether the record is whole, but larger than the job allows: such as a film.
 fn is_over_a_limit(reason: Reason) -> bool {
     matches!(reason, Reason::RecordTooLarge | Reason::DecodedTooLarge)
-}
-
-/// Fails when an input has a larger share of bad records than the job allows, or when they take a larger share of its
-/// `bytes`, of which there are 0 where they are not known. One bad record among good ones is always allowed, else a small
-/// file could have none; but not if it takes most of the file.
-///
-/// # Errors
-/// [`Error::TooManyBad`] for the first such input.
-pub fn hold_against_max_bad(
-    by_input: &ByInput,
-    inputs: &[String],
-    bytes: impl Fn(u32) -> u64,
-    max_bad: f64,
-) -> Result<()> {
-    for (&input, Reading { records, bad: reasons, bad_bytes, first_bad }) in by_input {
-        let (bad, bytes) = (reasons.values().sum::<u64>(), bytes(input));
-        let one_among_good = bad == 1 && *records > 1 && max_bad > 0.0;
-        let allowed_of_bytes = if one_among_good { max_bad.max(0.5) } else { max_bad };
-        let too_many = bad as f64 > max_bad * *records as f64 && !one_among_good;
-        if too_many || bytes > 0 && *bad_bytes as f64 > allowed_of_bytes * bytes as f64 {
-            let mut commonest: Vec<_> = reasons.iter().map(|(reason, n)| (*n, reason.as_str())).collect();
-            commonest.sort_unstable_by(|x, y| y.cmp(x));
-            let mut reasons: Vec<String> = commonest.iter().take(3).map(|(n, word)| format!("{word} {n}")).collect();
-            if *bad_bytes > 0 && bytes > 0 {
-                reasons.push(format!("{} of {} lost", size(*bad_bytes), size(bytes)));
-            }
-            let example = first_bad.as_ref().map_or(String::new(), |(offset, reason, detail)| {
-                let colon = if detail.is_empty() { "" } else { ": " };
-                format!("{} at offset {offset}{colon}{detail}", reason.as_str())
-            });
-            return Err(Error::TooManyBad {
-                input: inputs[input as usize].clone(),
-                bad,
-                read: *records,
-                allowed: max_bad.to_string(),
-                reasons: reasons.join(", "),
-                example,
-            });
-        }
-    }
-    Ok(())
 }

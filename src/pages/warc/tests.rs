@@ -486,7 +486,7 @@ fn a_window_over_the_limit_is_named_with_the_setting_that_raises_it() {
     let error = read(large.clone(), limits).unwrap_err();
     let message = error.of_input("a.warc.zst").to_string();
     assert!(message.contains("a.warc.zst") && message.contains("2.0 GiB"), "{message}");
-    assert!(message.contains("input.limits.window_bytes to 2147483648"), "{message}");
+    assert!(message.contains("input.limits.window_bytes (of dedup: --max-window) to 2147483648"), "{message}");
     assert_eq!(read(large, Limits { window_bytes: 2 << 30, ..limits }).unwrap(), 2);
 }
 

@@ -1,0 +1,75 @@
+//! How much of an input is damaged, and whether that is too much.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result, size};
+use crate::pages::record::Reason;
+
+/// The records of an input, and what is damaged among them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Damage {
+    /// Records that were read.
+    pub records: u64,
+    /// The damaged ones, by reason.
+    pub bad: BTreeMap<Reason, u64>,
+    /// Bytes of the input that these take, but for those that are whole and over a limit.
+    pub bad_bytes: u64,
+    /// The first damaged one: its offset, reason and detail.
+    pub first_bad: Option<(u64, Reason, String)>,
+}
+
+impl Damage {
+    /// Adds a record that is damaged and takes some bytes of the input.
+    pub fn add_bad(&mut self, (offset, reason, detail): (u64, Reason, String), bytes: u64) {
+        let one = (offset, reason, detail);
+        self.records += 1;
+        *self.bad.entry(reason).or_default() += 1;
+        self.bad_bytes += bytes;
+        self.first_bad = Some(self.first_bad.take().map_or_else(|| one.clone(), |first| first.min(one.clone())));
+    }
+
+    /// Adds what another worker has read of the same input.
+    pub fn add(&mut self, other: Damage) {
+        self.records += other.records;
+        self.bad_bytes += other.bad_bytes;
+        other.bad.into_iter().for_each(|(reason, n)| *self.bad.entry(reason).or_default() += n);
+        self.first_bad = self.first_bad.take().into_iter().chain(other.first_bad).min();
+    }
+
+    /// Fails when the share of damaged records, or of the bytes that they take, is larger than `max_bad`. `bytes` are those
+    /// of the input, 0 where they are not known. One damaged record among sound ones is always allowed, else a small file
+    /// could have none; but not if it takes most of the file.
+    ///
+    /// # Errors
+    /// [`Error::TooManyBad`].
+    pub fn hold_against(&self, max_bad: f64, input: &str, bytes: u64) -> Result<()> {
+        let bad = self.bad.values().sum::<u64>();
+        let is_one_among_sound = bad == 1 && self.records > 1 && max_bad > 0.0;
+        let allowed_of_bytes = if is_one_among_sound { max_bad.max(0.5) } else { max_bad };
+        let are_too_many = bad as f64 > max_bad * self.records as f64 && !is_one_among_sound;
+        let is_too_much = bytes > 0 && self.bad_bytes as f64 > allowed_of_bytes * bytes as f64;
+        if !are_too_many && !is_too_much {
+            return Ok(());
+        }
+        let mut commonest: Vec<_> = self.bad.iter().map(|(reason, n)| (*n, reason.as_str())).collect();
+        commonest.sort_unstable_by(|x, y| y.cmp(x));
+        let mut reasons: Vec<String> = commonest.iter().take(3).map(|(n, word)| format!("{word} {n}")).collect();
+        if self.bad_bytes > 0 && bytes > 0 {
+            reasons.push(format!("{} of {} lost", size(self.bad_bytes), size(bytes)));
+        }
+        let example = self.first_bad.as_ref().map_or(String::new(), |(offset, reason, detail)| {
+            let colon = if detail.is_empty() { "" } else { ": " };
+            format!("{} at offset {offset}{colon}{detail}", reason.as_str())
+        });
+        Err(Error::TooManyBad {
+            input: input.to_string(),
+            bad,
+            read: self.records,
+            allowed: max_bad.to_string(),
+            reasons: reasons.join(", "),
+            example,
+        })
+    }
+}
