@@ -7,16 +7,17 @@ use webtwin::dataflow::clusters::links;
 use webtwin::dataflow::clusters::second_look::SecondLook;
 use webtwin::dataflow::clusters::servers::ServerCounts;
 use webtwin::dataflow::find::find;
+use webtwin::dataflow::pairs::kinds::Kind;
 use webtwin::dataflow::pairs::simhash_pairs::{self, SimhashCounts};
 use webtwin::dataflow::pairs::{overlap, signatures, views};
-use webtwin::dataflow::reading::captures::{Crawl, settle};
+use webtwin::dataflow::reading::captures::{Crawl, path, settle};
 use webtwin::dataflow::reading::idf;
 use webtwin::dataflow::reading::worker_pages::WorkerPages;
 use webtwin::dataflow::shuffle::components::components;
 use webtwin::dataflow::shuffle::directory::Partitions;
 use webtwin::dataflow::shuffle::memory_estimate::room_beside;
 use webtwin::dataflow::sinks::report::MemberRow;
-use webtwin::dataflow::sinks::tables::{MEASURES, PairRow};
+use webtwin::dataflow::sinks::tables::PairRow;
 use webtwin::dataflow::sinks::ways::WaysThrough;
 use webtwin::engine::{Cluster, Net, run};
 use webtwin::error::Result;
@@ -31,6 +32,7 @@ use webtwin::overlap::guard::{Match, best_on_each_host};
 use webtwin::overlap::neighbours::{Linked, keep_apart};
 use webtwin::overlap::views::{Shown, by_definition};
 use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
+use webtwin::pages::public_suffix::domain_of;
 use webtwin::signatures::hyperlink_map::hyperlink_map;
 use webtwin::signatures::random_projection::Bounds;
 use webtwin::signatures::{distance, number};
@@ -48,9 +50,9 @@ fn crawl_of(net: &mut Net, shelf: &mut WorkerPages) -> Result<Crawl> {
     settle(net, shelf, &[0], partitions)
 }
 
-/// The pairs by a measure.
-fn pairs_by(measure: &str, pairs: Aside<PairRow>) -> Result<Vec<SimilarPair>> {
-    let by_measure = pairs.take()?.into_iter().filter(|row| MEASURES[row[2] as usize] == measure);
+/// The pairs of a kind.
+fn pairs_by(kind: Kind, pairs: Aside<PairRow>) -> Result<Vec<SimilarPair>> {
+    let by_measure = pairs.take()?.into_iter().filter(|row| row[2] == kind as u32);
     Ok(by_measure.map(|[a, b, _, value]| SimilarPair { a: Page(a), b: Page(b), value }).collect())
 }
 
@@ -92,26 +94,34 @@ fn settings() -> impl Strategy<Value = Overlap> {
     )
 }
 
-/// Hosts of pages with few titles, of which some show nearly the same, below boilerplate that some have; and now and then so many
-/// with one title that they are not all compared.
+/// Hosts of pages with few titles, of which some show nearly the same, below boilerplate that some have, and some call others
+/// canonical; and now and then so many with one title that they are not all compared.
 fn views() -> impl Strategy<Value = Vec<MadePage>> {
-    let page = (0u32..2, 0u32..150, 0u32..3, 0u64..6, prop::collection::btree_set(0u64..8, 0..3), any::<bool>());
+    // Two hosts of one domain, and one of another.
+    let host = prop::sample::select(vec!["www.a.example", "a.example", "b.example"]);
+    let scheme = prop::sample::select(vec!["http", "https"]);
+    let url = (scheme, host, 0u32..150, prop::sample::select(vec!["", "?"]))
+        .prop_map(|(scheme, host, number, mark)| format!("{scheme}://{host}/{mark}{number}"));
+    let changed = prop::collection::btree_set(0u64..8, 0..3);
+    let canonical = prop::option::weighted(0.3, any::<prop::sample::Index>());
+    let page = (url, 0u32..3, 0u64..6, changed, any::<bool>(), canonical);
     let pages = prop_oneof![3 => 1usize..60, 1 => 150..300usize]
         .prop_flat_map(move |count| prop::collection::vec(page.clone(), count..count + 1));
     pages.prop_map(|pages| {
-        let made = |(number, (host, path, title, article, changed, plain)): (usize, (u32, u32, u32, u64, _, bool))| {
-            let changed: std::collections::BTreeSet<u64> = changed;
+        let urls: Vec<String> = pages.iter().map(|page| page.0.clone()).collect();
+        let mut made = Vec::new();
+        for (number, (url, title, article, changed, plain, canonical)) in pages.into_iter().enumerate() {
             let chunk =
                 |at: u64| if changed.contains(&at) { 5_000 + number as u64 * 10 + at } else { 100 * article + at };
-            let notice = article % 3;
             let boilerplate = if plain { 0..0 } else { 1_000..1_006 };
             // A title is part of its text.
             let text = (1..12).map(chunk).chain(boilerplate).chain([9_000 + u64::from(title)]);
             let title = ["", "a title", "another"][title as usize].to_string();
-            let url = format!("http://h{host}.example/?{path}");
-            MadePage { title, notice, ..MadePage::at(url).chunks(text) }
-        };
-        pages.into_iter().enumerate().map(made).collect()
+            let canonical = canonical.map(|canonical| canonical.get(&urls)).filter(|canonical| **canonical != url);
+            let canonical = canonical.cloned().unwrap_or_default();
+            made.push(MadePage { title, notice: article % 3, canonical, ..MadePage::at(url).chunks(text) });
+        }
+        made
     })
 }
 
@@ -254,33 +264,39 @@ proptest! {
             let crawl = crawl_of(net, &mut shelf)?;
             let overlap = Overlap { views: threshold, ..Job::default().overlap };
             let job = Job { overlap, ..Job::default() };
-            let (pairs, counts) = views::views(net, &shelf, &crawl, &job, &room_beside(0, &job))?;
+            let found = views::views(net, &shelf, &crawl, &job, &room_beside(0, &job))?;
             let (mut shown, mut fprints) = (Vec::new(), shelf.fprints.reader());
             for (slot, page) in shelf.kept() {
                 shown.push((page, fprints.get(slot)?.to_vec()));
             }
-            let mut titles = Vec::new();
-            crawl.pages.each(|row| titles.push((row.page, row.title().to_string(), row.rest().notice, row.exact)))?;
-            Ok((pairs, [counts.pairs, counts.placeholders], shown, titles, crawl.directory.hosts.clone()))
+            let hosts = &crawl.directory.hosts;
+            let mut pages = Vec::new();
+            crawl.pages.each(|row| {
+                let [title, domain, path] = [row.title(), domain_of(row.url()), path(row.url())].map(String::from);
+                let (rest, chunks) = (row.rest(), Vec::new());
+                let doc_ids = [row.doc_id, rest.canonical];
+                let (host, notice, exact) = (hosts[row.page], rest.notice, row.exact);
+                pages.push((row.page, Shown { host, domain, path, title, notice, doc_ids, exact, chunks }));
+            })?;
+            Ok((found, pages, shown))
         });
-        let hosts = &parts[0].4;
-        let empty = |page: Page| Shown { host: hosts[page], title: String::new(), notice: 0, exact: 0, chunks: Vec::new() };
-        let mut shown: Vec<Shown> = Page::first(hosts.len()).map(empty).collect();
-        for (_, _, chunks, titles, _) in &parts {
-            chunks.iter().for_each(|(page, chunks)| shown[*page].chunks.clone_from(chunks));
-            for (page, title, notice, exact) in titles {
-                (shown[*page].notice, shown[*page].exact) = (*notice, *exact);
-                shown[*page].title.clone_from(title);
-            }
+        let mut shown: Vec<(Page, Shown)> = parts.iter().flat_map(|part| part.1.clone()).collect();
+        shown.sort_unstable_by_key(|row| row.0);
+        let mut shown: Vec<Shown> = shown.into_iter().map(|row| row.1).collect();
+        for (page, chunks) in parts.iter().flat_map(|part| &part.2) {
+            shown[*page].chunks.clone_from(chunks);
         }
         let settings = Overlap { views: threshold, ..Job::default().overlap };
-        let got = [0, 1].map(|kind| {
-            let mut got: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0[kind].clone()).collect();
+        let got = [0, 1, 2].map(|kind| {
+            let mut got: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.pairs[kind].clone()).collect();
             got.sort_unstable();
             got
         });
-        prop_assert_eq!(parts[0].1, got.each_ref().map(|pairs| pairs.len() as u64));
-        prop_assert_eq!(got, by_definition(&shown, &settings));
+        let counts = &parts[0].0.counts;
+        let counted = [counts.pairs, counts.placeholders, counts.declared];
+        prop_assert_eq!(counted, got.each_ref().map(|pairs| pairs.len() as u64));
+        let originals = parts.iter().flat_map(|part| part.0.originals.clone()).collect();
+        prop_assert_eq!((got, originals), by_definition(&shown, &settings));
     }
 
     #[test]
@@ -757,7 +773,7 @@ fn a_rewritten_page_is_told_by_its_collections_at_any_number_of_workers() {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let found = find(net, &Job::default(), &mut shelf, &[0], (None, None))?;
-            Ok((pairs_by("context", found.pairs)?, found.summary))
+            Ok((pairs_by(Kind::Context, found.pairs)?, found.summary))
         });
         let pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
         let summary = &parts[0].1;
@@ -792,7 +808,7 @@ fn what_a_generator_says_in_two_manuals_joins_them_no_longer_once_their_mirrors_
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let found = find(net, &job, &mut shelf, &[0], (None, None))?;
-            Ok((pairs_by("overlap", found.pairs)?, found.summary))
+            Ok((pairs_by(Kind::Overlap, found.pairs)?, found.summary))
         });
         let mut pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
         pairs.sort_unstable();
@@ -834,7 +850,7 @@ fn pages_that_link_nowhere_are_told_by_their_places_at_any_number_of_workers() {
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let found = find(net, &Job::default(), &mut shelf, &[0], (None, None))?;
-            Ok((pairs_by("context", found.pairs)?, found.summary))
+            Ok((pairs_by(Kind::Context, found.pairs)?, found.summary))
         });
         let mut values: Vec<u32> = parts.iter().flat_map(|part| &part.0).map(|pair| pair.value).collect();
         values.sort_unstable();

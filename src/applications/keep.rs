@@ -3,7 +3,7 @@
 //! A page that a person has pinned comes first (`keep.pins`), then one that a user prefers. Then one that an earlier result kept, where there is one (`keep.sticky`): a list that
 //! flips costs a crawler its copies. Then come whole collections: a crawler that skips a mirror wants all its pages
 //! from *one* other copy. So if a trivial cluster has a page in the collection that is kept of its similar cluster, that
-//! page stays. Otherwise the rule decides ([`KeepBy`]), for example for the newest; ties go to the page most linked from
+//! page stays. Then comes a page that others call canonical, where their texts agree. Otherwise the rule decides ([`KeepBy`]), for example for the newest; ties go to the page most linked from
 //! other hosts, then to the page whose host is most linked, then to the one fewer links away from the root of its host
 //! (of a manual's `index.html` and `manual.html` with one text, the one that the home page links to), then to the shorter URL,
 //! then to the smaller doc id.
@@ -42,8 +42,10 @@ pub struct PageCopy {
     pub links_to_host: u32,
     /// Links from the root of its host, or a seed there, to the page; `u32::MAX` where there is no way.
     pub depth: u32,
-    /// Characters of its URL.
-    pub url_length: u32,
+    /// Characters of its URL, at most [`u16::MAX`].
+    pub url_length: u16,
+    /// 1 for a page that others rightly call canonical, 0 for any other.
+    pub is_original: u16,
     /// 1 for a page that a crawler must visit, 0 for any other.
     pub must_visit: u8,
     /// Number of the language of its text ([`Language`](crate::text::language::Language)).
@@ -115,6 +117,7 @@ impl Keeping {
             differs(|copy| i64::from(copy.preference)),
             differs(|copy| i64::from(copy.kept_before)),
             is_kept(copy) != is_kept(keeper),
+            differs(|copy| i64::from(copy.is_original)),
             differs(|copy| copy.merit),
             differs(|copy| i64::from(copy.links_from_elsewhere)),
             differs(|copy| i64::from(copy.links_to_host)),
@@ -131,17 +134,18 @@ impl Keeping {
             1 => LostBy::Prefer,
             2 => LostBy::KeptBefore,
             3 => LostBy::Collection,
-            4 => LostBy::Rule(self.by),
-            5 => LostBy::Rule(KeepBy::Links),
-            6 => LostBy::HostLinks,
-            7 => LostBy::Depth,
-            8 => LostBy::Rule(KeepBy::ShortestUrl),
+            4 => LostBy::Original,
+            5 => LostBy::Rule(self.by),
+            6 => LostBy::Rule(KeepBy::Links),
+            7 => LostBy::HostLinks,
+            8 => LostBy::Depth,
+            9 => LostBy::Rule(KeepBy::ShortestUrl),
             _ => LostBy::Rule(KeepBy::SmallestId),
         }
     }
 }
 
-/// The place of a criterion in the order by which copies stay, at most 9.
+/// The place of a criterion in the order by which copies stay, at most 10.
 ///
 /// If copies are ordered from best to worst, the criterion between any two is the smallest of those between their neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -173,6 +177,8 @@ pub enum LostBy {
     KeptBefore,
     /// The other is in the collection that is kept.
     Collection,
+    /// Others rightly call the other canonical.
+    Original,
     /// The other is better by this rule.
     Rule(KeepBy),
     /// As many links lead to both, but more to the other's host.
@@ -189,6 +195,7 @@ impl LostBy {
             LostBy::Prefer => "prefer",
             LostBy::KeptBefore => "kept-before",
             LostBy::Collection => "collection",
+            LostBy::Original => "canonical",
             LostBy::Rule(by) => by.name(),
             LostBy::HostLinks => "host-links",
             LostBy::Depth => "depth",
@@ -248,11 +255,12 @@ const ROLES: [Role; 5] = [
     Role::Visit(Visit::Way),
 ];
 const REASONS: [Why; 3] = [Why::Exact, Why::Collection, Why::Similar];
-const LESS_OF: [LostBy; 12] = [
+const LESS_OF: [LostBy; 13] = [
     LostBy::Pin,
     LostBy::Prefer,
     LostBy::KeptBefore,
     LostBy::Collection,
+    LostBy::Original,
     LostBy::HostLinks,
     LostBy::Depth,
     LostBy::Rule(KeepBy::Links),
@@ -353,7 +361,7 @@ fn rank<P: Fn(Page) -> Option<bool>>(copy: &PageCopy, placed: &P) -> impl Ord + 
     let kept = placed(copy.page) == Some(true);
     let links = (copy.links_from_elsewhere, copy.links_to_host);
     let before = (copy.pinned, Reverse(copy.preference), copy.kept_before);
-    (before, kept, copy.merit, links, Reverse((copy.depth, copy.url_length, copy.page)))
+    (before, kept, copy.is_original, copy.merit, links, Reverse((copy.depth, copy.url_length, copy.page)))
 }
 
 /// Why `copy` may be skipped in favour of `keeper`.
@@ -373,7 +381,7 @@ mod tests {
 
     use super::*;
 
-    fn copy(page: u32, links_from_elsewhere: u32, url_length: u32) -> PageCopy {
+    fn copy(page: u32, links_from_elsewhere: u32, url_length: u16) -> PageCopy {
         let cluster = ClusterId(0);
         PageCopy { exact: 1, cluster, page: Page(page), links_from_elsewhere, url_length, ..PageCopy::zeroed() }
     }

@@ -126,6 +126,15 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
             summary.views.placeholders
         ));
     }
+    if summary.views.declared > 0 {
+        tell(format_args!("{} pairs of a page and one that calls it canonical", summary.views.declared));
+    }
+    if summary.views.contradicted > 0 {
+        tell(format_args!(
+            "{} texts call a page canonical whose text is another; they are no copies of it",
+            summary.views.contradicted
+        ));
+    }
     let SecondLook { matched, refused, by_place, alone, .. } = summary.second_look;
     if matched + by_place > 0 {
         let found = matched + by_place;

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::clusters::{alone, giant_clusters, links, second_look, servers};
+use super::pairs::kinds::{Kind, Pairs};
 use super::pairs::overlap_before::{self, HandOn};
 use super::pairs::{apart, exact, minhash_pairs, overlap, signatures, simhash_pairs, views};
 use super::reading::{captures, idf};
@@ -115,7 +116,8 @@ pub fn find(
     let disk = room.disk_if_bounded(net);
     let disk = disk.as_ref();
     let texts = crawl.pages.map(|row| (row.exact, row.page));
-    let mut exact_pairs = exact::fold(net, (texts, crawl.pages.len() as u64), &room)?;
+    let mut pairs = Pairs::default();
+    pairs.put(Kind::Exact, exact::fold(net, (texts, crawl.pages.len() as u64), &room)?);
     let links = links::resolve(net, shelf, &crawl, &room)?;
     disk.map_or(Ok(()), |disk| crawl.directory.put_doc_ids_aside(disk))?;
     room.give_back();
@@ -123,25 +125,16 @@ pub fn find(
     let attempt = earlier.as_ref().map(|run| run.manifest.attempt.clone());
     let seen = Seen { crawl: &crawl, shelf, links: &links, earlier: attempt.as_deref() };
     let mut steps = Steps::begin(net, resume, seen)?;
-    let [
-        mut view_pairs,
-        mut placeholder_pairs,
-        mut similar_pairs,
-        mut hamming_pairs,
-        mut signature_pairs,
-        mut minhash_pairs,
-        mut context_pairs,
-    ] = [const { Aside::none() }; 7];
-    let (mut weak, mut counts, mut more_tables) = (Vec::new(), PairCounts::default(), Vec::new());
+    let (mut originals, mut weak, mut counts, mut more_tables) =
+        (Vec::new(), Vec::new(), PairCounts::default(), Vec::new());
     if matches!(job.similar.by, Measure::Overlap | Measure::Both) {
         let held = MemoryEstimate::with(shelf, &crawl.pages, Some(&links));
         let room = memory_estimate::room(net, held, 0, job)?;
-        let found;
-        (found, counts.4) = steps.step(net, steps::VIEWS, |net| views::views(net, shelf, &crawl, job, &room))?;
-        [view_pairs, placeholder_pairs] = {
-            let [views, placeholders] = found;
-            [Aside::put(views, disk)?, Aside::put(placeholders, disk)?]
-        };
+        let found = steps.step(net, steps::VIEWS, |net| views::views(net, shelf, &crawl, job, &room))?;
+        (originals, counts.4) = (found.originals, found.counts);
+        for (kind, of_kind) in views::KINDS.into_iter().zip(found.pairs) {
+            pairs.put(kind, Aside::put(of_kind, disk)?);
+        }
         room.give_back();
         let worker = (net.index(), net.peers());
         let each_page = |hand_on: HandOn<'_>| {
@@ -159,51 +152,42 @@ pub fn find(
         });
         let found;
         (found, weak, counts.0) = steps.step(net, steps::OVERLAP, |net| {
-            overlap::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, (job, before.as_ref()))
+            overlap::similar_pairs(net, shelf, &crawl, pairs.of(Kind::Exact), &links, (job, before.as_ref()))
         })?;
-        similar_pairs = Aside::put(found, disk)?;
+        pairs.put(Kind::Overlap, Aside::put(found, disk)?);
     }
     if matches!(job.similar.by, Measure::Hamming | Measure::Both) {
         let found;
-        (found, counts.1) = steps
-            .step(net, steps::HAMMING, |net| simhash_pairs::similar_pairs(net, &crawl, &exact_pairs, &job.hamming))?;
-        hamming_pairs = Aside::put(found, disk)?;
+        (found, counts.1) = steps.step(net, steps::HAMMING, |net| {
+            simhash_pairs::similar_pairs(net, &crawl, pairs.of(Kind::Exact), &job.hamming)
+        })?;
+        pairs.put(Kind::Hamming, Aside::put(found, disk)?);
     }
     if job.similar.by == Measure::Signatures {
         let (found, rows): (_, Vec<(u64, Table)>);
         (found, counts.2, rows) = steps.step(net, steps::SIGNATURES, |net| {
-            let found = signatures::similar_pairs(net, &crawl, &links, &exact_pairs, job)?;
+            let found = signatures::similar_pairs(net, &crawl, &links, pairs.of(Kind::Exact), job)?;
             let rows = found.parts.into_iter().map(|(_, partition, rows)| (partition as u64, rows)).collect();
             Ok((found.pairs, found.counts, rows))
         })?;
-        signature_pairs = Aside::put(found, disk)?;
+        pairs.put(Kind::Signatures, Aside::put(found, disk)?);
         more_tables.extend(rows.into_iter().map(|(partition, rows)| (signatures::TABLE, partition as usize, rows)));
     }
     if job.similar.by == Measure::Minhash {
         let found;
         (found, counts.3) = steps.step(net, steps::MINHASH, |net| {
-            minhash_pairs::similar_pairs(net, shelf, &crawl, &exact_pairs, &links, job)
+            minhash_pairs::similar_pairs(net, shelf, &crawl, pairs.of(Kind::Exact), &links, job)
         })?;
-        minhash_pairs = Aside::put(found, disk)?;
+        pairs.put(Kind::Minhash, Aside::put(found, disk)?);
         shelf.sets = None;
     }
     if job.output.fprint_docid {
         more_tables.extend(paper_tables::fprint_docid(net, shelf, &crawl, partitions, job.chunks.bits)?);
     }
 
-    let by_measure = [
-        &mut view_pairs,
-        &mut placeholder_pairs,
-        &mut similar_pairs,
-        &mut hamming_pairs,
-        &mut signature_pairs,
-        &mut minhash_pairs,
-        &mut context_pairs,
-    ];
-    let mut parted = apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?;
-    // Collections vouch for pages one by one, so views are joined at last.
-    let joined = [&exact_pairs, &similar_pairs, &hamming_pairs, &signature_pairs, &minhash_pairs];
-    let mut labels = trivial_clusters(net, &crawl, &joined)?;
+    let mut parted = apart::part(net, &crawl, &decisions.apart, &mut pairs)?;
+    // Collections vouch for pages one by one, so URLs of one page are joined at last.
+    let mut labels = trivial_clusters(net, &crawl, &pairs.between_sites())?;
 
     let pages = crawl.directory.len();
     let held = MemoryEstimate::with(shelf, &crawl.pages, Some(&links));
@@ -220,37 +204,20 @@ pub fn find(
     if second_look::is_asked_for(job) {
         let places = Places::new(net, &grown.similar_clusters, pages)?;
         let room = room_for(net, SECOND_LOOK_A_PAGE)?;
-        let context = Context { crawl: &crawl, joined: &joined, links: &links, room: &room };
+        let context = Context { crawl: &crawl, joined: &pairs.between_sites(), links: &links, room: &room };
         let found;
         (found, second_look) =
             steps.step(net, steps::SECOND_LOOK, |net| second_look::look(net, shelf, &labels, &places, &context))?;
-        context_pairs = Aside::put(found, disk)?;
-        let context = Context { crawl: &crawl, joined: &[&exact_pairs], links: &links, room: &room };
-        second_look.alone = alone::take_back(net, &mut similar_pairs, &std::mem::take(&mut weak), &places, &context)?;
+        pairs.put(Kind::Context, Aside::put(found, disk)?);
+        let mut similar = pairs.take(Kind::Overlap);
+        let context = Context { crawl: &crawl, joined: &[pairs.of(Kind::Exact)], links: &links, room: &room };
+        second_look.alone = alone::take_back(net, &mut similar, &std::mem::take(&mut weak), &places, &context)?;
+        pairs.put(Kind::Overlap, similar);
     }
     let are_more_joined = second_look.matched + second_look.by_place > second_look.refused || second_look.alone > 0;
-    if are_more_joined || counts.4.pairs + counts.4.placeholders > 0 {
-        let by_measure = [
-            &mut view_pairs,
-            &mut placeholder_pairs,
-            &mut similar_pairs,
-            &mut hamming_pairs,
-            &mut signature_pairs,
-            &mut minhash_pairs,
-            &mut context_pairs,
-        ];
-        parted.and_then(apart::part(net, &crawl, &decisions.apart, &mut exact_pairs, by_measure)?);
-        let joined = [
-            &exact_pairs,
-            &view_pairs,
-            &placeholder_pairs,
-            &similar_pairs,
-            &hamming_pairs,
-            &signature_pairs,
-            &minhash_pairs,
-            &context_pairs,
-        ];
-        let labels_before = std::mem::replace(&mut labels, trivial_clusters(net, &crawl, &joined)?);
+    if are_more_joined || counts.4.found() > 0 {
+        parted.and_then(apart::part(net, &crawl, &decisions.apart, &mut pairs)?);
+        let labels_before = std::mem::replace(&mut labels, trivial_clusters(net, &crawl, &pairs.all())?);
         let before = grown.left(net, [&labels_before, &labels])?;
         drop(labels_before);
         let room = room_for(net, GROWTH_A_PAGE)?;
@@ -264,18 +231,10 @@ pub fn find(
     room.give_back();
     more_tables.extend(servers.parts);
 
-    let by_measure = [
-        &view_pairs,
-        &placeholder_pairs,
-        &similar_pairs,
-        &hamming_pairs,
-        &signature_pairs,
-        &minhash_pairs,
-        &context_pairs,
-    ];
-    let giants = giant_clusters::giants(net, &crawl, &labels, &sizes, &exact_pairs, by_measure)?;
+    let giants = giant_clusters::giants(net, &crawl, &labels, &sizes, &pairs)?;
 
     drop(sizes);
+    let originals = page_set(net, originals, pages)?;
     let room = room_for(net, KEEPING_A_PAGE)?;
     let kept = steps.step(net, steps::KEEPING, |net| {
         let given = kept::Given {
@@ -284,7 +243,8 @@ pub fn find(
             links: &links,
             from_elsewhere: &from_elsewhere,
             links_to_host: &links_to_host,
-            exact_pairs: &exact_pairs,
+            exact_pairs: pairs.of(Kind::Exact),
+            originals: &originals,
             decisions: &decisions,
             earlier: earlier.as_ref(),
             room: &room,
@@ -319,20 +279,11 @@ pub fn find(
     more_tables.extend(paper_tables::hosts(net, &crawl, &to_skip, partitions)?);
     drop(to_skip);
 
-    let placeholders = pages_in(net, &placeholder_pairs, pages)?;
-    // In the order of `MEASURES`.
-    let by_measure = [
-        context_pairs,
-        exact_pairs,
-        hamming_pairs,
-        minhash_pairs,
-        similar_pairs,
-        placeholder_pairs,
-        signature_pairs,
-        view_pairs,
-    ];
+    let in_pairs = pairs.of(Kind::Placeholder).rows().map(|pair| pair.map(|pair| [pair.a, pair.b]));
+    let placeholders = in_pairs.collect::<Result<Vec<[Page; 2]>>>()?.into_flattened();
+    let placeholders = page_set(net, placeholders, pages)?;
     let room = room_for(net, 0)?;
-    let (pairs, link_summary) = by_first(net, &crawl, by_measure, link_summary, &room)?;
+    let (pairs, link_summary) = by_first(net, &crawl, pairs, link_summary, &room)?;
     room.give_back();
     let mut found = ReplicaTables {
         crawl,
@@ -371,13 +322,12 @@ fn trivial_clusters(net: &mut Net<'_>, crawl: &Crawl, joined: &[&Aside<SimilarPa
     })
 }
 
-/// Pages that are in such pairs of this worker or the others, once in each process; the run has `pages` pages.
-fn pages_in(net: &mut Net<'_>, pairs: &Aside<SimilarPair>, pages: usize) -> Result<Arc<PageSet>> {
-    let mine: Vec<[Page; 2]> = pairs.rows().map(|pair| pair.map(|pair| [pair.a, pair.b])).collect::<Result<_>>()?;
-    let all = net.share("pages in pairs", mine)?;
+/// These pages of this worker and of the others, once in each process; the run has `pages` pages.
+fn page_set(net: &mut Net<'_>, mine: Vec<Page>, pages: usize) -> Result<Arc<PageSet>> {
+    let all = net.share("pages of a set", mine)?;
     net.once(|| {
         let mut set = PageSet::new(pages, |_| false);
-        all.iter().flatten().for_each(|&page| set.insert(page));
+        all.iter().for_each(|&page| set.insert(page));
         set
     })
 }

@@ -1,4 +1,4 @@
-//! Views: pages of one host that show one page under several URLs.
+//! Views: pages of one site that show one page under several URLs.
 //!
 //! A session, a tracking parameter, a print version or another order of the same list gives a page another URL and changes
 //! little of it. Such views share their links and nearly all of their text, so the filter of boilerplate takes their text for
@@ -19,7 +19,15 @@
 //! the host have, are placeholders if they share half of all chunks of the larger text, and half of its own chunks but for
 //! [`NAMES`], which may name the URL or the session.
 //!
-//! Only texts with one title or notice are compared, and of more than [`BLOCK`] of them only those with similar numbers of chunks
+//! Hosts of one registered domain often show one site, as `www.`, `m.` or `staging.` do, and so do `http:` and `https:`. Texts of
+//! them with the same path and query are views, too, by the same comparison, whatever their titles. A chunk that is boilerplate of
+//! either host is none of their own.
+//!
+//! A page may also *declare* that it is a copy: it calls another URL canonical (`rel=canonical`, RFC 6596). That is often wrong, as where all
+//! pages of a list call the first one canonical. So a page that calls the URL of another canonical is a copy of it if they share
+//! half of all chunks, and half of their own.
+//!
+//! Only texts with one title, path or notice, or of which one calls the other canonical, are compared, and of more than [`BLOCK`] of them only those with similar numbers of chunks
 //! ([`blocks`]).
 //!
 //! # Source
@@ -31,7 +39,7 @@ use std::collections::BTreeSet;
 
 use super::{SimilarPair, millionths};
 use crate::clusters::union_find::UnionFind;
-use crate::ids::{FPrint, HostId, Page, splitmix64};
+use crate::ids::{DocId, FPrint, HostId, Page, splitmix64};
 use crate::job::Overlap;
 
 /// Texts of a host that may have a chunk without its being boilerplate, however few texts the host has.
@@ -40,7 +48,7 @@ pub const FEW: u32 = 12;
 /// Number of texts of a large host, about, in which boilerplate is looked for.
 pub const SAMPLE: u32 = 256;
 
-/// Texts with one title of which every two are compared.
+/// Texts of a group of which every two are compared.
 pub const BLOCK: usize = 128;
 
 /// Texts of a host that have the notice of a placeholder, at least.
@@ -56,8 +64,12 @@ pub enum Kin {
     Title,
     /// They have the same title, as more than [`most`] texts of the host do.
     CommonTitle,
+    /// They have the same path and query, on hosts of one domain.
+    Path,
     /// They have the same notice.
     Notice,
+    /// One calls the URL of the other canonical.
+    Canonical,
 }
 
 impl Kin {
@@ -98,9 +110,8 @@ pub fn on_host(fprint: FPrint, host: HostId) -> u64 {
     splitmix64(fprint ^ splitmix64(u64::from(host)))
 }
 
-/// Chunk of a page as views are compared by it: a hash, and whether the chunk is the page's own, which is to say no boilerplate.
-///
-/// Equal chunks of one host are equal numbers.
+/// Chunk of a page as views are compared by it: a hash, and in the last bit whether the chunk is the page's own, which is to say no
+/// boilerplate of its host.
 pub fn marked(fprint: FPrint, is_own: bool) -> u32 {
     ((splitmix64(fprint) >> 32) as u32) & !1 | u32::from(is_own)
 }
@@ -117,23 +128,25 @@ pub fn blocks(texts: &mut [Titled]) -> impl Iterator<Item = &[Titled]> {
     starts.map(move |start| &texts[start..count.min(start + BLOCK)])
 }
 
-/// Resemblance of two texts in millionths, if they are one page: for a notice that of all chunks, else that of own chunks. Their
+/// Resemblance of two texts in millionths, if they are one page: for a title that of own chunks, else that of all chunks. Their
 /// marked chunks ascend.
 pub fn resemblance(a: &[u32], b: &[u32], kin: Kin, settings: &Overlap) -> Option<u32> {
-    let needed = if kin == Kin::Notice { 500_000 } else { millionths(settings.views) };
+    let is_said = matches!(kin, Kin::Notice | Kin::Canonical);
+    let needed = if is_said { 500_000 } else { millionths(settings.views) };
     let reaches = |common: u64, union: u64, needed: u64| common * 1_000_000 >= needed * union;
     let (fewer, more) = (a.len().min(b.len()) as u64, a.len().max(b.len()) as u64);
     if fewer == 0 || !reaches(fewer, more, needed) {
         return None;
     }
-    let (mut x, mut y, mut common, mut own_common) = (0, 0, 0u64, 0u64);
+    let (mut x, mut y, mut common, mut own_common, mut own_of_one) = (0, 0, 0u64, 0u64, 0u64);
     while x < a.len() && y < b.len() {
-        match a[x].cmp(&b[y]) {
+        match (a[x] | 1).cmp(&(b[y] | 1)) {
             Ordering::Less => x += 1,
             Ordering::Greater => y += 1,
             Ordering::Equal => {
                 common += 1;
-                own_common += u64::from(a[x] & 1);
+                own_common += u64::from(a[x] & b[y] & 1);
+                own_of_one += u64::from((a[x] ^ b[y]) & 1);
                 (x, y) = (x + 1, y + 1);
             }
         }
@@ -144,8 +157,12 @@ pub fn resemblance(a: &[u32], b: &[u32], kin: Kin, settings: &Overlap) -> Option
         let are_placeholders = 2 * common >= more && 2 * own_common + NAMES >= own(a).max(own(b));
         return are_placeholders.then(|| (common * 1_000_000 / union) as u32);
     }
-    let own_union = own(a) + own(b) - own_common;
-    let own_needed = if kin == Kin::CommonTitle { needed } else { needed / 4 * 3 };
+    let own_union = own(a) + own(b) - own_common - own_of_one;
+    if kin == Kin::Canonical {
+        let agree = reaches(common, union, needed) && reaches(own_common, own_union, needed);
+        return agree.then(|| (common * 1_000_000 / union) as u32);
+    }
+    let own_needed = if kin == Kin::Title { needed / 4 * 3 } else { needed };
     let are_views = own_common > 0 && reaches(common, union, needed) && reaches(own_common, own_union, own_needed);
     are_views.then(|| (own_common * 1_000_000 / own_union) as u32)
 }
@@ -167,66 +184,113 @@ pub fn join(block: &[(Page, &[u32])], kin: Kin, settings: &Overlap, mut found: i
     }
 }
 
+/// Compares a page with others that call its URL canonical, all of one block: calls `each` with a pair for each of them, or with
+/// nothing where the texts do not agree.
+pub fn agree(original: Page, block: &[(Page, &[u32])], settings: &Overlap, mut each: impl FnMut(Option<SimilarPair>)) {
+    let Some((_, of_original)) = block.iter().find(|text| text.0 == original) else { return };
+    for (other, chunks) in block.iter().filter(|text| text.0 != original) {
+        let value = resemblance(of_original, chunks, Kin::Canonical, settings);
+        each(value.map(|value| SimilarPair { a: original.min(*other), b: original.max(*other), value }));
+    }
+}
+
 /// A page for [`by_definition`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
     /// Host of the page.
     pub host: HostId,
+    /// Registered domain of the host.
+    pub domain: String,
+    /// Path and query of the page.
+    pub path: String,
     /// Title of the page; empty for none.
     pub title: String,
     /// Notice of the page; 0 for none.
     pub notice: u64,
+    /// Doc id of the page, and of the URL that it calls canonical; 0 for none.
+    pub doc_ids: [DocId; 2],
     /// Fingerprint of the whole text.
     pub exact: FPrint,
     /// Fingerprints of its chunks: ascending, each once.
     pub chunks: Vec<FPrint>,
 }
 
-/// Views and placeholders among the pages, by definition: every host, chunk, title and notice by itself. Each ascends, with each
-/// pair once.
-pub fn by_definition(pages: &[Shown], settings: &Overlap) -> [Vec<SimilarPair>; 2] {
+/// Views, placeholders and declared copies among the pages, by definition: every host, chunk, title, path and notice by itself. Each
+/// ascends, with each pair once. With them the pages that others rightly call canonical.
+pub fn by_definition(pages: &[Shown], settings: &Overlap) -> ([Vec<SimilarPair>; 3], BTreeSet<Page>) {
     let of = |page: Page| &pages[page];
-    let mut found = [Vec::new(), Vec::new()];
-    let hosts: BTreeSet<HostId> = pages.iter().map(|page| page.host).collect();
-    for host in hosts {
-        let on_host = Page::first(pages.len()).filter(|&page| of(page).host == host && !of(page).chunks.is_empty());
+    let with_text = || Page::first(pages.len()).filter(|&page| !of(page).chunks.is_empty());
+    // The smallest of some pages, in order, that have a text.
+    let texts_of = |pages: &mut dyn Iterator<Item = Page>| {
         let mut texts: Vec<Page> = Vec::new();
-        for page in on_host {
+        for page in pages {
             if !texts.iter().any(|&text| of(text).exact == of(page).exact) {
                 texts.push(page);
             }
         }
+        texts
+    };
+    let texts_on = |host: HostId| texts_of(&mut with_text().filter(|&page| of(page).host == host));
+    let is_own = |chunk: FPrint, host: HostId| {
+        let texts = texts_on(host);
         let count = texts.len() as u32;
-        let inspected = || texts.iter().filter(|text| is_sampled(of(**text).exact, count));
-        let is_own = |chunk: FPrint| {
-            let with_chunk = inspected().filter(|text| of(**text).chunks.contains(&chunk)).count() as u32;
-            !is_boilerplate(with_chunk, count)
-        };
-        let compare = |kin: Kin, texts: &[Page], found: &mut Vec<SimilarPair>| {
-            let titled = |&page: &Page| Titled { chunks: of(page).chunks.len() as u32, exact: of(page).exact, page };
-            let mut titled: Vec<Titled> = texts.iter().map(titled).collect();
-            for block in blocks(&mut titled) {
-                let pages: BTreeSet<Page> = block.iter().map(|text| text.page).collect();
-                let set = |page: Page| {
-                    let chunks: BTreeSet<u32> =
-                        of(page).chunks.iter().map(|&chunk| marked(chunk, is_own(chunk))).collect();
-                    (page, chunks.into_iter().collect::<Vec<u32>>())
-                };
-                let sets: Vec<(Page, Vec<u32>)> = pages.into_iter().map(set).collect();
-                let sets: Vec<(Page, &[u32])> = sets.iter().map(|(page, set)| (*page, &set[..])).collect();
-                join(&sets, kin, settings, |pair| found.push(pair));
-            }
-        };
-        let titles: BTreeSet<&String> = texts.iter().map(|&text| &of(text).title).collect();
-        for title in titles.into_iter().filter(|title| !title.is_empty()) {
-            let with: Vec<Page> = texts.iter().copied().filter(|&text| of(text).title == *title).collect();
-            compare(Kin::of_title(with.len(), count), &with, &mut found[0]);
+        let inspected = texts.iter().filter(|text| is_sampled(of(**text).exact, count));
+        !is_boilerplate(inspected.filter(|text| of(**text).chunks.contains(&chunk)).count() as u32, count)
+    };
+    let set = |page: Page| {
+        let Shown { host, chunks, .. } = of(page);
+        let chunks: BTreeSet<u32> = chunks.iter().map(|&chunk| marked(chunk, is_own(chunk, *host))).collect();
+        (page, chunks.into_iter().collect::<Vec<u32>>())
+    };
+    let compare = |kin: Kin, texts: &[Page], found: &mut Vec<SimilarPair>| {
+        let titled = |&page: &Page| Titled { chunks: of(page).chunks.len() as u32, exact: of(page).exact, page };
+        let mut titled: Vec<Titled> = texts.iter().map(titled).collect();
+        for block in blocks(&mut titled) {
+            let pages: BTreeSet<Page> = block.iter().map(|text| text.page).collect();
+            let sets: Vec<(Page, Vec<u32>)> = pages.into_iter().map(set).collect();
+            let sets: Vec<(Page, &[u32])> = sets.iter().map(|(page, set)| (*page, &set[..])).collect();
+            join(&sets, kin, settings, |pair| found.push(pair));
         }
-        let notices: BTreeSet<u64> = texts.iter().map(|&text| of(text).notice).collect();
-        for notice in notices.into_iter().filter(|&notice| notice != 0) {
-            let with: Vec<Page> = texts.iter().copied().filter(|&text| of(text).notice == notice).collect();
+    };
+    let (mut found, mut originals) = ([const { Vec::new() }; 3], BTreeSet::new());
+    let titles: BTreeSet<&String> = with_text().map(|page| &of(page).title).filter(|title| !title.is_empty()).collect();
+    let hosts: BTreeSet<HostId> = pages.iter().map(|page| page.host).collect();
+    for host in hosts {
+        let count = texts_on(host).len() as u32;
+        let on_host = || with_text().filter(|&page| of(page).host == host);
+        for title in &titles {
+            let with = || on_host().filter(|&page| of(page).title == **title);
+            let texts = texts_of(&mut with());
+            if with().any(|page| of(page).path.contains('?')) {
+                compare(Kin::of_title(texts.len(), count), &texts, &mut found[0]);
+            }
+        }
+        let notices: BTreeSet<u64> = on_host().map(|page| of(page).notice).filter(|&notice| notice != 0).collect();
+        for notice in notices {
+            let with = texts_of(&mut on_host().filter(|&page| of(page).notice == notice));
             if with.len() >= LEAST_PLACEHOLDERS {
                 compare(Kin::Notice, &with, &mut found[1]);
+            }
+        }
+    }
+    let place = |page: Page| (&of(page).domain, &of(page).path);
+    let places: BTreeSet<_> = with_text().map(place).collect();
+    for one in places {
+        let texts = texts_of(&mut with_text().filter(|&page| place(page) == one));
+        compare(Kin::Path, &texts, &mut found[0]);
+    }
+    for original in with_text() {
+        let declaring = || with_text().filter(|&page| of(page).doc_ids[1] == of(original).doc_ids[0]);
+        let is_copy = |page: &Page| of(*page).exact == of(original).exact;
+        if declaring().any(|page| is_copy(&page)) {
+            originals.insert(original);
+        }
+        for other in texts_of(&mut declaring().filter(|page| !is_copy(page))) {
+            let (texts, before) = ([set(original), set(other)], found[2].len());
+            let texts = texts.each_ref().map(|(page, set)| (*page, &set[..]));
+            agree(original, &texts, settings, |pair| found[2].extend(pair));
+            if found[2].len() > before {
+                originals.insert(original);
             }
         }
     }
@@ -234,7 +298,7 @@ pub fn by_definition(pages: &[Shown], settings: &Overlap) -> [Vec<SimilarPair>; 
         pairs.sort_unstable();
         pairs.dedup();
     }
-    found
+    (found, originals)
 }
 
 #[cfg(test)]
@@ -282,6 +346,23 @@ mod tests {
     }
 
     #[test]
+    fn a_page_agrees_with_one_that_calls_it_canonical_if_half_of_all_chunks_and_of_own_ones_agree() {
+        let of = |other: &[u32]| {
+            let (original, mut found) = (set(0..20, 100..110), Vec::new());
+            let block = [(Page(3), other), (Page(7), &original[..])];
+            agree(Page(7), &block, &overlap(), |pair| found.push(pair));
+            assert_eq!(found.len(), 1);
+            found[0].map(|pair| (pair.a, pair.b, pair.value))
+        };
+        // Of 31 chunks 29 are shared, then of 13 own ones 7, then of 14 own ones 6.
+        assert_eq!(of(&set(0..20, 101..111)), Some((Page(3), Page(7), 935_483)));
+        assert_eq!(of(&set(0..20, 103..113)), Some((Page(3), Page(7), 818_181)));
+        assert_eq!(of(&set(0..20, 104..114)), None);
+        // The other page of a list shares its frame alone.
+        assert_eq!(of(&set(0..20, 200..210)), None);
+    }
+
+    #[test]
     fn boilerplate_is_on_more_than_a_quarter_of_many_texts() {
         assert_eq!([0, 12, 50, 100, 256].map(most), [12, 12, 12, 25, 64]);
         assert!(is_boilerplate(65, 1_000_000) && !is_boilerplate(64, 1_000_000));
@@ -311,13 +392,15 @@ mod tests {
         let page = |title: &str, body: std::ops::Range<u64>, extra: u64| {
             let mut chunks: Vec<u64> = (0..10).chain(body).chain([extra]).collect();
             chunks.sort_unstable();
-            Shown { host: HostId(0), title: title.into(), notice: 0, exact: splitmix64(extra), chunks }
+            let (domain, path) = ("a.example".to_string(), format!("/?{extra}"));
+            let (title, doc_ids) = (title.into(), [extra, 0]);
+            Shown { host: HostId(0), domain, path, title, notice: 0, doc_ids, exact: splitmix64(extra), chunks }
         };
         let views = (0..12).map(|view| page("article", 100..120, 1000 + view));
         let siblings = (0..12).map(|other| page("sibling", 200 + 20 * other..220 + 20 * other, 2000 + other));
         let pages: Vec<Shown> = views.chain(siblings).collect();
-        let [found, placeholders] = by_definition(&pages, &overlap());
-        assert_eq!((found.len(), placeholders.len()), (11, 0));
+        let ([found, placeholders, declared], originals) = by_definition(&pages, &overlap());
+        assert_eq!((found.len(), placeholders.len(), declared.len(), originals.len()), (11, 0, 0, 0));
         assert!(found.iter().all(|pair| pair.b < Page(12)));
     }
 

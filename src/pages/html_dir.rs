@@ -56,6 +56,7 @@ pub fn read_files(folder: &Location, files: &[Listed], input: &Input, sink: &mut
             form,
             offset: 0,
             mended: None,
+            canonical: None,
             names: Names::default(),
             converted_from: None,
             payloads: Vec::new(),

@@ -222,6 +222,7 @@ fn page(text: &str, fields: &Fields, wanted: &Wanted) -> std::result::Result<Raw
         offset: 0,
         length: 0,
         mended: fetched.is_none().then_some(Reason::BadDate),
+        canonical: None,
         names: Names::default(),
         converted_from: None,
         payloads: Vec::new(),

@@ -215,6 +215,7 @@ fn found(
         form,
         offset: row,
         mended: matches!(time, Some(None)).then_some(Reason::BadDate),
+        canonical: None,
         names: Names::default(),
         converted_from: None,
         payloads: Vec::new(),

@@ -71,6 +71,8 @@ pub struct RawPage {
     pub length: u64,
     /// Damage that was repaired while reading, as a [`Reason`]; the page is kept.
     pub mended: Option<Reason>,
+    /// URL that the transport calls canonical (HTTP header `Link`), as written.
+    pub canonical: Option<String>,
     /// By what revisit records may refer to the page's record.
     pub names: Names,
     /// For a WARC conversion record, the id of the record it was made of, as [`Names::id`].

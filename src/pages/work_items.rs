@@ -414,6 +414,7 @@ pub(super) fn synthetic(synth: &Synth, numbers: Range<u64>, sink: &mut Sink<'_>)
             form: Form::Html,
             offset: number,
             mended: None,
+            canonical: None,
             names: Names::default(),
             converted_from: None,
             payloads: Vec::new(),

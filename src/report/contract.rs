@@ -379,6 +379,8 @@ pub enum Measure {
     Views,
     /// Notices that there is nothing: resemblance of all chunks, in millionths.
     Placeholder,
+    /// One page calls the other canonical: resemblance of all chunks, in millionths.
+    Declared,
     /// Chunks shared.
     Overlap,
     /// Bits in which simhashes differ.

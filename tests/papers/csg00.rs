@@ -516,6 +516,7 @@ fn section_5_1_a_crawler_visits_one_page_of_a_trivial_cluster_and_avoids_the_oth
         must_visit: 0,
         language: 0,
         kept_before: 0,
+        is_original: 0,
         pinned: 0,
     };
     let copies: Vec<PageCopy> = Page::first(10).map(copy).collect();

@@ -19,6 +19,8 @@ pub(crate) struct MadePage {
     pub(crate) url: String,
     pub(crate) title: String,
     pub(crate) notice: u64,
+    /// URL that it calls canonical; empty for none.
+    pub(crate) canonical: String,
     pub(crate) time: i64,
     pub(crate) fprints: Vec<u64>,
     pub(crate) simhash: Option<u64>,
@@ -33,6 +35,7 @@ impl MadePage {
             url,
             title: String::new(),
             notice: 0,
+            canonical: String::new(),
             time: 0,
             fprints: Vec::new(),
             simhash: None,
@@ -109,6 +112,7 @@ pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages 
             record: 0,
             variant: 0,
             notice: page.notice,
+            canonical: if page.canonical.is_empty() { 0 } else { doc_id(&page.canonical) },
         };
         shelf.captures.push(&capture).unwrap();
         shelf.exact.push(exact);

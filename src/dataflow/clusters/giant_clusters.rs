@@ -11,14 +11,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::clusters::weakest_links::{Cut, EXACT, Edge, thin, weakest};
+use crate::clusters::weakest_links::{Cut, Edge, thin, weakest};
+use crate::dataflow::pairs::kinds::Pairs;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::sinks::report::SHOWN;
 use crate::engine::{Net, Owners, RoundRobin};
 use crate::error::Result;
 use crate::ids::{ClusterId, DocId, HostId, Number, Page};
 use crate::overlap::SimilarPair;
-use crate::storage::aside::Aside;
 
 /// Fewest pages of a giant trivial cluster.
 pub const GIANT: u32 = 100;
@@ -48,46 +48,20 @@ pub struct Weak {
     pub a: String,
     /// URL of the larger page.
     pub b: String,
-    /// Resemblance of views or placeholders in millionths; chunks shared; 64 less the bits in which simhashes differ; 10^9 less the distance
+    /// As [`Kind::strength`](crate::dataflow::pairs::kinds::Kind::strength): resemblance of views, placeholders or declared copies in millionths; chunks shared; 64 less the bits in which simhashes differ; 10^9 less the distance
     /// of RP signatures in billionths; the resemblance of shingles in millionths; 0 for what only collections tell.
     pub strength: u32,
     /// Pages of the smaller part.
     pub cuts_off: u32,
 }
 
-/// Pairs with their strength, which is higher for pages that are more alike: those of equal text, views and placeholders, and those by
-/// chunks, simhashes, signatures and shingles, of which those by simhashes and signatures have distances for values; weakest are those that only
-/// collections tell.
-pub(crate) fn with_strength<'p>(
-    exact_pairs: &'p Aside<SimilarPair>,
-    by_measure: [&'p Aside<SimilarPair>; 7],
-) -> impl Iterator<Item = Result<(SimilarPair, u32)>> + 'p {
-    type OfValue = fn(u32) -> u32;
-    let [view_pairs, placeholder_pairs, similar_pairs, hamming_pairs, signature_pairs, minhash_pairs, context_pairs] =
-        by_measure;
-    let strengths: [(_, OfValue); 8] = [
-        (exact_pairs, |_| EXACT),
-        (view_pairs, |millionths| millionths),
-        (placeholder_pairs, |millionths| millionths),
-        (similar_pairs, |shared| shared),
-        (hamming_pairs, |bits| 64 - bits),
-        (signature_pairs, |billionths| 1_000_000_000 - billionths),
-        (minhash_pairs, |millionths| millionths),
-        (context_pairs, |_| 0),
-    ];
-    strengths
-        .into_iter()
-        .flat_map(|(pairs, strength)| pairs.rows().map(move |pair| pair.map(|pair| (pair, strength(pair.value)))))
-}
-
-/// The largest giant clusters, the same on every worker. The pairs are this worker's: of equal text, then by each measure.
+/// The largest giant clusters, the same on every worker. The pairs are this worker's.
 pub fn giants(
     net: &mut Net<'_>,
     crawl: &Crawl,
     labels: &[ClusterId],
     sizes: &[u32],
-    exact_pairs: &Aside<SimilarPair>,
-    by_measure: [&Aside<SimilarPair>; 7],
+    pairs: &Pairs,
 ) -> Result<Vec<Giant>> {
     let all = (0..sizes.len()).map(ClusterId::from_index);
     let mut clusters: Vec<ClusterId> = all.filter(|&cluster| sizes[cluster] >= GIANT).collect();
@@ -98,15 +72,14 @@ pub fn giants(
     }
     let place: BTreeMap<ClusterId, usize> = clusters.iter().copied().zip(0..).collect();
 
-    let pages: usize = clusters.iter().map(|&cluster| sizes[cluster] as usize).sum();
-    let pairs = with_strength(exact_pairs, by_measure);
+    let in_clusters: usize = clusters.iter().map(|&cluster| sizes[cluster] as usize).sum();
     let mut edges: Vec<Edge> = Vec::new();
-    for pair in pairs {
+    for pair in pairs.with_strength() {
         let (SimilarPair { a, b, .. }, strength) = pair?;
         let cluster = labels[a];
         if place.contains_key(&cluster) {
             edges.push(Edge { cluster, a, b, strength });
-            if edges.len() > 4 * pages + (1 << 12) {
+            if edges.len() > 4 * in_clusters + (1 << 12) {
                 thin(&mut edges);
             }
         }

@@ -14,16 +14,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::clusters::apart::refused;
 use crate::clusters::weakest_links::Edge;
-use crate::dataflow::clusters::giant_clusters::with_strength;
+use crate::dataflow::pairs::kinds::Pairs;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::shuffle::components::components;
 use crate::engine::{HashOwners, Net, Owners};
 use crate::error::Result;
 use crate::ids::{ClusterId, Page};
-use crate::overlap::SimilarPair;
 use crate::results::decisions::Apart;
-use crate::storage::aside::Aside;
 
 /// What became of the pairs in `pairs.apart`: `pairs` is the sum of `gone`, `unjoined` and `parted`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,17 +71,11 @@ pub struct Parted {
 const SHOWN: usize = 100;
 
 /// Takes away pairs, such that no chain of the others joins two pages that are apart; returns what became of these, the same
-/// on every worker. `similar` are this worker's pairs, as [`with_strength`] takes them.
+/// on every worker. `pairs` are this worker's.
 ///
 /// # Errors
 /// Those of the disk that pairs may be on; or when the run has ended.
-pub(crate) fn part(
-    net: &mut Net<'_>,
-    crawl: &Crawl,
-    apart: &[Apart],
-    exact: &mut Aside<SimilarPair>,
-    mut similar: [&mut Aside<SimilarPair>; 7],
-) -> Result<ApartCounts> {
+pub(crate) fn part(net: &mut Net<'_>, crawl: &Crawl, apart: &[Apart], pairs: &mut Pairs) -> Result<ApartCounts> {
     let mut counts = ApartCounts { pairs: apart.len() as u64, ..ApartCounts::default() };
     if apart.is_empty() {
         return Ok(counts);
@@ -98,9 +90,8 @@ pub(crate) fn part(
     if there.is_empty() {
         return Ok(counts);
     }
-    let pairs = exact.rows().chain(similar.iter().flat_map(|pairs| pairs.rows()));
-    let labels: Arc<Vec<ClusterId>> = until_failure(pairs, |pairs| {
-        let edges = pairs.map(|pair| (pair.a, pair.b));
+    let labels: Arc<Vec<ClusterId>> = until_failure(pairs.rows(), |pairs| {
+        let edges = pairs.map(|(_, pair)| (pair.a, pair.b));
         components(net, "clusters to divide", directory.len(), edges)
     })?;
     let label = |page: Page| labels[page];
@@ -116,9 +107,8 @@ pub(crate) fn part(
 
     let mut divided: BTreeMap<ClusterId, Vec<(Page, Page)>> = BTreeMap::new();
     joined.iter().for_each(|(_, pages)| divided.entry(label(pages.0)).or_default().push(*pages));
-    let all = with_strength(exact, similar.each_ref().map(|pairs| &**pairs));
     let owners = HashOwners::new(net);
-    let mut rows = until_failure(all, |all| {
+    let mut rows = until_failure(pairs.with_strength(), |all| {
         let rows = all.map(|(pair, strength)| Edge { cluster: label(pair.a), a: pair.a, b: pair.b, strength });
         let rows = rows.filter(|edge| divided.contains_key(&edge.cluster));
         net.exchange_all("pairs of clusters to divide", rows, |edge| owners.owner(edge.cluster.smallest()))
@@ -134,13 +124,7 @@ pub(crate) fn part(
         all.sort_unstable();
         all
     })?;
-    let take_away = |pairs: &mut Aside<SimilarPair>| -> Result<u64> {
-        let before = pairs.len();
-        pairs.retain_mut(|pair| all_refused.binary_search(&[pair.a, pair.b]).is_err())?;
-        Ok((before - pairs.len()) as u64)
-    };
-    let of_exact = take_away(exact)?;
-    let of_similar = similar.iter_mut().map(|pairs| take_away(pairs)).sum::<Result<u64>>()?;
-    [counts.refused_exact, counts.refused_similar] = net.sum("pairs refused", [of_exact, of_similar])?;
+    let gone = pairs.retain(|pair| all_refused.binary_search(&[pair.a, pair.b]).is_err())?;
+    [counts.refused_exact, counts.refused_similar] = net.sum("pairs refused", gone)?;
     Ok(counts)
 }

@@ -1,8 +1,9 @@
-//! Views of pages ([`crate::overlap::views`]): texts with one title or one
-//! notice on one host meet, with their chunks.
+//! Views of pages ([`crate::overlap::views`]): texts with one title or one notice on one host meet, with their chunks, and so do those
+//! with one path on the hosts of a domain, and those of which one calls the URL of the other canonical.
 //!
-//! 1. The owner of a page sends its title and text to the owner of the title on its host, who finds equal texts; likewise its notice,
-//!    if it has one. What follows is the same for titles and notices.
+//! 1. All learn which domains have several hosts ([`Domains`]). The owner of a page sends its title and text to the owner of the title
+//!    on its host, who finds equal texts; likewise the notice that it has, its path in such a domain, and its URL and the one that
+//!    it calls canonical. What follows is the same for each group of texts ([`super::view_groups`]).
 //! 2. All learn how many texts every host has, and which hosts have texts with one title.
 //! 3. The owner of a title asks the holders of its texts for chunks: of a sample of the host's texts, to find boilerplate, and
 //!    of the texts that are to be compared.
@@ -10,8 +11,9 @@
 //! 5. Chunks of texts to be compared, marked as own or boilerplate, meet by block, and each block is compared by itself.
 //!
 //! # Memory
-//! 8 bytes a host and 8 for each chunk of boilerplate in each process; 40 bytes a text, 32 a text that is asked for and 16 a chunk of
-//! these with its worker, of which what `room` does not allow is on disk, but for texts that are asked for.
+//! 8 bytes a host, 8 for each place of a domain, of which there are up to eight a host and a million in all, and 8 for each chunk of
+//! boilerplate in each process. With each worker, 8 bytes a host, 40 a text and thing that it is grouped by, 32 a text that is asked
+//! for and 16 a chunk of these, of which what `room` does not allow is on disk, but for texts that are asked for.
 
 use std::sync::Arc;
 
@@ -19,21 +21,24 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::kinds::Kind;
+use super::view_groups::{Group, TextRow, each_group, rows_of};
 use crate::by_hash::Hashes;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::dataflow::shuffle::page_counts::sum;
+use crate::dataflow::shuffle::page_counts::{Count, sum};
 use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{HostId, Number, Page, splitmix64};
 use crate::job::{Job, Overlap};
 use crate::overlap::SimilarPair;
 use crate::overlap::views::{
-    FEW, Kin, LEAST_PLACEHOLDERS, Titled, blocks, is_boilerplate, is_sampled, join, marked, on_host,
+    BLOCK, FEW, Kin, Titled, agree, blocks, is_boilerplate, is_sampled, join, marked, on_host,
 };
+use crate::pages::public_suffix::domain_of;
 
 /// Counts of the search for views, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,29 +51,34 @@ pub struct ViewCounts {
     pub pairs: u64,
     /// Pairs of placeholders.
     pub placeholders: u64,
+    /// Pairs of a page and one that calls its URL canonical, whose texts agree.
+    #[serde(default)]
+    pub declared: u64,
+    /// Texts that call the URL of a page canonical with which they do not agree.
+    #[serde(default)]
+    pub contradicted: u64,
 }
 
-/// A page with its title and text: 40 bytes. Rows order by title, then text, then page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
-#[repr(C)]
-struct TitleRow {
-    /// Hash of title or notice, and host.
-    title: u64,
-    exact: u64,
-    page: Page,
-    host: HostId,
-    worker: u32,
-    slot: u32,
-    chunks: u32,
-    kind: u16,
-    /// 1 if the URL has a query.
-    has_query: u16,
+impl ViewCounts {
+    /// Pairs of all kinds.
+    pub fn found(&self) -> u64 {
+        self.pairs + self.placeholders + self.declared
+    }
 }
 
-/// Kinds of [`TitleRow`]: pages with a title, without one, and with a notice.
-const TITLED: u16 = 0;
-const UNTITLED: u16 = 1;
-const NOTICED: u16 = 2;
+/// Kinds of the pairs that [`views`] finds, in their order.
+pub const KINDS: [Kind; 3] = [Kind::Views, Kind::Placeholder, Kind::Declared];
+
+/// What [`views`] finds, this worker's share.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Found {
+    /// Pairs of each of [`KINDS`], ascending, with the owners of their smaller pages.
+    pub pairs: [Vec<SimilarPair>; 3],
+    /// Pages that others call canonical and have the text of, in any order, some more than once.
+    pub originals: Vec<Page>,
+    /// Counts over all workers.
+    pub counts: ViewCounts,
+}
 
 /// A text whose chunks are asked for: 24 bytes. Rows order by slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
@@ -86,14 +96,19 @@ struct Wanted {
 /// Stands for a block where a text is inspected for boilerplate.
 const SAMPLED: u64 = 0;
 
-/// Key of a block of texts, given a hash: the last two bits are for their kin.
+/// Key of a block of texts, given a hash: the last three bits are for their kin.
 fn block_key(hash: u64, kin: Kin) -> u64 {
-    hash & !3 | (kin as u64 + 1)
+    hash & !7 | (kin as u64 + 1)
+}
+
+/// Key of a block of texts that call the URL of a page canonical.
+fn canonical_key(original: Page, number: u64) -> u64 {
+    block_key(u64::from(original.0) << 32 | number << 3, Kin::Canonical)
 }
 
 /// Kin of the texts in a block.
 fn kin_of(block: u64) -> Kin {
-    [Kin::Title, Kin::CommonTitle, Kin::Notice][(block & 3) as usize - 1]
+    [Kin::Title, Kin::CommonTitle, Kin::Path, Kin::Notice, Kin::Canonical][(block & 7) as usize - 1]
 }
 
 /// A chunk of a page in a block: 16 bytes. Rows order by block, page and chunk.
@@ -105,97 +120,116 @@ struct ChunkRow {
     chunk: u32,
 }
 
-/// Finds the pairs of views and those of placeholders among the pages of all workers. They lie ascending with the owners of their
-/// smaller pages.
+/// Finds the pairs of views, placeholders and declared copies among the pages of all workers.
 ///
 /// # Errors
 /// As [`HashPartitions::laid_down`].
-pub fn views(
-    net: &mut Net<'_>,
-    shelf: &WorkerPages,
-    crawl: &Crawl,
-    job: &Job,
-    room: &MemoryBudget,
-) -> Result<([Vec<SimilarPair>; 2], ViewCounts)> {
-    let mut counts = ViewCounts::default();
+pub fn views(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, job: &Job, room: &MemoryBudget) -> Result<Found> {
+    let mut found = Found::default();
     let settings = &job.overlap;
     if !job.with_views() {
-        return Ok(([Vec::new(), Vec::new()], counts));
+        return Ok(found);
     }
-    let mut titles = titles(net, crawl, room)?;
-    let hosts = Hosts::count(net, crawl, &titles)?;
-    let [texts] = net.sum("texts with the title of another", [hosts.texts_to_compare])?;
-    if texts == 0 {
-        return Ok(([Vec::new(), Vec::new()], counts));
+    let mut texts = texts(net, crawl, room)?;
+    let hosts = Hosts::count(net, crawl, &texts)?;
+    let [to_compare] = net.sum("texts to compare", [hosts.texts_to_compare])?;
+    found.counts.texts = to_compare;
+    let wanted = wanted(net, &mut texts, &hosts, &mut found.originals)?;
+    drop(texts);
+    if to_compare == 0 {
+        return Ok(found);
     }
-    counts.texts = texts;
-    let wanted = wanted(net, &mut titles, &hosts)?;
-    drop(titles);
     let boilerplate = boilerplate(net, shelf, &wanted, &hosts, room)?;
-    counts.boilerplate = boilerplate.len() as u64;
-    let found = compare(net, shelf, &wanted, &boilerplate, settings, room)?;
-    let mut rows = net.exchange_all("views", found, |&[_, a, ..]| crawl.directory.owner(Page(a)))?;
+    found.counts.boilerplate = boilerplate.len() as u64;
+    let mut contradicted = 0;
+    let compared = Compared { wanted: &wanted, boilerplate: &boilerplate, settings };
+    let rows = compare(net, shelf, &compared, room, (&mut found.originals, &mut contradicted))?;
+    let mut rows = net.exchange_all("views", rows, |&[_, a, ..]| crawl.directory.owner(Page(a)))?;
     rows.sort_unstable();
-    let of_kind = |are_placeholders: bool| {
-        let rows = rows.iter().filter(|row| (row[0] == Kin::Notice as u32) == are_placeholders);
+    found.pairs = KINDS.map(|kind| {
+        let rows = rows.iter().filter(|row| row[0] == kind as u32);
         let mut pairs: Vec<SimilarPair> =
             rows.map(|&[_, a, b, value]| SimilarPair { a: Page(a), b: Page(b), value }).collect();
         pairs.sort_unstable();
         pairs.dedup();
         pairs
-    };
-    let pairs = [false, true].map(of_kind);
-    [counts.pairs, counts.placeholders] =
-        net.sum("pairs of views", pairs.each_ref().map(|pairs| pairs.len() as u64))?;
-    Ok((pairs, counts))
+    });
+    let [views, placeholders, declared] = found.pairs.each_ref().map(|pairs| pairs.len() as u64);
+    let sums = net.sum("pairs of views", [views, placeholders, declared, contradicted])?;
+    [found.counts.pairs, found.counts.placeholders, found.counts.declared, found.counts.contradicted] = sums;
+    Ok(found)
 }
 
 /// Step 1.
-fn titles(net: &mut Net<'_>, crawl: &Crawl, room: &MemoryBudget) -> Result<HashPartitions<TitleRow>> {
+fn texts(net: &mut Net<'_>, crawl: &Crawl, room: &MemoryBudget) -> Result<HashPartitions<TextRow>> {
+    let mut declaring = 0;
+    crawl.pages.each(|row| declaring += u64::from(row.rest().canonical != 0))?;
+    let [declaring] = net.sum("pages that call another canonical", [declaring])?;
+    let mut domains = Domains::learn(net, crawl)?;
     let hosts = &crawl.directory.hosts;
     let rows = crawl.pages.map(|row| {
         let host = hosts[row.page];
-        let has_query = u16::from(row.url().contains('?'));
-        let of = |kind: u16, hash: u64| TitleRow {
-            title: splitmix64(hash ^ splitmix64(u64::from(host) << 2 | u64::from(kind))),
-            exact: row.exact,
-            page: row.page,
-            host,
-            worker: row.worker,
-            slot: row.slot,
-            chunks: row.chunks,
-            kind,
-            has_query,
-        };
-        let (title, notice) = (row.title(), row.rest().notice);
-        let titled = of(if title.is_empty() { UNTITLED } else { TITLED }, xxh3_64(title.as_bytes()));
-        [Some(titled), (notice != 0).then(|| of(NOTICED, notice))]
+        rows_of(&row, host, domains.with_more_hosts(host, row.url()), declaring > 0)
     });
     until_failure(rows, |rows| {
-        let with_text = rows.flatten().flatten().filter(|row| row.chunks > 0);
-        HashPartitions::laid_down(net, "titles", crawl.pages.len() as u64, with_text, |row| row.title, room)
+        let count = crawl.pages.len() as u64 * if declaring > 0 { 2 } else { 1 };
+        HashPartitions::laid_down(net, "titles", count, rows.flatten(), |row| row.key, room)
     })
 }
 
-/// The texts with one title: the first row of each text, from rows in order.
-fn texts_of(rows: &[TitleRow]) -> Vec<TitleRow> {
-    rows.chunk_by(|x, y| x.exact == y.exact).map(|pages| pages[0]).collect()
+/// The first and the last site of a domain, which are a scheme and a host each, as numbers that only grow: the first negated, the
+/// last plus one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+struct Sites([u32; 2]);
+
+impl Count for Sites {
+    fn plus(self, Sites([before, after]): Sites) -> Sites {
+        Sites([self.0[0].max(before), self.0[1].max(after)])
+    }
 }
 
-/// Calls `each` with the texts of every title and notice of a host, and with whether they are to be compared.
-///
-/// Pages without a query are files, as those of a manual are, of which several may have one title and nearly one text; so of texts with one
-/// title some page must have a query.
-fn each_title(rows: &mut [TitleRow], mut each: impl FnMut(&[TitleRow], bool)) {
-    rows.sort_unstable();
-    for rows in rows.chunk_by(|x, y| (x.title, x.host) == (y.title, y.host)) {
-        let texts = texts_of(rows);
-        let are_compared = match texts[0].kind {
-            TITLED => texts.len() > 1 && rows.iter().any(|row| row.has_query == 1),
-            NOTICED => texts.len() >= LEAST_PLACEHOLDERS,
-            _ => false,
-        };
-        each(&texts, are_compared);
+/// Which domains have several sites, and perhaps a few others that share a place with another domain.
+struct Domains {
+    sites: Arc<Vec<Sites>>,
+    /// Hash of the domain of each host that this worker has asked for; 0 for others.
+    of_hosts: Vec<u64>,
+}
+
+impl Domains {
+    /// Most places.
+    const PLACES: usize = 1 << 20;
+
+    /// Learns of the sites of all pages. One sum.
+    fn learn(net: &mut Net<'_>, crawl: &Crawl) -> Result<Domains> {
+        let of = &crawl.directory.hosts;
+        let hosts = *net.once(|| of.iter().max().map_or(0, |host| host.index() + 1))?;
+        let mut domains = Domains { sites: Arc::default(), of_hosts: vec![0; hosts] };
+        let mut sites = vec![Sites::zeroed(); (4 * hosts).next_power_of_two().min(Domains::PLACES)];
+        crawl.pages.each(|row| {
+            let host = of[row.page];
+            let place = domains.hash(host, row.url()) as usize & (sites.len() - 1);
+            let site = host.0 << 1 | u32::from(row.url().starts_with("https:"));
+            sites[place] = sites[place].plus(Sites([!site, site + 1]));
+        })?;
+        domains.sites = sum(net, "sites of domains", &sites)?;
+        Ok(domains)
+    }
+
+    /// Hash of the domain of a host, given a URL there.
+    fn hash(&mut self, host: HostId, url: &str) -> u64 {
+        let hash = &mut self.of_hosts[host.index()];
+        if *hash == 0 {
+            *hash = xxh3_64(domain_of(url).as_bytes()).max(1);
+        }
+        *hash
+    }
+
+    /// The same, if the domain has several sites.
+    fn with_more_hosts(&mut self, host: HostId, url: &str) -> Option<u64> {
+        let hash = self.hash(host, url);
+        let Sites([before, after]) = self.sites[hash as usize & (self.sites.len() - 1)];
+        (!before != after - 1).then_some(hash)
     }
 }
 
@@ -211,21 +245,25 @@ struct Hosts {
 
 impl Hosts {
     /// Step 2.
-    fn count(net: &mut Net<'_>, crawl: &Crawl, titles: &HashPartitions<TitleRow>) -> Result<Hosts> {
+    fn count(net: &mut Net<'_>, crawl: &Crawl, all: &HashPartitions<TextRow>) -> Result<Hosts> {
         let of = &crawl.directory.hosts;
         let hosts = net.once(|| of.iter().max().map_or(0, |host| host.index() + 1))?;
         let (mut texts, mut compared, mut rows) = (vec![0u32; *hosts], vec![0u32; *hosts], Vec::new());
-        for share in 0..titles.count() {
+        for share in 0..all.count() {
             net.check()?;
-            titles.read(share, &mut rows)?;
-            each_title(&mut rows, |of_title, are_compared| {
-                let (host, count) = (of_title[0].host.index(), of_title.len() as u32);
-                if of_title[0].kind != NOTICED {
-                    texts[host] += count;
+            all.read(share, &mut rows)?;
+            let add = |to: &mut [u32], some: &[TextRow]| some.iter().for_each(|text| to[text.host.index()] += 1);
+            each_group(&mut rows, |group| match group {
+                Group::Title(of_title, are_compared) => {
+                    add(&mut texts, of_title);
+                    add(&mut compared, if are_compared { of_title } else { &[] });
                 }
-                if are_compared {
-                    compared[host] += count;
+                Group::Notice(some) | Group::Path(some) => add(&mut compared, some),
+                Group::Canonical(original, others) => {
+                    add(&mut compared, &[original]);
+                    add(&mut compared, others);
                 }
+                Group::CanonicalCopy(_) => {}
             });
         }
         let texts_to_compare = compared.iter().map(|&count| u64::from(count)).sum();
@@ -244,16 +282,24 @@ impl Hosts {
     }
 }
 
-/// Step 3; in the order of slots.
-fn wanted(net: &mut Net<'_>, titles: &mut HashPartitions<TitleRow>, hosts: &Hosts) -> Result<Vec<Wanted>> {
+/// Step 3; in the order of slots. Pages that copies call canonical become `originals`.
+fn wanted(
+    net: &mut Net<'_>,
+    texts: &mut HashPartitions<TextRow>,
+    hosts: &Hosts,
+    originals: &mut Vec<Page>,
+) -> Result<Vec<Wanted>> {
     let (mut share, mut rows, mut wanted) = (0, Vec::new(), Vec::new());
     let source = |send: &mut dyn FnMut(Wanted)| {
-        if share == titles.count() {
+        if share == texts.count() {
             return Ok(false);
         }
-        titles.take(share, &mut rows)?;
+        texts.take(share, &mut rows)?;
         share += 1;
-        each_title(&mut rows, |texts, are_compared| ask_for(texts, are_compared, hosts, &mut *send));
+        each_group(&mut rows, |group| match group {
+            Group::CanonicalCopy(original) => originals.push(original),
+            group => ask_for(&group, hosts, &mut *send),
+        });
         Ok(true)
     };
     net.exchange_from(
@@ -269,22 +315,36 @@ fn wanted(net: &mut Net<'_>, titles: &mut HashPartitions<TitleRow>, hosts: &Host
     Ok(wanted)
 }
 
-/// Asks for the chunks of texts with one title.
-fn ask_for(texts: &[TitleRow], are_compared: bool, hosts: &Hosts, send: &mut dyn FnMut(Wanted)) {
-    let TitleRow { host, title, kind, .. } = texts[0];
-    let count = hosts.texts(host);
-    let want = |row: &TitleRow, block| Wanted { slot: row.slot, page: row.page, host, worker: row.worker, block };
-    if kind != NOTICED && hosts.is_inspected(host) {
-        texts.iter().filter(|row| is_sampled(row.exact, count)).for_each(|row| send(want(row, SAMPLED)));
-    }
-    if !are_compared {
-        return;
-    }
-    let kin = if kind == NOTICED { Kin::Notice } else { Kin::of_title(texts.len(), count) };
+/// Asks for the chunks of the texts of a group.
+fn ask_for(group: &Group<'_>, hosts: &Hosts, send: &mut dyn FnMut(Wanted)) {
+    let want =
+        |row: &TextRow, block| Wanted { slot: row.slot, page: row.page, host: row.host, worker: row.worker, block };
+    let (texts, kin) = match *group {
+        Group::Title(texts, are_compared) => {
+            let (host, count) = (texts[0].host, hosts.texts(texts[0].host));
+            if hosts.is_inspected(host) {
+                texts.iter().filter(|row| is_sampled(row.exact, count)).for_each(|row| send(want(row, SAMPLED)));
+            }
+            if !are_compared {
+                return;
+            }
+            (texts, Kin::of_title(texts.len(), count))
+        }
+        Group::Notice(texts) => (texts, Kin::Notice),
+        Group::Path(texts) => (texts, Kin::Path),
+        Group::Canonical(original, others) => {
+            for (others, number) in others.chunks(BLOCK).zip(0..) {
+                let key = canonical_key(original.page, number);
+                std::iter::once(&original).chain(others).for_each(|row| send(want(row, key)));
+            }
+            return;
+        }
+        Group::CanonicalCopy(_) => return,
+    };
     let mut ordered: Vec<Titled> =
-        texts.iter().map(|&TitleRow { chunks, exact, page, .. }| Titled { chunks, exact, page }).collect();
+        texts.iter().map(|&TextRow { chunks, exact, page, .. }| Titled { chunks, exact, page }).collect();
     for (block, number) in blocks(&mut ordered).zip(0u64..) {
-        let key = block_key(splitmix64(title.wrapping_add(number)), kin);
+        let key = block_key(splitmix64(texts[0].key.wrapping_add(number)), kin);
         for text in block {
             let at = texts.partition_point(|row| row.exact < text.exact);
             send(want(&texts[at], key));
@@ -328,14 +388,21 @@ fn boilerplate(
     net.once(|| found.iter().copied().collect())
 }
 
-/// Step 5; pairs of this worker's blocks, each as its kin, its pages and its value.
+/// What texts are compared by.
+struct Compared<'c> {
+    wanted: &'c [Wanted],
+    boilerplate: &'c Hashes,
+    settings: &'c Overlap,
+}
+
+/// Step 5; pairs of this worker's blocks, each as its kind, its pages and its value. Pages that are rightly called canonical become
+/// originals, and texts that do so wrongly are counted.
 fn compare(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
-    wanted: &[Wanted],
-    boilerplate: &Hashes,
-    settings: &Overlap,
+    &Compared { wanted, boilerplate, settings }: &Compared<'_>,
     room: &MemoryBudget,
+    (originals, contradicted): (&mut Vec<Page>, &mut u64),
 ) -> Result<Vec<[u32; 4]>> {
     let compared = || wanted.iter().filter(|row| row.block != SAMPLED);
     let count = compared().map(|row| shelf.fprints.size(row.slot as usize) as u64).sum();
@@ -368,7 +435,22 @@ fn compare(
                 })
                 .collect();
             let kin = kin_of(block[0].block);
-            join(&texts, kin, settings, |pair| found.push([kin as u32, pair.a.0, pair.b.0, pair.value]));
+            let kind = match kin {
+                Kin::Title | Kin::CommonTitle | Kin::Path => Kind::Views,
+                Kin::Notice => Kind::Placeholder,
+                Kin::Canonical => Kind::Declared,
+            };
+            let mut add = |pair: SimilarPair| found.push([kind as u32, pair.a.0, pair.b.0, pair.value]);
+            if kin != Kin::Canonical {
+                join(&texts, kin, settings, add);
+                continue;
+            }
+            let original = Page((block[0].block >> 32) as u32);
+            let before = *contradicted;
+            agree(original, &texts, settings, |pair| pair.map_or_else(|| *contradicted += 1, &mut add));
+            if *contradicted - before + 1 < texts.len() as u64 {
+                originals.push(original);
+            }
         }
     }
     Ok(found)

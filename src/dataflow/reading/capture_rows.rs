@@ -113,6 +113,8 @@ pub struct Rest {
     pub segments: Vec<(u32, u64)>,
     /// As [`Capture::notice`].
     pub notice: u64,
+    /// As [`Capture::canonical`].
+    pub canonical: DocId,
 }
 
 /// A capture where it lies.
@@ -190,7 +192,7 @@ impl<'a> CaptureRow<'a> {
 
     /// The capture by itself.
     pub fn to_capture(self) -> Capture {
-        let Rest { projected, mended, original, segments, notice } = self.rest();
+        let Rest { projected, mended, original, segments, notice, canonical } = self.rest();
         Capture {
             doc_id: self.doc_id,
             url: self.url().to_string(),
@@ -219,19 +221,24 @@ impl<'a> CaptureRow<'a> {
             record: self.record,
             variant: self.variant,
             notice,
+            canonical,
         }
     }
 }
 
 /// Appends the words of a capture.
 fn write(capture: &Capture, words: &mut Vec<u64>) {
-    let &Capture { ref projected, ref mended, ref original, ref segments, notice, .. } = capture;
-    let has_rest =
-        !projected.is_empty() || !mended.is_empty() || original.is_some() || !segments.is_empty() || notice != 0;
+    let &Capture { ref projected, ref mended, ref original, ref segments, notice, canonical, .. } = capture;
+    let has_rest = !projected.is_empty()
+        || !mended.is_empty()
+        || original.is_some()
+        || !segments.is_empty()
+        || notice != 0
+        || canonical != 0;
     let rest = match has_rest {
-        true => {
-            codec().serialize(&(projected, mended, original, segments, notice)).expect("plain values go into memory")
-        }
+        true => codec()
+            .serialize(&(projected, mended, original, segments, notice, canonical))
+            .expect("plain values go into memory"),
         false => Vec::new(),
     };
     let is_html = capture.mime == HTML;
@@ -516,6 +523,7 @@ mod tests {
             record: small ^ 5,
             variant: status ^ 1,
             notice: if few == 2 { n } else { 0 },
+            canonical: if few == 1 { n } else { 0 },
         })
     }
 

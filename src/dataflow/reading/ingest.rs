@@ -382,6 +382,7 @@ impl Reader {
             is_conversion: page.converted_from.is_some(),
             record: record(&page),
             variant: variant(&page),
+            canonical: extracted.canonical.unwrap_or_default(),
             notice: tools.notices.as_mut().map_or(0, |notices| notices.of(text, url.as_str())),
         })?;
         shelf.exact.push(exact);

@@ -277,6 +277,7 @@ mod tests {
                 record: n as u32,
                 variant: n as u16,
                 notice: number % 2,
+                canonical: number % 3,
             };
             first.captures.push(&capture).unwrap();
             first.contents.push(u128::from(number) << 70);

@@ -90,6 +90,9 @@ pub fn content(page: &RawPage, url: &CanonicalUrl) -> u128 {
         None => part(b"\0"),
     }
     part(&page.body);
+    if let Some(canonical) = &page.canonical {
+        part(canonical.as_bytes());
+    }
     hash.digest128()
 }
 
@@ -113,6 +116,7 @@ mod tests {
             offset: 3,
             length: 4,
             mended: None,
+            canonical: None,
             names: Names::default(),
             converted_from: None,
             payloads: Vec::new(),

@@ -32,7 +32,7 @@ use crate::engine::Net;
 use crate::error::{Error, Result};
 use crate::ids::{DocId, doc_id, splitmix64};
 use crate::job::{Digests, Input, Job};
-use crate::pages::html::Extractor;
+use crate::pages::html::{Extracted, Extractor};
 use crate::pages::record::{Found, Names, RawPage, Reason};
 use crate::pages::url::CanonicalUrl;
 use crate::pages::work_items::Work;
@@ -472,6 +472,7 @@ fn in_any_order(offer: &Offer) -> impl Ord + use<> {
 struct Outlook {
     links: Vec<DocId>,
     leads_to: Option<DocId>,
+    canonical: DocId,
 }
 
 /// Outlooks of the pages that revisits become; `None` where they are those of the original.
@@ -537,7 +538,11 @@ fn outlooks(
 fn outlook_of(page: &RawPage, revisit: &Revisit, extractor: &mut Extractor) -> Result<Option<Outlook>> {
     let of = CanonicalUrl::parse(&revisit.url).expect("the URL of a revisit is canonical");
     let extracted = extractor.page(page, &of)?.ok();
-    Ok(extracted.map(|extracted| Outlook { links: extracted.links.to_vec(), leads_to: extracted.leads_to }))
+    Ok(extracted.map(|Extracted { links, leads_to, canonical, .. }| Outlook {
+        links: links.to_vec(),
+        leads_to,
+        canonical: canonical.unwrap_or_default(),
+    }))
 }
 
 /// Puts a revisit on the shelf as a capture with the content in `slot`.
@@ -557,6 +562,7 @@ fn shelve(shelf: &mut WorkerPages, slot: usize, revisit: Revisit, outlook: Optio
         original: Some(Box::new(place)),
         is_conversion: false,
         record: names.id as u32,
+        canonical: outlook.as_ref().map_or(original.canonical, |outlook| outlook.canonical),
         ..original
     })?;
     shelf.exact.push(shelf.exact[slot]);
@@ -569,7 +575,7 @@ fn shelve(shelf: &mut WorkerPages, slot: usize, revisit: Revisit, outlook: Optio
     }
     let number = shelf.links.slots() as u32;
     let leads_to = match outlook {
-        Some(Outlook { links, leads_to }) => {
+        Some(Outlook { links, leads_to, .. }) => {
             shelf.links.push(&links)?;
             leads_to
         }

@@ -117,6 +117,8 @@ pub struct Capture {
     pub record: u32,
     /// Hash of the form and charset of its bytes, of which its text and links depend, too.
     pub variant: u16,
+    /// Doc id of the URL that the page calls canonical, if that is another; 0 for none.
+    pub canonical: DocId,
     /// Notice in its text that there is nothing at its URL ([`crate::text::notices`]); 0 for none.
     pub notice: u64,
 }

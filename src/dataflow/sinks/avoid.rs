@@ -28,6 +28,7 @@ use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{ClusterId, HostId, Page};
 use crate::job::Keep;
+use crate::overlap::prune::PageSet;
 use crate::pages::url::CanonicalUrl;
 use crate::storage::aside::{Aside, AsideWriter};
 use crate::storage::spill::Buckets;
@@ -201,14 +202,14 @@ pub fn seeds(keep: &Keep) -> HashSet<String> {
 }
 
 /// The pages of trivial clusters of two pages or more. `kept_before` are this worker's pages that the earlier result kept, and `pinned`
-/// the pages that are pinned; both ascend.
+/// the pages that are pinned; both ascend. `originals` are those that others rightly call canonical.
 pub fn copies<'a>(
     net: &mut Net<'_>,
     crawl: &'a Crawl,
     (labels, sizes): (&[ClusterId], &[u32]),
     (from_elsewhere, depths): (&Aside<u32>, &[u32]),
     links_to_host: &[u32],
-    (keeping, kept_before, pinned): (&Keeping, &[Page], &[Page]),
+    (keeping, kept_before, pinned, originals): (&Keeping, &[Page], &[Page], &PageSet),
     (seeds, room): (&HashSet<String>, &MemoryBudget),
 ) -> Result<Copies<'a>> {
     let mut linked = from_elsewhere.rows().zip(depths);
@@ -225,7 +226,8 @@ pub fn copies<'a>(
             links_from_elsewhere,
             links_to_host: links_to_host[host],
             depth,
-            url_length: url.chars().count() as u32,
+            url_length: url.chars().count().min(u16::MAX.into()) as u16,
+            is_original: u16::from(originals.contains(page)),
             must_visit: u8::from(seeds.contains(url) || must_visit(&row)),
             language: row.language().number(),
             kept_before: u8::from(kept_before.binary_search(&page).is_ok()),

@@ -1,7 +1,8 @@
 //! Rows of pairs and of `LinkSummary` on their way to tables: to the owners of the pages that they begin with.
 
-use super::tables::{self, PairRow};
+use super::tables::PairRow;
 use crate::clusters::link_summary::LinkSummary;
+use crate::dataflow::pairs::kinds::Pairs;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
@@ -12,7 +13,7 @@ use crate::ids::Page;
 use crate::overlap::SimilarPair;
 use crate::storage::aside::Aside;
 
-/// Brings pairs, in the order of [`tables::MEASURES`], to the owners of their smaller pages, and rows of `LinkSummary` to the owners of their source clusters' smallest pages;
+/// Brings pairs to the owners of their smaller pages, and rows of `LinkSummary` to the owners of their source clusters' smallest pages;
 /// there they wait for tables, ascending. One exchange.
 ///
 /// # Errors
@@ -23,18 +24,16 @@ use crate::storage::aside::Aside;
 pub fn by_first(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    by_measure: [Aside<SimilarPair>; tables::MEASURES.len()],
+    pairs: Pairs,
     link_summary: Aside<LinkSummary>,
     room: &MemoryBudget,
 ) -> Result<(Aside<PairRow>, Aside<LinkSummary>)> {
     let (directory, pages, room) = (&crawl.directory, crawl.pages.len(), room.parted(2));
-    let count = by_measure.iter().map(|pairs| pairs.len() as u64).sum();
+    let count = pairs.len() as u64;
     let mut owned = Stretches::new(net, (pages, count), &room);
     let mut owned_summary = Stretches::new(net, (pages, link_summary.len() as u64), &room);
-    let pairs = by_measure.iter().zip(0..).flat_map(|(pairs, measure)| {
-        pairs.rows().map(move |pair| pair.map(|SimilarPair { a, b, value }| [a.0, b.0, measure, value]))
-    });
-    until_failure(pairs, |pairs| {
+    let rows = pairs.rows().map(|row| row.map(|(kind, SimilarPair { a, b, value })| [a.0, b.0, kind as u32, value]));
+    until_failure(rows, |pairs| {
         until_failure(link_summary.rows(), |link_summary| {
             net.exchange_two(
                 "pairs and link summary",
@@ -54,7 +53,7 @@ pub fn by_first(
             )
         })
     })?;
-    drop((by_measure, link_summary));
+    drop((pairs, link_summary));
     let disk = room.disk_if_bounded(net);
     Ok((owned.sorted(net, |row| *row, disk.as_ref())?, owned_summary.sorted(net, |row| *row, disk.as_ref())?))
 }

@@ -24,6 +24,7 @@ use crate::error::Result;
 use crate::ids::ClusterId;
 use crate::job::{Attach, Job, MergeCondition};
 use crate::overlap::SimilarPair;
+use crate::overlap::prune::PageSet;
 use crate::results::Run;
 use crate::results::decisions::Decisions;
 use crate::storage::aside::Aside;
@@ -42,6 +43,8 @@ pub struct Given<'a> {
     pub links_to_host: &'a [u32],
     /// (centre, copy), wherever their pages are.
     pub exact_pairs: &'a Aside<SimilarPair>,
+    /// Pages that others rightly call canonical.
+    pub originals: &'a PageSet,
     /// What people have decided.
     pub decisions: &'a Decisions,
     /// The result that `keep.sticky` names.
@@ -102,7 +105,7 @@ pub fn keep(
     let linked = (from_elsewhere, &depths[..]);
     let memory = kept_before::read(net, crawl, &job.keep, given.earlier)?;
     let pinned = pins::pages(crawl, &decisions.pins)?;
-    let first = (&keeping, &memory.pages[..], &pinned[..]);
+    let first = (&keeping, &memory.pages[..], &pinned[..], given.originals);
     let sizes = net.once(|| sizes(labels))?;
     let copies = avoid::copies(net, crawl, (labels, &sizes), linked, links_to_host, first, (&seeds, room))?;
     drop((depths, sizes));

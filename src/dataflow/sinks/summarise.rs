@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::report::{self, Largest};
 use super::summary::{self, Saving, SkipContained, Summary};
-use super::tables;
 use crate::applications::keep::Why;
 use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::pairs::counts::OverlapCounts;
+use crate::dataflow::pairs::kinds::Kind;
 use crate::dataflow::pairs::minhash_pairs::MinhashCounts;
 use crate::dataflow::pairs::signatures::SignatureCounts;
 use crate::dataflow::pairs::simhash_pairs::SimhashCounts;
@@ -76,7 +76,7 @@ pub fn summarise(
     found.pairs.each_group(
         |x, y| x[0] == y[0],
         |pairs| {
-            let copies = pairs.iter().filter(|row| row[2] == tables::EXACT).count() as u64;
+            let copies = pairs.iter().filter(|row| row[2] == Kind::Exact as u32).count() as u64;
             if copies > 0 {
                 exact_pairs += copies;
                 add(&format!("exact {}", copies + 1), 1);

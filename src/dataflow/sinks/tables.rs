@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::clusters::link_summary::LinkSummary;
 use crate::dataflow::clusters::servers;
 use crate::dataflow::find::ReplicaTables;
+use crate::dataflow::pairs::kinds::Kind;
 use crate::dataflow::reading::byte_lists::ByteLists;
 use crate::dataflow::reading::capture_rows::Numbers;
 use crate::dataflow::reading::captures::{Crawl, host};
@@ -44,15 +45,8 @@ pub const NAMES: [&str; 11] = [
     url_rules::TABLE,
 ];
 
-/// Words of the column `pairs.measure`, ascending.
-pub const MEASURES: [&str; 8] =
-    ["context", "exact", "hamming", "minhash", "overlap", "placeholder", "signatures", "views"];
-
-/// A row of `pairs`: two pages, the place of the measure in [`MEASURES`], and the value.
+/// A row of `pairs`: two pages, the [`Kind`] as a number, and the value.
 pub type PairRow = [u32; 4];
-
-/// The place of pages with one text there.
-pub const EXACT: u32 = 1;
 
 /// A row of `segments`: a page, and the number and place of a segment after the first that its content is in.
 type SegmentRow = (Page, u32, (u32, u64));
@@ -249,7 +243,7 @@ fn pair_table(doc_ids: &[DocId], rows: &[PairRow]) -> Table {
     Table::new([
         ("a", ids(doc_ids, rows, |row| Page(row[0]))),
         ("b", ids(doc_ids, rows, |row| Page(row[1]))),
-        ("measure", texts(rows, |row| MEASURES[row[2] as usize])),
+        ("measure", texts(rows, |row| Kind::ALL[row[2] as usize].as_str())),
         ("value", u32s(rows, |row| row[3])),
     ])
 }

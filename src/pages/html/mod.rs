@@ -85,6 +85,8 @@ pub struct Extracted<'a> {
     pub links: &'a [DocId],
     /// Doc id of the URL that the page leads to, if any: by its refresh, or else by its canonical URL.
     pub leads_to: Option<DocId>,
+    /// Doc id of the URL that it calls canonical, if that is another.
+    pub canonical: Option<DocId>,
     /// Whether it has more links than `limits.links`, of which only the first are kept.
     pub too_many_links: bool,
     /// Whether a part of it could not be read, and the text is that of the rest.
@@ -120,14 +122,19 @@ impl Extractor {
         url: &CanonicalUrl,
     ) -> Result<std::result::Result<Extracted<'a>, Refusal>> {
         let charset = page.charset.as_deref();
-        Ok(match page.form {
+        let declared = page.canonical.as_deref().and_then(|reference| Base::new(url.clone()).leads_to(reference));
+        let extracted = match page.form {
             Form::Html => Ok(self.html(&page.body, charset, url)),
             Form::Xhtml => Ok(self.xhtml(&page.body, charset, url)),
             Form::Text => Ok(self.text(&page.body, charset)),
             form @ (Form::Pdf | Form::PostScript) => {
                 helper::document(form, &page.body, &self.limits)?.map(|document| self.document(&document, url))
             }
-        })
+        };
+        Ok(extracted.map(|extracted| {
+            let declared = declared.filter(|&other| other != doc_id(url.as_str()));
+            Extracted { canonical: extracted.canonical.or(declared), ..extracted }
+        }))
     }
 
     /// Text and links of HTML fetched from `url`, with the charset that its transport named. It is read as XHTML if it begins
@@ -156,7 +163,7 @@ impl Extractor {
         let xml = (is_xhtml || root.is_some()).then(|| Xml::new(page, root.map_or(b"", |root| root.prefix)));
         let mut base = Base::new(url.clone());
         let mut based = false;
-        let (leads_to, title) = loop {
+        let (refresh, canonical, title) = loop {
             let mut pass = Pass::new(&mut self.lines, &mut self.links, base, based, self.follow);
             pass.is_xml = xml.is_some();
             match &xml {
@@ -166,16 +173,17 @@ impl Extractor {
             match pass.late_base {
                 // References before the base are relative to it, too.
                 Some(late) => (base, based) = (late, true),
-                None => break (pass.refresh.or(pass.canonical), pass.title),
+                None => break (pass.refresh, pass.canonical, pass.title),
             }
         };
         let too_many_links = self.links.too_many();
         let me = doc_id(url.as_str());
         let links = self.links.sorted(me);
-        let leads_to = leads_to.filter(|&other| other != me);
+        let [refresh, canonical] = [refresh, canonical].map(|to| to.filter(|&other| other != me));
+        let leads_to = refresh.or(canonical.filter(|_| self.follow.canonical));
         let text = self.lines.as_str();
         let title = text[title.unwrap_or_default()].trim();
-        Extracted { text, title, links, leads_to, too_many_links, is_partial: false, replaced }
+        Extracted { text, title, links, leads_to, canonical, too_many_links, is_partial: false, replaced }
     }
 
     /// Text that was extracted already: white space is normalised as for HTML, and nothing else is done.
@@ -185,7 +193,16 @@ impl Extractor {
         self.lines.enter_preformatted();
         self.lines.push(text);
         let text = self.lines.as_str();
-        Extracted { text, title: "", links: &[], leads_to: None, too_many_links: false, is_partial: false, replaced }
+        Extracted {
+            text,
+            title: "",
+            links: &[],
+            leads_to: None,
+            canonical: None,
+            too_many_links: false,
+            is_partial: false,
+            replaced,
+        }
     }
 
     /// What a document made for paper says: its title, an empty line, and its lines; links are relative to `url`.
@@ -207,6 +224,7 @@ impl Extractor {
             title: &self.lines.as_str()[..title],
             links: self.links.sorted(doc_id(url.as_str())),
             leads_to: None,
+            canonical: None,
             too_many_links,
             is_partial: !document.is_whole,
             replaced: 0,
@@ -290,8 +308,7 @@ impl Pass<'_> {
     }
 
     fn canonical(&mut self, tag: &Tag<'_>) {
-        if self.follow.canonical
-            && self.canonical.is_none()
+        if self.canonical.is_none()
             && let Some(reference) = leads::canonical(tag)
         {
             self.linked = true;

@@ -23,6 +23,8 @@ pub(super) struct Response<'m> {
     pub encodings: Vec<String>,
     /// `Location`, as written; empty if not given.
     pub location: String,
+    /// Target of the link in `Link` that is canonical, as written.
+    pub canonical: Option<String>,
     /// Everything after the head.
     pub body: &'m [u8],
 }
@@ -89,6 +91,7 @@ fn with_fields<'m>(status: u16, head: &[u8], body: &'m [u8]) -> Response<'m> {
         chunked: false,
         encodings: Vec::new(),
         location: String::new(),
+        canonical: None,
         body,
     };
     let mut content_types = String::new();
@@ -100,6 +103,8 @@ fn with_fields<'m>(status: u16, head: &[u8], body: &'m [u8]) -> Response<'m> {
             content_types.push(',');
         } else if is("Location") && response.location.is_empty() {
             response.location = text(&value);
+        } else if is("Link") && response.canonical.is_none() {
+            response.canonical = canonical(&text(&value));
         } else if is("Transfer-Encoding") || is("Content-Encoding") {
             for word in encodings::words(&text(&value)) {
                 match word.as_str() {
@@ -111,6 +116,39 @@ fn with_fields<'m>(status: u16, head: &[u8], body: &'m [u8]) -> Response<'m> {
     }
     (response.media, response.charset) = media_type(&content_types);
     response
+}
+
+/// The target of the first link in a `Link` field that says `rel=canonical`, as written.
+///
+/// # Source
+/// RFC 8288, section 3; RFC 6596.
+fn canonical(field: &str) -> Option<String> {
+    let mut rest = field;
+    while let Some((_, target)) = rest.split_once('<') {
+        let (target, parameters) = target.split_once('>')?;
+        let end = end_of_link(parameters);
+        let is_canonical = parameters[..end].split(';').any(|parameter| {
+            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+            let value = value.trim().trim_matches('"');
+            name.trim().eq_ignore_ascii_case("rel")
+                && value.split_ascii_whitespace().any(|word| word.eq_ignore_ascii_case("canonical"))
+        });
+        if is_canonical && !target.trim().is_empty() {
+            return Some(target.trim().to_owned());
+        }
+        rest = &parameters[end..];
+    }
+    None
+}
+
+/// Where the parameters of a link end: at a comma that is in no quoted string.
+fn end_of_link(parameters: &str) -> usize {
+    let mut is_quoted = false;
+    let end = parameters.find(|character| {
+        is_quoted ^= character == '"';
+        character == ',' && !is_quoted
+    });
+    end.unwrap_or(parameters.len())
 }
 
 /// Removes the chunk framing from a body.

@@ -121,7 +121,8 @@ fn from_http(head: &Head, payload: &[u8], input: &Input) -> Result<RawPage, Refu
     let (body, broken) = unwrapped(&response.media, body, limits)?;
     let mended = mended.or(broken);
     let form = form(&response.media, &head.identified, &body, input)?;
-    Ok(raw(response.status, response.media, response.charset, body, form, mended))
+    let page = raw(response.status, response.media, response.charset, body, form, mended);
+    Ok(RawPage { canonical: response.canonical, ..page })
 }
 
 /// The document made for paper that a file in gzip holds, such as `paper.ps.gz`, and the damage found; the body as it is
@@ -175,6 +176,7 @@ fn raw(
         offset: 0,
         length: 0,
         mended,
+        canonical: None,
         names: Names::default(),
         converted_from: None,
         payloads: Vec::new(),

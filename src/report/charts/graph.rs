@@ -99,7 +99,9 @@ fn short_value(measure: Measure, value: u32) -> String {
         Measure::Overlap => value.to_string(),
         Measure::Hamming => format!("{value} bits"),
         Measure::Signatures => format!("{:.4}", f64::from(value) / 1e9),
-        Measure::Views | Measure::Placeholder | Measure::Minhash | Measure::Context => format!("{} %", value / 10_000),
+        Measure::Views | Measure::Placeholder | Measure::Declared | Measure::Minhash | Measure::Context => {
+            format!("{} %", value / 10_000)
+        }
     }
 }
 

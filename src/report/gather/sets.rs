@@ -71,18 +71,24 @@ struct Weakness(Measure, u32);
 impl Weakness {
     fn of(by: By) -> Weakness {
         match by.measure {
-            Measure::Views | Measure::Placeholder | Measure::Overlap | Measure::Minhash | Measure::Context => {
-                Weakness(by.measure, u32::MAX - by.value)
-            }
+            Measure::Views
+            | Measure::Placeholder
+            | Measure::Declared
+            | Measure::Overlap
+            | Measure::Minhash
+            | Measure::Context => Weakness(by.measure, u32::MAX - by.value),
             Measure::Exact | Measure::Hamming | Measure::Signatures => Weakness(by.measure, by.value),
         }
     }
 
     fn by(self) -> By {
         match self.0 {
-            Measure::Views | Measure::Placeholder | Measure::Overlap | Measure::Minhash | Measure::Context => {
-                By { measure: self.0, value: u32::MAX - self.1 }
-            }
+            Measure::Views
+            | Measure::Placeholder
+            | Measure::Declared
+            | Measure::Overlap
+            | Measure::Minhash
+            | Measure::Context => By { measure: self.0, value: u32::MAX - self.1 },
             Measure::Exact | Measure::Hamming | Measure::Signatures => By { measure: self.0, value: self.1 },
         }
     }
@@ -345,6 +351,7 @@ fn measure(word: &str) -> Result<Measure> {
         "exact" => Measure::Exact,
         "views" => Measure::Views,
         "placeholder" => Measure::Placeholder,
+        "declared" => Measure::Declared,
         "overlap" => Measure::Overlap,
         "hamming" => Measure::Hamming,
         "signatures" => Measure::Signatures,

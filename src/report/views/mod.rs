@@ -157,6 +157,7 @@ fn alike(by: By) -> String {
         Measure::Hamming => format!("{} bits apart", by.value),
         Measure::Signatures => format!("signatures {:.5} apart", f64::from(by.value) / 1e9),
         Measure::Views => format!("{:.1} % alike without boilerplate", f64::from(by.value) / 1e4),
+        Measure::Declared => format!("{:.1} % alike, and one calls the other canonical", f64::from(by.value) / 1e4),
         Measure::Placeholder => format!("{:.1} % alike, and nothing at their URLs", f64::from(by.value) / 1e4),
         Measure::Minhash => format!("{:.1} % alike", f64::from(by.value) / 1e4),
         Measure::Context => format!("{:.1} % by links and text", f64::from(by.value) / 1e4),
