@@ -147,7 +147,7 @@ impl Script {
 }
 
 /// Bytes of each window of a sample, and number of windows.
-const WINDOW: usize = 384;
+const WINDOW: usize = 256;
 const WINDOWS: usize = 3;
 
 /// Parts of a text that stand for all of it: three windows, at a quarter, the middle and three quarters, because texts begin and

@@ -109,12 +109,21 @@ impl Notices {
 
 fn lower_into(lower: &mut String, text: &str) {
     lower.clear();
-    if text.is_ascii() {
-        lower.push_str(text);
-        lower.make_ascii_lowercase();
-    } else {
-        lower.extend(text.chars().flat_map(char::to_lowercase));
+    let mut rest = text;
+    while let Some(other) = rest.bytes().position(|byte| !byte.is_ascii()) {
+        push_lower(lower, &rest[..other]);
+        let others = rest[other..].find(|c: char| c.is_ascii()).map_or(rest.len(), |length| other + length);
+        lower.extend(rest[other..others].chars().flat_map(char::to_lowercase));
+        rest = &rest[others..];
     }
+    push_lower(lower, rest);
+}
+
+/// Appends a text in ASCII.
+fn push_lower(lower: &mut String, ascii: &str) {
+    let start = lower.len();
+    lower.push_str(ascii);
+    lower[start..].make_ascii_lowercase();
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -124,6 +133,15 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lower_case_is_that_of_each_character() {
+        for text in ["", "Not Found", "Über-uns", "ÄÖ A ß İx", "日本 ABC Кот"] {
+            let mut lower = String::from("x");
+            lower_into(&mut lower, text);
+            assert_eq!(lower, text.chars().flat_map(char::to_lowercase).collect::<String>());
+        }
+    }
 
     #[test]
     fn pages_that_say_the_same_of_their_urls_have_one_notice() {
