@@ -124,6 +124,52 @@ fn wrong_urls_that_get_a_page_each_are_placeholders() {
 }
 
 #[test]
+fn hosts_of_one_domain_show_one_site_and_other_hosts_do_not() {
+    let of = |host: &str, number: usize| {
+        let html = article(number, 0).replace("Article about", &format!("{host}: article about"));
+        (format!("{host}/article/{number}"), html)
+    };
+    let hosts = ["http://shop.example", "https://shop.example", "http://staging.shop.example"];
+    let (mut pages, mut expected) = (Vec::new(), BTreeSet::new());
+    for number in 0..20 {
+        let views: Vec<Page> = hosts.iter().map(|host| of(host, number)).collect();
+        expected.insert(urls(&views));
+        pages.extend(views);
+    }
+    assert_eq!(clusters(&pages, &["--set", "overlap.min_shared=1000"]).0, expected);
+    let elsewhere = [of(hosts[0], 1), of("http://shop.invalid", 1)];
+    assert!(clusters(&elsewhere, &["--set", "overlap.min_shared=1000"]).0.is_empty());
+}
+
+#[test]
+fn a_page_that_calls_another_canonical_is_a_copy_if_their_texts_agree_and_the_other_stays() {
+    let calling = |canonical: &str, html: String| format!("<link rel=canonical href='{canonical}'>{html}");
+    let short = |number: usize, lines: usize, title: &str| {
+        let lines: Vec<String> = (0..lines).map(|line| sentence(1_000 * (number + 1) + line)).collect();
+        framed(title, &lines, &[])
+    };
+    let article = ("http://a.example/long/article/7".to_string(), short(7, 20, "An article"));
+    let print = ("http://b.example/p7".to_string(), calling(&article.0, short(7, 14, "For the printer")));
+    let first = ("http://a.example/list".to_string(), short(40, 20, "List"));
+    let second = ("http://a.example/list/2".to_string(), calling(&first.0, short(41, 20, "List")));
+    let pages = [article.clone(), print.clone(), first, second];
+    let settings = ["--set", "overlap.min_shared=1000"];
+    assert_eq!(clusters(&pages, &settings).0, [urls(&[article.clone(), print.clone()])].into());
+
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (write(folder.path(), &pages), folder.path().join("out").to_str().unwrap().to_string());
+    succeed(&[&["run", "--input", &input, "--output", &output], &settings[..]].concat());
+    let avoid = rows(&output, "avoid");
+    assert_eq!(avoid.len(), 1);
+    assert_eq!(avoid[0]["url"], json!(print.0));
+    assert_eq!((&avoid[0]["keep_url"], &avoid[0]["lost_by"]), (&json!(article.0), &json!("canonical")));
+    assert_eq!(rows(&output, "pairs")[0]["measure"], json!("declared"));
+    let summary: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(Path::new(&output).join("summary.json")).unwrap()).unwrap();
+    assert_eq!((&summary["views"]["declared"], &summary["views"]["contradicted"]), (&json!(1), &json!(1)));
+}
+
+#[test]
 fn of_many_articles_with_up_to_twelve_urls_on_ten_hosts_all_views_are_found_and_nothing_else() {
     let (mut pages, mut expected) = (Vec::new(), BTreeSet::new());
     for number in 0..200 {

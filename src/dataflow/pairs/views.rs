@@ -162,17 +162,15 @@ pub fn views(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, job: &Job, r
 
 /// Step 1.
 fn texts(net: &mut Net<'_>, crawl: &Crawl, room: &MemoryBudget) -> Result<HashPartitions<TextRow>> {
-    let mut declaring = 0;
-    crawl.pages.each(|row| declaring += u64::from(row.rest().canonical != 0))?;
-    let [declaring] = net.sum("pages that call another canonical", [declaring])?;
     let mut domains = Domains::learn(net, crawl)?;
+    let are_declared = domains.are_declared;
     let hosts = &crawl.directory.hosts;
     let rows = crawl.pages.map(|row| {
         let host = hosts[row.page];
-        rows_of(&row, host, domains.with_more_hosts(host, row.url()), declaring > 0)
+        rows_of(&row, host, domains.with_more_hosts(host, row.url()), are_declared)
     });
     until_failure(rows, |rows| {
-        let count = crawl.pages.len() as u64 * if declaring > 0 { 2 } else { 1 };
+        let count = crawl.pages.len() as u64 * if are_declared { 2 } else { 1 };
         HashPartitions::laid_down(net, "titles", count, rows.flatten(), |row| row.key, room)
     })
 }
@@ -189,8 +187,9 @@ impl Count for Sites {
     }
 }
 
-/// Which domains have several sites, and perhaps a few others that share a place with another domain.
+/// Whether any page calls another URL canonical; and which domains have several sites, and perhaps a few others that share a place with another domain.
 struct Domains {
+    are_declared: bool,
     sites: Arc<Vec<Sites>>,
     /// Hash of the domain of each host that this worker has asked for; 0 for others.
     of_hosts: Vec<u64>,
@@ -204,15 +203,19 @@ impl Domains {
     fn learn(net: &mut Net<'_>, crawl: &Crawl) -> Result<Domains> {
         let of = &crawl.directory.hosts;
         let hosts = *net.once(|| of.iter().max().map_or(0, |host| host.index() + 1))?;
-        let mut domains = Domains { sites: Arc::default(), of_hosts: vec![0; hosts] };
-        let mut sites = vec![Sites::zeroed(); (4 * hosts).next_power_of_two().min(Domains::PLACES)];
+        let mut domains = Domains { are_declared: false, sites: Arc::default(), of_hosts: vec![0; hosts] };
+        let places = (4 * hosts).next_power_of_two().min(Domains::PLACES);
+        // Behind the places is one that any page fills which calls another URL canonical.
+        let mut sites = vec![Sites::zeroed(); places + 1];
         crawl.pages.each(|row| {
             let host = of[row.page];
-            let place = domains.hash(host, row.url()) as usize & (sites.len() - 1);
+            let place = domains.hash(host, row.url()) as usize & (places - 1);
             let site = host.0 << 1 | u32::from(row.url().starts_with("https:"));
             sites[place] = sites[place].plus(Sites([!site, site + 1]));
+            sites[places].0[0] |= u32::from(row.rest().canonical != 0);
         })?;
         domains.sites = sum(net, "sites of domains", &sites)?;
+        domains.are_declared = domains.sites[places].0[0] != 0;
         Ok(domains)
     }
 
@@ -228,7 +231,7 @@ impl Domains {
     /// The same, if the domain has several sites.
     fn with_more_hosts(&mut self, host: HostId, url: &str) -> Option<u64> {
         let hash = self.hash(host, url);
-        let Sites([before, after]) = self.sites[hash as usize & (self.sites.len() - 1)];
+        let Sites([before, after]) = self.sites[hash as usize & (self.sites.len() - 2)];
         (!before != after - 1).then_some(hash)
     }
 }

@@ -163,6 +163,12 @@ fn a_refresh_leads_on_within_ten_seconds_and_is_a_link() {
     assert_eq!(leads("<link rel=canonical href=page>"), (None, vec![]));
     let both = "<link rel=canonical href=other><meta http-equiv=refresh content='0;url=next'>";
     assert_eq!(leads(both), (Some(next), vec![next]));
+    // What is canonical is told whether links follow it or not.
+    let url = CanonicalUrl::parse("http://example.com/page").unwrap();
+    let canonical = |html: &str| Extractor::new(&Limits::default()).html(html.as_bytes(), None, &url).canonical;
+    assert_eq!(canonical(both), Some(doc_id("http://example.com/other")));
+    assert_eq!(canonical("<base href=/dir/><link rel=canonical href=x>"), Some(doc_id("http://example.com/dir/x")));
+    assert_eq!(canonical("<link rel=canonical href=page>"), None);
 }
 
 #[test]

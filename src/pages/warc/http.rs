@@ -123,32 +123,28 @@ fn with_fields<'m>(status: u16, head: &[u8], body: &'m [u8]) -> Response<'m> {
 /// # Source
 /// RFC 8288, section 3; RFC 6596.
 fn canonical(field: &str) -> Option<String> {
-    let mut rest = field;
-    while let Some((_, target)) = rest.split_once('<') {
-        let (target, parameters) = target.split_once('>')?;
-        let end = end_of_link(parameters);
-        let is_canonical = parameters[..end].split(';').any(|parameter| {
+    pieces(field, ',').find_map(|link| {
+        let (target, parameters) = link.trim_start().strip_prefix('<')?.split_once('>')?;
+        let is_canonical = pieces(parameters, ';').any(|parameter| {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-            let value = value.trim().trim_matches('"');
-            name.trim().eq_ignore_ascii_case("rel")
-                && value.split_ascii_whitespace().any(|word| word.eq_ignore_ascii_case("canonical"))
+            let mut relations = value.trim().trim_matches('"').split_ascii_whitespace();
+            name.trim().eq_ignore_ascii_case("rel") && relations.any(|word| word.eq_ignore_ascii_case("canonical"))
         });
-        if is_canonical && !target.trim().is_empty() {
-            return Some(target.trim().to_owned());
-        }
-        rest = &parameters[end..];
-    }
-    None
+        (is_canonical && !target.trim().is_empty()).then(|| target.trim().to_owned())
+    })
 }
 
-/// Where the parameters of a link end: at a comma that is in no quoted string.
-fn end_of_link(parameters: &str) -> usize {
-    let mut is_quoted = false;
-    let end = parameters.find(|character| {
-        is_quoted ^= character == '"';
-        character == ',' && !is_quoted
-    });
-    end.unwrap_or(parameters.len())
+/// What stands between separators that are in no quoted string and no `<>`.
+fn pieces(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let (mut is_quoted, mut is_target) = (false, false);
+    text.split(move |character| {
+        match character {
+            '"' if !is_target => is_quoted = !is_quoted,
+            '<' | '>' if !is_quoted => is_target = character == '<',
+            _ => {}
+        }
+        character == separator && !is_quoted && !is_target
+    })
 }
 
 /// Removes the chunk framing from a body.
@@ -199,6 +195,19 @@ mod tests {
 
     fn reason(message: &[u8]) -> Reason {
         parse(message, &Limits::default()).unwrap_err().0
+    }
+
+    #[test]
+    fn the_canonical_link_is_the_first_with_that_relation() {
+        let of = |fields: &str| {
+            let message = format!("HTTP/1.1 200 OK\r\n{fields}\r\n<p>");
+            parse(message.as_bytes(), &Limits::default()).unwrap().canonical
+        };
+        assert_eq!(of("Link: <http://a/b>; rel=\"canonical\"\r\n").as_deref(), Some("http://a/b"));
+        assert_eq!(of("link: </s.css>; rel=preload; as=style, </b,c>;REL=Canonical\r\n").as_deref(), Some("/b,c"));
+        assert_eq!(of("Link: <x>; title=\"a, b; rel=canonical\"; rel=next, <y>; rel='x'\r\n"), None);
+        assert_eq!(of("Link: <x>; rel=\"alternate canonical\"\r\nLink: <y>; rel=canonical\r\n").as_deref(), Some("x"));
+        assert_eq!(of("Link: <>; rel=canonical\r\nLink: <x; rel=canonical\r\n"), None);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use super::{
     decoder::Codec,
-    members::{Members, Place},
+    frames::skippable,
+    members::{Members, Next, Place},
     window::{Buffer, Ending, Source},
 };
 use crate::error::Result;
@@ -38,8 +39,11 @@ impl Source for Plain<'_, '_, '_> {
     }
 
     fn is_member(&mut self, position: u64) -> Result<bool> {
-        let is_magic = Codec::of(&self.members.blocks.peek(position, 4)?).is_some();
-        Ok(is_magic && matches!(self.members.open(position)?, Place::Record | Place::More))
+        let head = self.members.blocks.peek(position, 8)?;
+        if skippable(&head).is_some() {
+            return Ok(matches!(self.members.behind(position)?, Next::Start(_) | Next::End));
+        }
+        Ok(Codec::of(&head).is_some() && matches!(self.members.open(position)?, Place::Record | Place::More))
     }
 
     fn find_member(&mut self, from: u64, until: u64) -> Result<Option<u64>> {

@@ -456,12 +456,15 @@ fn each_frame_finds_its_dictionary_wherever_it_is() {
         bytes
     };
     let without = |page: &[u8]| Packing::Zstd.pack(page);
-    let bytes = [part(&pages[..200]), without(&pages[200]), part(&pages[201..399]), without(&pages[399])].concat();
     let limits = Limits::default();
-    let found = whole(&bytes, &limits, BLOCK_BYTES);
-    assert_eq!((outline(&found).0.len(), outline(&found).1), (400, vec![]));
-    for range_bytes in [300, 5000, 20_000] {
-        assert_eq!(by_ranges(&bytes, &limits, 512, range_bytes), found, "{range_bytes}");
+    // Between two dictionaries a frame that needs none, or a plain record.
+    for between in [without(&pages[200]), pages[200].clone()] {
+        let bytes = [part(&pages[..200]), between, part(&pages[201..399]), without(&pages[399])].concat();
+        let found = whole(&bytes, &limits, BLOCK_BYTES);
+        assert_eq!((outline(&found).0.len(), outline(&found).1), (400, vec![]));
+        for range_bytes in [300, 5000, 20_000] {
+            assert_eq!(by_ranges(&bytes, &limits, 512, range_bytes), found, "{range_bytes}");
+        }
     }
 }
 
