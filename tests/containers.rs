@@ -3,6 +3,7 @@ use std::io::{Cursor, Read, Write};
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
+use crate::bad_warc::build::gzip;
 use crate::crawl_folders::{records, wget_crawl};
 use crate::support::program::{fail, rows, said, succeed, the_same_on_any_workers, webtwin};
 
@@ -95,6 +96,33 @@ fn an_entry_that_is_no_warc_is_named_and_so_is_a_zip_archive_without_any() {
         let said = fail(&["run", "--input", &at(name), "--output", &at("out")], 3);
         assert!(said.contains(words), "{said}");
     }
+}
+
+#[test]
+fn a_file_of_members_frames_blocks_and_plain_records_is_one_crawl_to_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let crawl = |letter: &str, count: usize| {
+        let names: Vec<String> = (0..count).map(|page| format!("{letter}{page}")).collect();
+        let members = wget_crawl(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut plain = Vec::new();
+        flate2::read::MultiGzDecoder::new(&members[..]).read_to_end(&mut plain).unwrap();
+        (members, plain)
+    };
+    let (members, _) = crawl("a", 120);
+    let blocks: Vec<u8> = crawl("b", 120).1.chunks(1000).flat_map(gzip).collect();
+    let frames: Vec<u8> = crawl("d", 120).1.chunks(3000).flat_map(|part| zstd::encode_all(part, 3).unwrap()).collect();
+    let mixed = [members, blocks, crawl("c", 120).1, frames, crawl("e", 1).1].concat();
+    std::fs::write(at("mixed.warc.gz"), mixed).unwrap();
+    let run = ["run", "--input", &at("mixed.warc.gz"), "--set", "effort.shard_bytes=65536"];
+    let (out, _) = the_same_on_any_workers(folder.path(), "out", &run);
+    assert_eq!(records(&out).0, 481);
+    let explained = succeed(&["explain", &out, "http://h.example/b7", "http://h.example/d99"]);
+    assert!(explained.contains("http://h.example/d99"), "{explained}");
+    succeed(&["archive", &at("mixed.warc.gz"), "--output", &at("archive")]);
+    succeed(&["run", "--input", &at("archive/"), "--output", &at("again")]);
+    let urls = |output: &str| rows(output, "pages").iter().map(|row| row["url"].to_string()).collect::<Vec<_>>();
+    assert_eq!(urls(&at("again")), urls(&out));
 }
 
 type Pack = fn(&[u8]) -> Vec<u8>;
