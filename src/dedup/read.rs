@@ -455,7 +455,7 @@ fn hold_against_max_bad(corpus: &Corpus, max_bad: f64) -> Result<()> {
     corpus.rejections.chunk_by(|x, y| x.file == y.file).try_for_each(|of_file| {
         let file = &corpus.files[of_file[0].file as usize];
         let records = corpus.of_file(of_file[0].file).iter().map(|batch| batch.records.len() as u64).sum();
-        let mut damage = Damage { records, ..Damage::default() };
+        let mut damage = Damage { records, pages: records, ..Damage::default() };
         for Rejection { offset, reason, detail, lost, .. } in of_file {
             damage.add_bad((*offset, *reason, detail.clone()), *lost);
         }

@@ -12,6 +12,8 @@ use crate::pages::record::Reason;
 pub struct Damage {
     /// Records that were read.
     pub records: u64,
+    /// Those that are pages.
+    pub pages: u64,
     /// The damaged ones, by reason.
     pub bad: BTreeMap<Reason, u64>,
     /// Bytes of the input that these take, but for those that are whole and over a limit.
@@ -21,6 +23,12 @@ pub struct Damage {
 }
 
 impl Damage {
+    /// Adds a page.
+    pub fn add_page(&mut self) {
+        self.records += 1;
+        self.pages += 1;
+    }
+
     /// Adds a record that is damaged and takes some bytes of the input.
     pub fn add_bad(&mut self, (offset, reason, detail): (u64, Reason, String), bytes: u64) {
         let one = (offset, reason, detail);
@@ -33,6 +41,7 @@ impl Damage {
     /// Adds what another worker has read of the same input.
     pub fn add(&mut self, other: Damage) {
         self.records += other.records;
+        self.pages += other.pages;
         self.bad_bytes += other.bad_bytes;
         other.bad.into_iter().for_each(|(reason, n)| *self.bad.entry(reason).or_default() += n);
         self.first_bad = self.first_bad.take().into_iter().chain(other.first_bad).min();
@@ -40,13 +49,14 @@ impl Damage {
 
     /// Fails when the share of damaged records, or of the bytes that they take, is larger than `max_bad`. `bytes` are those
     /// of the input, 0 where they are not known. One damaged record among sound ones is always allowed, else a small file
-    /// could have none; but not if it takes most of the file.
+    /// could have none; but not if it takes most of the file, or is all that is left of the one page of a torn file.
     ///
     /// # Errors
     /// [`Error::TooManyBad`].
     pub fn hold_against(&self, max_bad: f64, input: &str, bytes: u64) -> Result<()> {
         let bad = self.bad.values().sum::<u64>();
-        let is_one_among_sound = bad == 1 && self.records > 1 && max_bad > 0.0;
+        let is_torn = self.bad.contains_key(&Reason::Truncated) && self.pages == 0;
+        let is_one_among_sound = bad == 1 && self.records > 1 && max_bad > 0.0 && !is_torn;
         let allowed_of_bytes = if is_one_among_sound { max_bad.max(0.5) } else { max_bad };
         let are_too_many = bad as f64 > max_bad * self.records as f64 && !is_one_among_sound;
         let is_too_much = bytes > 0 && self.bad_bytes as f64 > allowed_of_bytes * bytes as f64;
@@ -71,5 +81,30 @@ impl Damage {
             reasons: reasons.join(", "),
             example,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_damaged_record_among_sound_ones_is_allowed_unless_most_of_the_file_is_lost() {
+        let with = |pages: u64, reason: Reason, bytes: u64| {
+            let mut damage = Damage { records: 3, pages, ..Damage::default() };
+            damage.add_bad((7, reason, String::new()), bytes);
+            damage
+        };
+        let ends = |damage: &Damage, max_bad: f64| damage.hold_against(max_bad, "a.warc", 1000).is_err();
+        assert!(!ends(&with(1, Reason::BadJson, 400), 0.01) && !ends(&with(1, Reason::Truncated, 400), 0.01));
+        assert!(ends(&with(1, Reason::BadJson, 600), 0.01) && ends(&with(1, Reason::BadJson, 400), 0.0));
+        // A torn file that has no page.
+        assert!(ends(&with(0, Reason::Truncated, 400), 0.01) && !ends(&with(0, Reason::BadJson, 400), 0.01));
+        assert!(!ends(&with(0, Reason::Truncated, 400), 0.5));
+
+        let mut all = with(1, Reason::BadJson, 400);
+        all.add(with(2, Reason::BadDate, 100));
+        let error = all.hold_against(0.1, "a.warc", 1000).unwrap_err().to_string();
+        assert!(error.contains("bad_json 1, bad_date 1, 500 bytes of 1000 bytes lost"), "{error}");
     }
 }

@@ -70,10 +70,7 @@ fn note(damage: &mut Damage, bytes: &mut usize, found: Found) {
         Found::Page(page) => {
             *bytes += page.body.len();
             match CanonicalUrl::parse(&page.url) {
-                Ok(_) => {
-                    damage.records += 1;
-                    return;
-                }
+                Ok(_) => return damage.add_page(),
                 Err(why) => (page.offset, Reason::BadUrl, format!("{why}: {}", page.url)),
             }
         }

@@ -422,7 +422,7 @@ pub fn damage(shelf: &WorkerPages, floors: &[u64]) -> Result<BTreeMap<u32, Damag
     let mut of_inputs: BTreeMap<u32, Damage> = BTreeMap::new();
     shelf.captures.each(|capture| {
         if capture.offset >= floors[capture.item as usize] {
-            of_inputs.entry(capture.source).or_default().records += 1;
+            of_inputs.entry(capture.source).or_default().add_page();
         }
     })?;
     for rejection in shelf.rejections.rows() {
