@@ -16,8 +16,8 @@
 //!
 //! *Placeholders* are another kind: what a server sends with status 200 where there is nothing, a text for each wrong URL. They have a
 //! notice in common ([`crate::text::notices`]). Two texts of one host with one notice, which at least [`LEAST_PLACEHOLDERS`] texts of
-//! the host have, are placeholders if they share half of all chunks of the larger text, and half of its own chunks but for
-//! [`NAMES`], which may name the URL or the session.
+//! the host have, are placeholders if they have few own chunks ([`MOST_OWN`]) and share half of all chunks of the larger text, and
+//! half of its own chunks but for [`NAMES`], which may name the URL or the session; but never may more than twice as many differ.
 //!
 //! Hosts of one registered domain often show one site, as `www.`, `m.` or `staging.` do, and so do `http:` and `https:`. Texts of
 //! them with the same path and query are views, too, by the same comparison, whatever their titles. A chunk that is boilerplate of
@@ -52,9 +52,12 @@ pub const SAMPLE: u32 = 256;
 pub const BLOCK: usize = 128;
 
 /// Texts of a host that have the notice of a placeholder, at least.
-pub const LEAST_PLACEHOLDERS: usize = 5;
+pub const LEAST_PLACEHOLDERS: usize = 10;
 
-/// Own chunks in which placeholders may differ, however few they have.
+/// Own chunks of a placeholder, at most: what is said of a URL is short.
+pub const MOST_OWN: u64 = 24;
+
+/// Own chunks in which placeholders may differ, however few they have; and twice as many, where they share as many again.
 pub const NAMES: u64 = 4;
 
 /// Reason to compare texts of one host, and with it what makes two of them one page.
@@ -154,7 +157,9 @@ pub fn resemblance(a: &[u32], b: &[u32], kin: Kin, settings: &Overlap) -> Option
     let own = |chunks: &[u32]| chunks.iter().map(|chunk| u64::from(chunk & 1)).sum::<u64>();
     let union = fewer + more - common;
     if kin == Kin::Notice {
-        let are_placeholders = 2 * common >= more && 2 * own_common + NAMES >= own(a).max(own(b));
+        let (own_both, own_most) = (own_common + own_of_one, own(a).max(own(b)));
+        let differs_in_names = 2 * own_both + NAMES >= own_most && own_both + 2 * NAMES >= own_most;
+        let are_placeholders = 2 * common >= more && differs_in_names && own_most <= MOST_OWN;
         return are_placeholders.then(|| (common * 1_000_000 / union) as u32);
     }
     let own_union = own(a) + own(b) - own_common - own_of_one;
@@ -341,6 +346,9 @@ mod tests {
         assert!(of(&page, &set(0..20, 104..109)) && of(&page, &set(0..20, 104..106)));
         // More of their own, or another frame, makes them other pages.
         assert!(!of(&page, &set(0..20, 108..113)) && !of(&page, &set(15..35, 100..105)));
+        // Half of many agrees, but nine differ; or there are too many.
+        assert!(of(&set(0..20, 100..120), &set(0..20, 108..128)) && !of(&set(0..20, 100..120), &set(0..20, 109..129)));
+        assert!(!of(&set(0..20, 100..125), &set(0..20, 101..126)));
         // Where there is nothing else on a host, all of it is boilerplate.
         assert!(of(&set(0..2, 100..101), &set(0..2, 101..102)) && !of(&set(0..1, 100..102), &set(0..1, 102..104)));
     }

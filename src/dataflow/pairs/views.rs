@@ -1,9 +1,9 @@
 //! Views of pages ([`crate::overlap::views`]): texts with one title or one notice on one host meet, with their chunks, and so do those
 //! with one path on the hosts of a domain, and those of which one calls the URL of the other canonical.
 //!
-//! 1. All learn which domains have several hosts ([`Domains`]). The owner of a page sends its title and text to the owner of the title
+//! 1. All learn which domains have several hosts. The owner of a page sends its title and text to the owner of the title
 //!    on its host, who finds equal texts; likewise the notice that it has, its path in such a domain, and its URL and the one that
-//!    it calls canonical. What follows is the same for each group of texts ([`super::view_groups`]).
+//!    it calls canonical. What follows is the same for each group of texts.
 //! 2. All learn how many texts every host has, and which hosts have texts with one title.
 //! 3. The owner of a title asks the holders of its texts for chunks: of a sample of the host's texts, to find boilerplate, and
 //!    of the texts that are to be compared.
