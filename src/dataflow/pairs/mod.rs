@@ -4,6 +4,7 @@ pub mod apart;
 mod candidates;
 mod chunk_runs;
 pub mod counts;
+mod domains;
 pub mod exact;
 pub(crate) mod guards;
 pub mod hyperlink_map;

@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
 
+use super::domains::Domains;
 use super::kinds::Kind;
 use super::view_groups::{Group, TextRow, each_group, rows_of};
 use crate::by_hash::Hashes;
@@ -29,7 +29,7 @@ use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::dataflow::shuffle::page_counts::{Count, sum};
+use crate::dataflow::shuffle::page_counts::sum;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{HostId, Number, Page, splitmix64};
@@ -38,7 +38,6 @@ use crate::overlap::SimilarPair;
 use crate::overlap::views::{
     BLOCK, FEW, Kin, Titled, agree, blocks, is_boilerplate, is_sampled, join, marked, on_host,
 };
-use crate::pages::public_suffix::domain_of;
 
 /// Counts of the search for views, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -173,67 +172,6 @@ fn texts(net: &mut Net<'_>, crawl: &Crawl, room: &MemoryBudget) -> Result<HashPa
         let count = crawl.pages.len() as u64 * if are_declared { 2 } else { 1 };
         HashPartitions::laid_down(net, "titles", count, rows.flatten(), |row| row.key, room)
     })
-}
-
-/// The first and the last site of a domain, which are a scheme and a host each, as numbers that only grow: the first negated, the
-/// last plus one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-struct Sites([u32; 2]);
-
-impl Count for Sites {
-    fn plus(self, Sites([before, after]): Sites) -> Sites {
-        Sites([self.0[0].max(before), self.0[1].max(after)])
-    }
-}
-
-/// Whether any page calls another URL canonical; and which domains have several sites, and perhaps a few others that share a place with another domain.
-struct Domains {
-    are_declared: bool,
-    sites: Arc<Vec<Sites>>,
-    /// Hash of the domain of each host that this worker has asked for; 0 for others.
-    of_hosts: Vec<u64>,
-}
-
-impl Domains {
-    /// Most places.
-    const PLACES: usize = 1 << 20;
-
-    /// Learns of the sites of all pages. One sum.
-    fn learn(net: &mut Net<'_>, crawl: &Crawl) -> Result<Domains> {
-        let of = &crawl.directory.hosts;
-        let hosts = *net.once(|| of.iter().max().map_or(0, |host| host.index() + 1))?;
-        let mut domains = Domains { are_declared: false, sites: Arc::default(), of_hosts: vec![0; hosts] };
-        let places = (4 * hosts).next_power_of_two().min(Domains::PLACES);
-        // Behind the places is one that any page fills which calls another URL canonical.
-        let mut sites = vec![Sites::zeroed(); places + 1];
-        crawl.pages.each(|row| {
-            let host = of[row.page];
-            let place = domains.hash(host, row.url()) as usize & (places - 1);
-            let site = host.0 << 1 | u32::from(row.url().starts_with("https:"));
-            sites[place] = sites[place].plus(Sites([!site, site + 1]));
-            sites[places].0[0] |= u32::from(row.rest().canonical != 0);
-        })?;
-        domains.sites = sum(net, "sites of domains", &sites)?;
-        domains.are_declared = domains.sites[places].0[0] != 0;
-        Ok(domains)
-    }
-
-    /// Hash of the domain of a host, given a URL there.
-    fn hash(&mut self, host: HostId, url: &str) -> u64 {
-        let hash = &mut self.of_hosts[host.index()];
-        if *hash == 0 {
-            *hash = xxh3_64(domain_of(url).as_bytes()).max(1);
-        }
-        *hash
-    }
-
-    /// The same, if the domain has several sites.
-    fn with_more_hosts(&mut self, host: HostId, url: &str) -> Option<u64> {
-        let hash = self.hash(host, url);
-        let Sites([before, after]) = self.sites[hash as usize & (self.sites.len() - 2)];
-        (!before != after - 1).then_some(hash)
-    }
 }
 
 /// Texts of every host.
