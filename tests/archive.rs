@@ -120,6 +120,13 @@ fn near_copies_are_measured_or_written_as_differences_and_come_back() {
     let saved = number(&predicted["near"]["stored_bytes"]) - number(&predicted["near"]["near_bytes"]);
     assert_eq!(number(&summary["bytes_out"]) + saved, number(&predicted["bytes_out"]));
 
+    // At any level it comes back.
+    let fast = ["archive", &input, "--run", &at("run"), "--near", "--level", "1", "--output", &at("fast")];
+    told(&fast);
+    told(&["restore", &at("fast"), "--output", &at("back-from-fast")]);
+    assert!(unpacked(&files(&at("back-from-fast"))) == unpacked(&files(&crawl)));
+    fail(&["archive", &input, "--run", &at("run"), "--level", "20", "--output", &at("x")], 2);
+
     // Other tools see what stands for a near-copy as a note about the crawl, which is no page.
     let notes: usize =
         unpacked(&written).values().map(|file| String::from_utf8_lossy(file).matches("\nWebtwin-Near: ").count()).sum();

@@ -75,6 +75,13 @@ pub struct Near {
     pub run: String,
     /// Whether to write them as differences, or only to measure what that would save.
     pub write: bool,
+    /// Level of zstd for the differences, 1 to 19.
+    pub level: i32,
+}
+
+impl Near {
+    /// The strongest level that needs no more memory to decompress than others.
+    pub const LEVEL: i32 = 19;
 }
 
 /// Means, which do not change the result.
@@ -121,6 +128,7 @@ pub fn archive(settings: &Settings, tell: &(dyn Fn(String) + Sync)) -> Result<Su
         kept_ambiguous,
         near: &near,
         writes_near: settings.near.as_ref().is_some_and(|near| near.write),
+        near_level: settings.near.as_ref().map_or(Near::LEVEL, |near| near.level),
     };
     rewrite::rewrite(settings, &folder, rewriter, copies, &mut laps)
 }

@@ -11,9 +11,6 @@ use crate::results::Run;
 use crate::results::pages::Pages;
 use crate::storage::location::{seen_from_anywhere, working_folder};
 
-/// Level of zstd: the strongest that needs no more memory to decompress than others.
-pub(super) const LEVEL: i32 = 19;
-
 /// Most bytes of a block, and of the payload it is compared with.
 pub(super) const MOST_BYTES: u64 = 16 << 20;
 
@@ -78,20 +75,20 @@ impl NearCopies {
     }
 }
 
-/// Compresses a block that has much in common with `base`: one zstd frame, with `base` as its prefix.
+/// Compresses a block that has much in common with `base`: one zstd frame of a level, with `base` as its prefix.
 ///
 /// # Errors
 /// [`Error::Invariant`] if zstd refuses.
 ///
 /// # Cost
-/// Level 19: some megabytes a second.
-pub(super) fn compress(base: &[u8], block: &[u8]) -> Result<Vec<u8>> {
+/// At level 19 some megabytes a second, at level 3 some hundred.
+pub(super) fn compress(base: &[u8], block: &[u8], level: i32) -> Result<Vec<u8>> {
     let together = (base.len() + block.len()).max(1);
     let window = (together.ilog2() + 1).clamp(WINDOW_LOGS.0, WINDOW_LOGS.1);
     let mut out = Vec::with_capacity(zstd::zstd_safe::compress_bound(block.len()));
     let mut context = CCtx::create();
     let done = (|| {
-        context.set_parameter(CParameter::CompressionLevel(LEVEL))?;
+        context.set_parameter(CParameter::CompressionLevel(level))?;
         context.set_parameter(CParameter::WindowLog(window))?;
         context.set_parameter(CParameter::ChecksumFlag(true))?;
         context.ref_prefix(base)?;
@@ -123,9 +120,10 @@ mod tests {
             base in prop::collection::vec(any::<u8>(), 0..3000),
             from in 0usize..3000,
             more in prop::collection::vec(any::<u8>(), 0..300),
+            level in 1..20,
         ) {
             let block = [&base[from.min(base.len())..], &more, &base[..from.min(base.len())]].concat();
-            let frame = compress(&base, &block).unwrap();
+            let frame = compress(&base, &block, level).unwrap();
             prop_assert_eq!(decompress(&base, &frame, block.len()), Some(block.clone()));
             prop_assert_eq!(decompress(&base, &frame, block.len() + 1), None);
             prop_assert!(frame.len() < 100 + more.len());

@@ -37,7 +37,7 @@ pub struct NearSummary {
     pub records: u64,
     /// As they are in the input.
     pub stored_bytes: u64,
-    /// Each alone in a zstd frame of level 19; measured only if they are not written.
+    /// Each alone in a zstd frame of the same level; measured only if they are not written.
     pub zstd_bytes: Option<u64>,
     /// As differences, with what stands for them in the WARC files.
     pub near_bytes: u64,

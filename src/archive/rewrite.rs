@@ -189,6 +189,8 @@ pub(super) struct Rewriter<'r> {
     pub near: &'r NearCopies,
     /// Whether near-copies are written as differences, or only measured.
     pub writes_near: bool,
+    /// As [`Near::level`](super::Near::level).
+    pub near_level: i32,
 }
 
 /// What a record refers to.
@@ -327,7 +329,7 @@ impl Rewriter<'_> {
             return Ok(());
         }
         let payload = &base_block[found.http.len()..];
-        let frame = near::compress(payload, &block)?;
+        let frame = near::compress(payload, &block, self.near_level)?;
         let place = (writing.differences_bytes, frame.len());
         let note = note(of, &found.head, &base.sha256.finalize().into(), place);
         let packed = packer.pack(&[&note.0, &note.1, TRAILER])?;
@@ -337,7 +339,9 @@ impl Rewriter<'_> {
         }
         let zstd_bytes = match self.writes_near {
             true => None,
-            false => Some(near::compress(&[], &[&record.head, &block, TRAILER].concat())?.len() as u64),
+            false => {
+                Some(near::compress(&[], &[&record.head, &block, TRAILER].concat(), self.near_level)?.len() as u64)
+            }
         };
         writing.differences_bytes += frame.len() as u64;
         writing.near.add(&NearSummary { records: 1, stored_bytes, zstd_bytes, near_bytes });

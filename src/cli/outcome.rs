@@ -116,7 +116,7 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
     }
     if summary.views.pairs > 0 {
         tell(format_args!(
-            "{} pairs of views: pages of one host with one title and nearly one text",
+            "{} pairs of views: pages of one site with one title or path, and nearly one text",
             summary.views.pairs
         ));
     }
