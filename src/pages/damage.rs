@@ -29,13 +29,12 @@ impl Damage {
         self.pages += 1;
     }
 
-    /// Adds a record that is damaged and takes some bytes of the input.
-    pub fn add_bad(&mut self, (offset, reason, detail): (u64, Reason, String), bytes: u64) {
-        let one = (offset, reason, detail);
+    /// Adds a damaged record (offset, reason and detail) that takes some bytes of the input.
+    pub fn add_bad(&mut self, one: (u64, Reason, String), bytes: u64) {
         self.records += 1;
-        *self.bad.entry(reason).or_default() += 1;
+        *self.bad.entry(one.1).or_default() += 1;
         self.bad_bytes += bytes;
-        self.first_bad = Some(self.first_bad.take().map_or_else(|| one.clone(), |first| first.min(one.clone())));
+        self.first_bad = self.first_bad.take().into_iter().chain([one]).min();
     }
 
     /// Adds what another worker has read of the same input.
