@@ -86,6 +86,7 @@ pub fn substitutions(rule: &Rule) -> Vec<Substitution> {
             let pattern = format!("({ORIGIN}){}([-A-Za-z0-9_.~%+]+){}", escape(before), escape(after));
             vec![one(pattern, &["", start, end])]
         }
+        Edit::Page(to) => vec![one(".+".into(), &[to])],
     }
 }
 

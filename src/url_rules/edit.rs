@@ -39,6 +39,8 @@ pub enum Edit {
     Segment(String, String),
     /// Replaces path and query, of which a `*` stands for the same name or number on both sides.
     Template(String, String),
+    /// Replaces the whole URL.
+    Page(String),
 }
 
 /// What becomes of a slash at the end of a path.
@@ -99,6 +101,10 @@ impl Edit {
                 let value = target.strip_prefix(before)?.strip_suffix(after)?;
                 is_name(value).then(|| format!("{}{}", address.origin, to.replacen('*', value, 1)))
             }
+            Edit::Page(to) => {
+                let target = to.strip_prefix(address.origin);
+                (target != Some(address.target().as_ref())).then(|| to.clone())
+            }
         }
     }
 
@@ -118,6 +124,7 @@ impl Edit {
             Edit::Tail(_) => "path-tail",
             Edit::Segment(..) => "path-id",
             Edit::Template(..) => "template",
+            Edit::Page(_) => "page",
         }
     }
 
@@ -129,6 +136,7 @@ impl Edit {
             Edit::Default(from) | Edit::PathParameter(from) => (from.as_str(), ""),
             Edit::Tail(head) => return (format!("{head}/*"), head.clone()),
             Edit::Segment(before, after) => return (format!("/{before}*{after}"), String::new()),
+            Edit::Page(to) => ("*", to.as_str()),
             Edit::Slash(Slash::Add) => ("", "/"),
             Edit::Slash(Slash::Drop) => ("/", ""),
             Edit::Case(of) => (of.as_deref().unwrap_or("/"), ""),
@@ -158,6 +166,7 @@ impl Edit {
                 Edit::Segment(before.to_string(), after.to_string())
             }
             "template" => Edit::Template(from, to),
+            "page" => Edit::Page(to),
             _ => return None,
         })
     }
@@ -227,7 +236,7 @@ pub(super) mod tests {
     use super::*;
 
     /// An edit of each kind.
-    pub(in crate::url_rules) const EDITS: [(&str, &str, &str); 16] = [
+    pub(in crate::url_rules) const EDITS: [(&str, &str, &str); 17] = [
         ("order", "", ""),
         ("parameter", "a", ""),
         ("parameter", "a&b", ""),
@@ -244,6 +253,7 @@ pub(super) mod tests {
         ("path-tail", "/d.php/*", "/d.php"),
         ("path-id", "/(S(*))", ""),
         ("template", "/story?id=*", "/story_*"),
+        ("page", "*", "http://x.y/p"),
     ];
 
     #[test]
@@ -277,6 +287,8 @@ pub(super) mod tests {
             ("path-id", "/*", "", "/a/12345678", None),
             ("template", "/story?id=*", "/story_*", "/story?id=17", Some("/story_17")),
             ("template", "/story?id=*", "/story_*", "/story?id=17&x", None),
+            ("page", "*", "http://x.y/p", "/p?q", Some("/p")),
+            ("page", "*", "http://x.y/p", "/p", None),
         ] {
             let url = format!("http://x.y{url}");
             let edit = Edit::parse(kind, pattern, replacement).unwrap();

@@ -43,22 +43,38 @@ pub fn learn(domain: &str, mut pages: Vec<DomainPage>, required: &Required) -> V
     let least =
         (required.support..).find(|&n| lower_bound(0, n) >= required.bound.min(9_900)).expect("bounds approach 1");
     let mut rules = Vec::new();
-    for _ in 0..ROUNDS {
+    let mut try_out = |edits: Vec<Edit>, pages: &mut Vec<DomainPage>| {
         let before = rules.len();
-        for edit in candidates(&pages, least) {
-            let evidence = DomainPages { domain, pages: &pages }.evidence(&edit, least);
-            for (scope, [learned, verified]) in accepted(&evidence, required) {
+        for edit in edits {
+            let evidence = DomainPages { domain, pages }.evidence(&edit, least);
+            for (scope, [learned, verified]) in accepted(&edit, &evidence, required) {
                 let edit = edit.clone();
                 let mut rule = Rule { domain: domain.to_string(), scope, edit, learned, verified, saved: 0 };
-                rule.saved = apply(&rule, &mut pages);
+                rule.saved = apply(&rule, pages);
                 rules.push(rule);
             }
         }
-        if rules.len() == before {
+        rules.len() > before
+    };
+    for _ in 0..ROUNDS {
+        if !try_out(candidates(&pages, least), &mut pages) {
             break;
         }
     }
+    // Pages that no part of their URLs explains, as where a folder has nothing and each URL in it gives one page.
+    try_out(large_clusters(&pages, least), &mut pages);
     rules
+}
+
+/// Edits that write one page of a trivial cluster for any URL, by clusters with more than `least` pages, the largest first.
+fn large_clusters(pages: &[DomainPage], least: u64) -> Vec<Edit> {
+    let mut order: Vec<&DomainPage> = pages.iter().collect();
+    order.sort_unstable_by_key(|page| (page.cluster, page.skipped, page.url.len(), &page.url));
+    let clusters = order.chunk_by(|x, y| x.cluster == y.cluster).filter(|cluster| cluster.len() as u64 > least);
+    let mut clusters: Vec<&[&DomainPage]> = clusters.collect();
+    clusters.sort_by_key(|cluster| Reverse(cluster.len()));
+    clusters.truncate(CANDIDATES);
+    clusters.into_iter().map(|cluster| Edit::Page(cluster[0].url.clone())).collect()
 }
 
 /// Gives pages their URLs by the rule; pages that get the URL of another one are dropped. Returns their number.
@@ -176,10 +192,10 @@ fn is_contradicted(tally: &Tally) -> bool {
 }
 
 /// The most general scopes for which the evidence is enough, with the evidence of both halves.
-fn accepted(evidence: &[(Scope, Tally)], required: &Required) -> Vec<(Scope, [Counts; 2])> {
+fn accepted(edit: &Edit, evidence: &[(Scope, Tally)], required: &Required) -> Vec<(Scope, [Counts; 2])> {
     let contradicted: Vec<&Scope> = evidence.iter().filter(|row| is_contradicted(&row.1)).map(|row| &row.0).collect();
     let mut enough: Vec<(&Scope, [Counts; 2])> =
-        evidence.iter().filter_map(|(scope, tally)| Some((scope, enough(scope, tally, required)?))).collect();
+        evidence.iter().filter_map(|(scope, tally)| Some((scope, enough(edit, scope, tally, required)?))).collect();
     enough.sort_by_key(|row| row.0.specificity());
     let mut found: Vec<(Scope, [Counts; 2])> = Vec::new();
     for (scope, halves) in enough {
@@ -192,7 +208,7 @@ fn accepted(evidence: &[(Scope, Tally)], required: &Required) -> Vec<(Scope, [Co
 }
 
 /// The evidence of both halves, if it is enough.
-fn enough(scope: &Scope, tally: &Tally, required: &Required) -> Option<[Counts; 2]> {
+fn enough(edit: &Edit, scope: &Scope, tally: &Tally, required: &Required) -> Option<[Counts; 2]> {
     let all = Counts::sum(&tally.halves);
     if all.support < required.support || all.bound() < required.bound {
         return None;
@@ -207,7 +223,8 @@ fn enough(scope: &Scope, tally: &Tally, required: &Required) -> Option<[Counts; 
     // One page under all values of a parameter or below a path, such as a form to log in: of one cluster, so halves
     // are of its URLs.
     let is_one_page = tally.clusters == 1 && tally.clusters_with_target == 1 && all.violations == 0;
-    (is_one_page && of_urls && matches!(scope.paths, Paths::Is(_))).then_some(tally.url_halves)
+    let is_told = matches!(edit, Edit::Page(_)) || matches!(scope.paths, Paths::Is(_));
+    (is_one_page && of_urls && is_told).then_some(tally.url_halves)
 }
 
 #[cfg(test)]
@@ -287,6 +304,23 @@ mod tests {
         let found = learn("a.example", site(forms(80).chain(others)), &REQUIRED);
         assert_eq!(texts(&found), ["a.example/login parameter next"]);
         assert!(learn("a.example", site(forms(30)), &REQUIRED).is_empty());
+    }
+
+    #[test]
+    fn a_folder_without_any_other_page_is_one_page() {
+        let nothing = |n: u32| (0..n).map(|n| (format!("/old/{}/{n}.html", n % 7), 0));
+        let others = (1..80).map(|n| (format!("/p/{n}"), n));
+        let found = learn("a.example", site(nothing(80).chain(others.clone())), &REQUIRED);
+        assert_eq!(texts(&found), ["a.example/old/* page * http://a.example/old/0/0.html"]);
+        assert_eq!(found[0].saved, 79);
+        // A page below the folder, and too few pages.
+        let page = [("/old/3/a.html".to_string(), 99)];
+        assert!(learn("a.example", site(nothing(80).chain(others.clone()).chain(page)), &REQUIRED).is_empty());
+        assert!(learn("a.example", site(nothing(60).chain(others)), &REQUIRED).is_empty());
+        // A parameter that says so, whatever the path.
+        let edits = (0..80).map(|n| (format!("/p/{n}?action=edit"), 0));
+        let found = learn("a.example", site(edits.chain((1..80).map(|n| (format!("/p/{n}"), n)))), &REQUIRED);
+        assert_eq!(texts(&found), ["*.a.example/*?action=edit page * http://a.example/p/0?action=edit"]);
     }
 
     #[test]
