@@ -126,3 +126,37 @@ fn a_page_is_skipped_only_if_a_page_that_stays_contains_half_of_it() {
     let prefixes = std::fs::read_to_string(Path::new(&wide).join("exports/prefixes.txt")).unwrap();
     assert!(prefixes.contains("/loose/"), "{prefixes}");
 }
+
+/// Pages of one template on six hosts, as the search pages of manuals are: `title` of each host.
+fn template(folder: &Path, title: impl Fn(usize) -> String) -> String {
+    let mut lines = String::new();
+    for host in 0..6 {
+        let own = format!("<p>What stands only on host {host}, and there once.</p>");
+        let html = format!("<title>{}</title>{}{own}", title(host), page(7, ENGLISH, 0, 20, ""));
+        let url = format!("http://h{host}.example/{}/search.html", ["a", "bb", "ccc"][host % 3]);
+        lines += &format!("{}\n", serde_json::json!({"url": url, "html": html}));
+    }
+    let path = folder.join("template.jsonl");
+    std::fs::write(&path, lines).unwrap();
+    path.to_str().unwrap().to_string()
+}
+
+#[test]
+fn pages_of_other_hosts_whose_titles_name_other_things_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out").to_str().unwrap().to_string();
+    let skipped = |title: &dyn Fn(usize) -> String, sets: &[&str]| {
+        let input = template(folder.path(), title);
+        succeed(&[&["run", "--input", &input, "--output", &output, "--force"], sets].concat());
+        let (skipped, roles) = outcome(&output);
+        (skipped.len(), roles.get("title").copied())
+    };
+    // Two versions each of the manuals of three projects.
+    let projects = |host: usize| format!("Search — {} {host}.0 documentation", ["nova", "cinder", "ironic"][host / 2]);
+    assert_eq!(skipped(&projects, &[]), (3, Some(2)));
+    assert_eq!(skipped(&projects, &["--set", "keep.min_resemblance=0"]), (5, None));
+    assert_eq!(skipped(&|host| format!("Search — nova {host}.0 documentation"), &[]), (5, None));
+    assert_eq!(skipped(&|host| if host == 0 { String::new() } else { "Nova".into() }, &[]), (5, None));
+    let input = template(folder.path(), projects);
+    the_same_on_any_workers(folder.path(), "same", &["run", "--input", &input]);
+}

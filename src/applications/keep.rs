@@ -21,6 +21,7 @@ use glob::Pattern;
 use crate::clusters::collection::SimilarCluster;
 use crate::ids::{ClusterId, FPrint, Page};
 use crate::job::{Keep, KeepBy};
+use crate::text::titles::TitleWords;
 
 /// A page as one of several copies. Rows order by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
@@ -28,6 +29,8 @@ use crate::job::{Keep, KeepBy};
 pub struct PageCopy {
     /// Fingerprint of its whole text.
     pub exact: FPrint,
+    /// Words of its title.
+    pub title: TitleWords,
     /// What the rule looks at; more is better ([`Keeping::merit`]).
     pub merit: i64,
     /// Trivial cluster of the page: its smallest page.
@@ -223,6 +226,8 @@ pub enum Visit {
     Unlike,
     /// Its text is in another language than that of the page that stays.
     Language,
+    /// Its title names another thing than that of the page that stays, on another host.
+    Title,
     /// Pages that stay are reached by way of it.
     Way,
 }
@@ -236,6 +241,7 @@ impl Role {
             Role::Visit(Visit::Must) => "must-visit",
             Role::Visit(Visit::Unlike) => "unlike",
             Role::Visit(Visit::Language) => "language",
+            Role::Visit(Visit::Title) => "title",
             Role::Visit(Visit::Way) => "way",
         }
     }
@@ -247,11 +253,12 @@ impl Role {
 pub struct RoleNumber(u16);
 
 /// Roles in the order of their numbers; those of pages to skip follow, for each reason with all that it may have less of.
-const ROLES: [Role; 5] = [
+const ROLES: [Role; 6] = [
     Role::Keep,
     Role::Visit(Visit::Must),
     Role::Visit(Visit::Unlike),
     Role::Visit(Visit::Language),
+    Role::Visit(Visit::Title),
     Role::Visit(Visit::Way),
 ];
 const REASONS: [Why; 3] = [Why::Exact, Why::Collection, Why::Similar];

@@ -19,6 +19,7 @@ mod plain;
 mod runs;
 mod scripts;
 pub mod terms;
+pub mod titles;
 pub mod words;
 
 use xxhash_rust::xxh3::xxh3_64;

@@ -5,7 +5,7 @@
 //! pages off the list again, and of [`avoid_table`](super::avoid_table), which tells of it.
 //!
 //! # Memory
-//! 32 bytes for each page that has copies; 44 more, and 24 for each of a reported collection, or what the room for them allows.
+//! 48 bytes for each page that has copies; 44 more, and 24 for each of a reported collection, or what the room for them allows.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::resemblance::Resemblance;
 use super::ways::{Ways, WaysThrough};
 use crate::applications::keep::{
-    Criterion, Keeping, PageCopy, Role, RoleNumber, Visit, Votes, keeper, kept_collection, sort_best_first, why,
+    Criterion, Keeping, PageCopy, Role, RoleNumber, Visit, Votes, Why, keeper, kept_collection, sort_best_first, why,
 };
 use crate::applications::never_skipped::never_skipped;
 use crate::clusters::collection::SimilarCluster;
@@ -34,6 +34,7 @@ use crate::storage::aside::{Aside, AsideWriter};
 use crate::storage::spill::Buckets;
 use crate::storage::spill_file::Disk;
 use crate::text::language::Language;
+use crate::text::titles::TitleWords;
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, bytemuck::Zeroable, Serialize, Deserialize)]
@@ -54,6 +55,8 @@ pub struct Verdict {
     /// of the rank before.
     marks: u8,
     language: u8,
+    /// Words of its title.
+    pub(super) title: TitleWords,
 }
 
 const KEPT_BEFORE: u8 = 1;
@@ -219,6 +222,7 @@ pub fn copies<'a>(
         let (cluster, host) = (labels[page], crawl.directory.hosts[page]);
         let copy = |url: &str| PageCopy {
             exact: row.exact,
+            title: TitleWords::of(row.title()),
             merit: keeping.merit(row.fetch_time, row.text_bytes, url, page),
             cluster,
             page,
@@ -329,8 +333,8 @@ pub fn verdicts(
     verdicts.finish()
 }
 
-/// The verdicts on the pages of one trivial cluster. If it `compares` texts, pages in another language than that of the page
-/// that stays are visited.
+/// The verdicts on the pages of one trivial cluster. If it `compares` texts, pages are visited that are in another language than the
+/// page that stays, or are in no collection with it and by their titles show another thing than a page on another host.
 fn verdicts_on<'c>(
     copies: &'c [PageCopy],
     placed: &'c [Placed],
@@ -356,19 +360,26 @@ fn verdicts_on<'c>(
         let at = copies.partition_point(|copy| copy.page < neighbours[1].page);
         ranks[at] = (rank as u32 + 1, keeping.criterion(neighbours[1], neighbours[0], placed));
     }
+    let are_told_apart = move |copy: &PageCopy, keep: &PageCopy| {
+        host(copy.page) != host(keep.page) && copy.title.differ_from(keep.title)
+    };
     let role = move |copy: &PageCopy, keep: &PageCopy| {
         let [language, kept] = [copy.language, keep.language].map(Language::from_number);
         match copy {
             copy if copy.page == keep.page => Role::Keep,
             PageCopy { must_visit: 1, .. } => Role::Visit(Visit::Must),
             copy if compares && copy.exact != keep.exact && language.differs_from(kept) => Role::Visit(Visit::Language),
-            copy => Role::Skip(why(copy, keep, placed), keeping.lost_by(keeping.criterion(copy, keep, placed))),
+            copy => match why(copy, keep, placed) {
+                Why::Similar if compares && are_told_apart(copy, keep) => Role::Visit(Visit::Title),
+                why => Role::Skip(why, keeping.lost_by(keeping.criterion(copy, keep, placed))),
+            },
         }
     };
     let verdict = move |copy: &PageCopy, keep: &PageCopy, (rank, criterion): (u32, Criterion)| Verdict {
         cluster: copy.cluster,
         page: copy.page,
         keep: keep.page,
+        title: copy.title,
         role: role(copy, keep).into(),
         resemblance: if copy.exact == keep.exact { Resemblance::WHOLE } else { Resemblance::default() },
         rank,

@@ -13,9 +13,10 @@ use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{ClusterId, Page};
+use crate::ids::{ClusterId, HostId, Page};
 use crate::storage::aside::Aside;
 use crate::text::language::Language;
+use crate::text::titles::TitleWords;
 
 /// A page that no page that stays contains. Rows order by cluster, then rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,9 +24,25 @@ struct Remaining {
     cluster: ClusterId,
     rank: u32,
     page: Page,
-    language: Language,
+    says: Says,
     /// The first criterion by which it is worse than the row before, of the same cluster.
     criterion: Criterion,
+}
+
+/// What a page says it is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Says {
+    host: HostId,
+    language: Language,
+    title: TitleWords,
+}
+
+impl Says {
+    /// Returns true if neither page may stand for the other.
+    fn other_than(self, keeper: Says) -> bool {
+        let is_told_apart = self.host != keeper.host && self.title.differ_from(keeper.title);
+        is_told_apart || self.language.differs_from(keeper.language)
+    }
 }
 
 /// A page for which a further page stays.
@@ -39,7 +56,7 @@ struct Substitute {
 }
 
 /// Fills in how alike pages to skip are to those that stay. Those of whose text the page that stays contains less than `least` stay,
-/// too, unless another page does that contains it and is in the same language. Takes the chunks from the shelf.
+/// too, unless another page does that contains it, is in the same language and, on another host, not told apart by its title. Takes the chunks from the shelf.
 ///
 /// # Errors
 /// As [`with_kept`].
@@ -81,7 +98,7 @@ pub fn compare(
         true
     })?;
 
-    let mut remaining = remaining(verdicts)?;
+    let mut remaining = remaining(verdicts, &directory.hosts)?;
     let mut substitutes: Vec<Substitute> = Vec::new();
     for _ in 1..ROUNDS {
         let pairs: Vec<[Page; 2]> = elections(&remaining).collect();
@@ -110,24 +127,25 @@ pub fn compare(
 struct Ranked {
     rank: u32,
     criterion: Criterion,
-    /// The page and its language, if it remains.
-    remains: Option<(Page, Language)>,
+    /// The page and what it says, if it remains.
+    remains: Option<(Page, Says)>,
 }
 
 impl Ranked {
-    fn of(row: &Verdict) -> Ranked {
-        let remains = is_left(row).then(|| (row.page, row.language()));
+    fn of(row: &Verdict, hosts: &[HostId]) -> Ranked {
+        let says = || Says { host: hosts[row.page], language: row.language(), title: row.title };
+        let remains = is_left(row).then(|| (row.page, says()));
         Ranked { rank: row.rank, criterion: row.criterion(), remains }
     }
 }
 
 /// Returns true if no page that stays contains this one.
 fn is_left(row: &Verdict) -> bool {
-    matches!(row.role(), Role::Visit(Visit::Unlike | Visit::Language))
+    matches!(row.role(), Role::Visit(Visit::Unlike | Visit::Language | Visit::Title))
 }
 
 /// Collects the pages that remain, ascending.
-fn remaining(verdicts: &Aside<Verdict>) -> Result<Vec<Remaining>> {
+fn remaining(verdicts: &Aside<Verdict>, hosts: &[HostId]) -> Result<Vec<Remaining>> {
     let mut remaining = Vec::new();
     let mut ranked: Vec<Ranked> = Vec::new();
     verdicts.each_group(
@@ -137,14 +155,14 @@ fn remaining(verdicts: &Aside<Verdict>) -> Result<Vec<Remaining>> {
                 return;
             }
             ranked.clear();
-            ranked.extend(rows.iter().map(Ranked::of));
+            ranked.extend(rows.iter().map(|row| Ranked::of(row, hosts)));
             ranked.sort_unstable_by_key(|row| row.rank);
             let mut worst = Criterion::LAST;
             for &Ranked { rank, criterion, remains } in &ranked {
                 worst = worst.min(criterion);
-                if let Some((page, language)) = remains {
+                if let Some((page, says)) = remains {
                     let criterion = std::mem::replace(&mut worst, Criterion::LAST);
-                    remaining.push(Remaining { cluster: rows[0].cluster, rank, page, language, criterion });
+                    remaining.push(Remaining { cluster: rows[0].cluster, rank, page, says, criterion });
                 }
             }
         },
@@ -156,7 +174,7 @@ fn remaining(verdicts: &Aside<Verdict>) -> Result<Vec<Remaining>> {
 fn elections(remaining: &[Remaining]) -> impl Iterator<Item = [Page; 2]> + '_ {
     remaining.chunk_by(|x, y| x.cluster == y.cluster).flat_map(|of_cluster| {
         let (keeper, others) = of_cluster.split_first().expect("a group has rows");
-        let rivals = others.iter().filter(|page| !page.language.differs_from(keeper.language));
+        let rivals = others.iter().filter(|page| !page.says.other_than(keeper.says));
         rivals.map(|page| [page.page, keeper.page])
     })
 }
@@ -174,7 +192,7 @@ fn next_round(
         let (mut since_keeper, mut since_left) = (Criterion::LAST, Criterion::LAST);
         for &row in others {
             (since_keeper, since_left) = (since_keeper.min(row.criterion), since_left.min(row.criterion));
-            match contained(row.page).filter(|_| !row.language.differs_from(keeper.language)) {
+            match contained(row.page).filter(|_| !row.says.other_than(keeper.says)) {
                 Some(resemblance) => {
                     let Remaining { cluster, page, .. } = row;
                     substitutes.push(Substitute {
@@ -220,7 +238,7 @@ mod tests {
                     cluster: ClusterId(first as u32),
                     rank: rank as u32,
                     page: Page((first + rank) as u32),
-                    language: Language::UNKNOWN,
+                    says: Says { host: HostId(0), language: Language::UNKNOWN, title: TitleWords::default() },
                     criterion: Criterion::from_number(criteria[first + rank]),
                 }));
                 first += size;

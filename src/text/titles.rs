@@ -1,0 +1,76 @@
+//! The words of titles, by which pages of two sites are told apart.
+//!
+//! Pages of one template, such as the search pages of two manuals, are as alike as two versions of a page. Their titles are not:
+//! each has a word that the other lacks (*Search — nova documentation*, *Search — ironic documentation*), where versions differ in
+//! numbers (*Search — Python 3.13 documentation*) and copies add the name of their site.
+
+use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// A sketch of the words of a title, those with a digit aside: each sets three of 128 bits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
+#[repr(transparent)]
+pub struct TitleWords([u64; 2]);
+
+impl TitleWords {
+    /// Returns the words of a title, in lower case.
+    ///
+    /// # Examples
+    /// ```
+    /// # mod webtwin { pub use {webtwin_base::*, webtwin_stages::*}; }
+    /// use webtwin::text::titles::TitleWords;
+    ///
+    /// let [search, other] = ["Search — nova 31.0 documentation", "Search — ironic documentation"].map(TitleWords::of);
+    /// assert!(search.differ_from(other));
+    /// for version in ["Search — nova 34.1 documentation", "Search - Nova documentation | Mirror", "Nova", ""] {
+    ///     assert!(!search.differ_from(TitleWords::of(version)));
+    /// }
+    /// ```
+    pub fn of(title: &str) -> TitleWords {
+        let mut bits = [0; 2];
+        for word in title.split(|character: char| !character.is_alphanumeric()) {
+            if !word.is_empty() && !word.contains(char::is_numeric) {
+                let hash = xxh3_64(word.to_lowercase().as_bytes());
+                for bit in [hash, hash >> 7, hash >> 14] {
+                    bits[(bit >> 6 & 1) as usize] |= 1 << (bit & 63);
+                }
+            }
+        }
+        TitleWords(bits)
+    }
+
+    /// Returns true if each of the titles has a word that the other lacks. Of pairs of titles with eight words that differ in one, one
+    /// in a hundred passes for the same.
+    pub fn differ_from(self, other: TitleWords) -> bool {
+        let lacks = |has: TitleWords, other: TitleWords| (0..2).any(|half| has.0[half] & !other.0[half] != 0);
+        lacks(self, other) && lacks(other, self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// What has all words of the other never differs, and what differs has words of its own.
+        #[test]
+        fn titles_differ_only_if_each_has_a_word_of_its_own(
+            a in prop::collection::vec("[a-d]{1,2}|[0-9]|Ä", 0..6), b in prop::collection::vec("[a-d]{1,2}|[0-9]|ä", 0..6)
+        ) {
+            let words = |title: &[String]| -> BTreeSet<String> {
+                title.iter().filter(|word| word.parse::<u8>().is_err()).map(|word| word.to_lowercase()).collect()
+            };
+            let [of_a, of_b] = [&a, &b].map(|title| TitleWords::of(&title.join(" - ")));
+            let (words_a, words_b) = (words(&a), words(&b));
+            if of_a.differ_from(of_b) {
+                prop_assert!(!words_a.is_subset(&words_b) && !words_b.is_subset(&words_a));
+            }
+            prop_assert_eq!(of_a.differ_from(of_b), of_b.differ_from(of_a));
+        }
+    }
+}
