@@ -483,9 +483,9 @@ fn of_a_folder_one_page_leaves_the_list_and_the_others_stay_on_it() {
         lines(name).lines().any(|line| line == format!("http://x.example/manual/{number}.html"))
     };
     for number in [0, 1, 2, 3, 4, 7] {
-        assert!(forbidden("add-urls.txt", number) && forbidden("in-force-urls.txt", number), "{number}");
+        assert!(forbidden("add-urls.txt", number) && forbidden("urls.txt", number), "{number}");
     }
-    assert!(![5, 6].iter().any(|&number| forbidden("in-force-urls.txt", number)));
+    assert!(![5, 6].iter().any(|&number| forbidden("urls.txt", number)));
     // A crawler that obeys that fetches nothing twice, and the next patch changes nothing.
     let third = run_over(folder.path(), 2, &sites, |site, number| site == "a" || [5, 6].contains(&number));
     obeying(&second, &third, &out("two"), &["--history", &out("one")]);
@@ -494,7 +494,7 @@ fn of_a_folder_one_page_leaves_the_list_and_the_others_stay_on_it() {
         let lines = |what: &str| String::from_utf8(patch[&format!("exports/{what}-{name}")].clone()).unwrap();
         assert_eq!(lines("remove"), "", "{name}");
     }
-    assert!(lines_of(&patch, "in-force-urls.txt").contains(&"http://x.example/manual/7.html".to_string()));
+    assert!(lines_of(&patch, "urls.txt").contains(&"http://x.example/manual/7.html".to_string()));
 }
 
 fn lines_of(files: &BTreeMap<String, Vec<u8>>, name: &str) -> Vec<String> {
@@ -537,6 +537,6 @@ fn a_page_leaves_the_list_when_the_one_that_stays_for_it_is_rewritten() {
     let removed: Vec<&str> =
         removed.iter().filter(|row| row["what"] == "removed").map(|row| row["url"].as_str().unwrap()).collect();
     assert_eq!(removed, ["http://b.example/manual/2"]);
-    let in_force = lines_of(&files(Path::new(&out("rewritten"))), "in-force-urls.txt");
+    let in_force = lines_of(&files(Path::new(&out("rewritten"))), "urls.txt");
     assert_eq!(in_force, [0, 1, 3, 4, 5].map(|page| format!("http://b.example/manual/{page}")));
 }

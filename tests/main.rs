@@ -52,6 +52,9 @@ mod hamming_cli;
 // What becomes of mirrors from crawl to crawl, how far they are behind, and what to visit again.
 mod history;
 
+// The list in force once a crawler obeys it: exports of a comparison, and an index that answers by them.
+mod in_force;
+
 // Which of several copies stays, by rules of one's own.
 mod keep;
 

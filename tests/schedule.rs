@@ -42,6 +42,18 @@ impl Schedule {
     }
 }
 
+/// Lists among the exports of a run, and of a comparison.
+const EXPORTS: [&str; 8] = [
+    "prefixes.tsv",
+    "prefixes.txt",
+    "urls.txt",
+    "regex-urlfilter.txt",
+    "scrapy-deny.txt",
+    "browsertrix.yaml",
+    "heritrix-surts.txt",
+    "heritrix-beans.xml",
+];
+
 const HOSTS: [&str; 4] = ["a", "b", "c", "d"];
 
 #[test]
@@ -175,7 +187,7 @@ fn a_run_whose_comparison_before_is_missing_names_the_command_that_makes_it() {
     assert!(files(&obeyed.schedule.at("diff-1")) == was, "{command}");
     assert_eq!(obeyed.week(2).0, 0);
     assert_eq!(obeyed.list("diff-2", "remove-prefixes.txt"), "");
-    assert_eq!(obeyed.list("diff-2", "in-force-prefixes.txt"), obeyed.list("run-0", "prefixes.txt"));
+    assert_eq!(obeyed.list("diff-2", "prefixes.txt"), obeyed.list("run-0", "prefixes.txt"));
 }
 
 #[test]
@@ -190,8 +202,8 @@ fn where_the_list_of_the_crawler_is_lost_there_is_no_patch_but_the_whole_list() 
     let diff = files(&obeyed.schedule.at("diff-2"));
     let is_patch = |name: &&String| name.contains("exports/add-") || name.contains("exports/remove-");
     assert_eq!(diff.keys().find(is_patch), None);
-    for name in ["prefixes.txt", "urls.txt", "regex-urlfilter.txt", "scrapy-deny.txt", "browsertrix.yaml"] {
-        assert_eq!(obeyed.list("diff-2", &format!("in-force-{name}")), obeyed.list("run-2", name));
+    for name in EXPORTS {
+        assert_eq!(obeyed.list("diff-2", name), obeyed.list("run-2", name));
     }
     let patch = |week: u32| {
         let summary: serde_json::Value =

@@ -99,7 +99,7 @@ fn a_later_crawl_confirms_rules_lets_them_stand_or_withdraws_them() {
     assert_eq!(found, [["host", "confirmed"], ["parameter", "standing"], ["parameter", "withdrawn"]]);
     let withdrawn = rules.iter().find(|rule| rule["what"] == "withdrawn").unwrap();
     assert_eq!((&withdrawn["pattern"], withdrawn["violations_new"].as_u64()), (&Value::from("sid"), Some(120)));
-    let in_force = String::from_utf8(files(&at("changes"))["exports/in-force-url-rules.tsv"].clone()).unwrap();
+    let in_force = String::from_utf8(files(&at("changes"))["exports/url-rules.tsv"].clone()).unwrap();
     let patterns: Vec<&str> = in_force.lines().skip(1).map(|line| line.split('\t').nth(4).unwrap()).collect();
     assert_eq!(patterns, ["http://www.example.org", "brand"]);
 }

@@ -83,10 +83,10 @@ class Crawler:
             counts = [counts[0] + len(add), counts[1] + len(remove)]
         return unknown, counts
 
-    def take(self, exports, begin=''):
+    def take(self, exports):
         """Takes a whole list."""
-        self.prefixes = set(read_lines(os.path.join(exports, begin + 'prefixes.txt')))
-        self.urls = set(read_lines(os.path.join(exports, begin + 'urls.txt')))
+        self.prefixes = set(read_lines(os.path.join(exports, 'prefixes.txt')))
+        self.urls = set(read_lines(os.path.join(exports, 'urls.txt')))
 
 
 def read_lines(path):

@@ -92,8 +92,8 @@ impl<Row: Clone> Export<Row> {
     }
 }
 
-/// The middleware for Scrapy that reads these lists: its file, and its text.
-pub const SCRAPY: (&str, &str) = ("scrapy_webtwin.py", include_str!("scrapy_webtwin.py"));
+/// The module for Scrapy that reads these lists: its file, and its text.
+pub const SCRAPY: (&str, &str) = ("scrapy_webtwin.py", include_str!("../../clients/scrapy/scrapy_webtwin.py"));
 
 /// The exports for crawlers, made of what there is of each site.
 ///

@@ -51,11 +51,29 @@ pub fn surt_rules<'p>(
             }
         }
     }
-    rules.prefixes.sort_unstable();
-    // What begins with another prefix is covered by that.
-    rules.prefixes.dedup_by(|longer, shorter| longer.starts_with(shorter.as_str()));
+    rules.prefixes = SurtPrefixes::of(rules.prefixes).0;
     rules.urls.sort_unstable();
     rules
+}
+
+/// Prefixes in SURT form, ascending, none of which begins with another.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SurtPrefixes(Vec<String>);
+
+impl SurtPrefixes {
+    /// Drops the prefixes that another one covers.
+    pub fn of(mut prefixes: Vec<String>) -> SurtPrefixes {
+        prefixes.sort_unstable();
+        prefixes.dedup_by(|longer, shorter| longer.starts_with(shorter.as_str()));
+        SurtPrefixes(prefixes)
+    }
+
+    /// True if a URL in SURT form begins with one of them.
+    pub fn cover(&self, form: &str) -> bool {
+        // No prefix begins with another, so none can stand between the one that covers the form and the form itself.
+        let after = self.0.partition_point(|prefix| prefix.as_str() <= form);
+        after > 0 && form.starts_with(&self.0[after - 1])
+    }
 }
 
 /// The rules of a host as lines of `surtsSource`.
@@ -134,6 +152,17 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn prefixes_cover_what_one_of_them_begins(
+            prefixes in prop::collection::vec("[ab]{1,4}", 0..8), forms in prop::collection::vec("[ab]{0,5}", 1..20)
+        ) {
+            let found = SurtPrefixes::of(prefixes.clone());
+            for form in forms {
+                let expected = prefixes.iter().any(|prefix| form.starts_with(prefix.as_str()));
+                prop_assert_eq!(found.cover(&form), expected, "{}: {:?}", form, prefixes);
+            }
+        }
+
         #[test]
         fn every_page_to_skip_is_covered_and_none_that_stays(
             urls in prop::collection::btree_map("https?://h/([abA]{1,2}/){0,2}[abA]{0,2}", any::<bool>(), 1..25)

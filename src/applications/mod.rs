@@ -3,6 +3,7 @@
 //! \[SGM98\] section 3 and \[CSG00\] section 5.1: "if a page has 10 copies, on its next crawl the system need only visit and
 //! index one of those pages".
 
+pub mod export_folder;
 pub mod exports;
 pub mod heritrix;
 pub mod keep;

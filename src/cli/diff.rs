@@ -176,7 +176,7 @@ pub(super) fn scheduled(
     if list_is_lost {
         let folder = Location::parse(&settings.output)?.join("exports")?;
         tell(format_args!(
-            "no patch, for the comparison before is missing: the crawler takes a whole list, {folder}/in-force-NAME"
+            "no patch, for the comparison before is missing: the crawler takes the whole list, {folder}"
         ));
     }
     Ok(())

@@ -1,58 +1,78 @@
-//! What a crawler that has the old avoid list adds to it, and takes off it.
+//! What crawlers read of a comparison: the list in force, and what one that has the old list adds to it and takes off it.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Comparison;
-use super::standing::{self, Standing};
+use super::in_force;
+use super::standing::{self, Standing, Stands};
 use super::stood::{self, ENTRIES_STANDING, Entry};
 use super::writer::Writer;
+use crate::applications::export_folder::{WriteText, write_exports};
+use crate::applications::exports::WidePrefix;
 use crate::error::Result;
 use crate::results::Run;
+use crate::url_rules::rows::RuleRow;
 
-/// Exports that are a list of entries, one a line; `scrapy_webtwin.py` reads two of them, and `heritrix-beans.xml` is to be
-/// replaced as a whole.
+/// Exports that are a list of entries, one a line, and can be patched; others are to be replaced as a whole.
 const LISTS: [&str; 6] =
     ["prefixes.txt", "urls.txt", "regex-urlfilter.txt", "scrapy-deny.txt", "browsertrix.yaml", "heritrix-surts.txt"];
 
-/// Writes `exports/add-NAME` and `exports/remove-NAME` for each list that both results have: the lines in force now and not before,
-/// and those in force before and not now, each in its order. Lines for entries that stand, or stood, beside a list come after its own. The
-/// entries that stand are in the table `entries_standing`, and with those of the new list in `exports/in-force-NAME`. Where nobody knows
-/// what list the crawler has, there is only that. Returns lines added and removed by list.
+/// Writes the exports of the list and of the URL rules in force, under the names that they have in a run. For each of [`LISTS`] writes
+/// `exports/add-NAME` and `exports/remove-NAME`, too: the lines in force now and not before, and those in force before and not now, each
+/// in its order; not where nobody knows what list the crawler has. The entries that stand beside the new list are in the table
+/// `entries_standing`. Returns lines added and removed by list.
 ///
 /// # Errors
 /// Those of the stores.
 ///
 /// # Cost
-/// A list of each result in memory, and 8 bytes for each of its lines.
-pub fn write(of: &Comparison, standing: Option<&Standing>, writer: &mut Writer) -> Result<Vec<(String, [u64; 2])>> {
-    let mut counts = Vec::new();
+/// The lists in memory, and of one at a time its text in both forms, and 8 bytes for each of its lines.
+pub fn write(
+    of: &Comparison,
+    standing: Option<&Standing>,
+    rules: &[RuleRow],
+    writer: &mut Writer,
+) -> Result<Vec<(String, [u64; 2])>> {
     let stood = of.stood.as_ref().map_or(&[][..], |stood| &stood.entries);
-    let stands = standing.map_or(Ok(Vec::new()), |standing| standing.entries(of))?;
-    let [lines_stood, lines_stand] = [stood, &stands].map(standing::lines_of);
-    for name in LISTS {
-        let (Some(mut was), Some(is)) = (lines(&of.old, name)?, lines(&of.new, name)?) else { continue };
-        was.extend(lines_stood[name].iter().flat_map(|line| [line.as_str(), "\n"]));
-        let beside = without(&lines_stand[name].join("\n"), &is);
-        writer.file(&format!("exports/in-force-{name}"), whole(name, &is, &beside))?;
-        if of.list_is_lost {
-            continue;
-        }
-        let in_force = format!("{is}{beside}");
-        let added = without(&in_force, &was);
-        let removed = without(&was, &in_force);
-        counts.push((name.to_string(), [&added, &removed].map(|text| text.lines().count() as u64)));
-        writer.file(&format!("exports/add-{name}"), &added)?;
-        writer.file(&format!("exports/remove-{name}"), &removed)?;
-    }
+    let stands = standing.map_or(Ok(Stands::default()), |standing| standing.stands(of))?;
+    let listed = standing::entries(&of.new)?;
     if of.has_avoid() {
-        let listed = standing::entries(&of.new)?;
         let listed: HashSet<(&str, bool)> = listed.iter().map(|entry| (entry.url.as_str(), entry.single)).collect();
-        let is_listed = |entry: &Entry| listed.contains(&(entry.url.as_str(), entry.single));
-        let beside: Vec<Entry> = stands.into_iter().filter(|entry| !is_listed(entry)).collect();
+        let is_listed = |entry: &&Entry| listed.contains(&(entry.url.as_str(), entry.single));
+        let beside: Vec<Entry> = stands.entries.iter().filter(|entry| !is_listed(entry)).cloned().collect();
         writer.add(ENTRIES_STANDING, stood::entries(stood, &beside))?;
     }
+    let list = in_force::list(of, listed, &stands)?;
+    let mut wide: Vec<WidePrefix> = list.wide().collect();
+    wide.sort_unstable();
+    let lines_stood = standing::lines_of(stood);
+    let mut counts = Vec::new();
+    let file = |name: &str, write: WriteText<'_>| -> Result<()> {
+        let mut text = String::new();
+        write(&mut |piece| {
+            text.push_str(piece);
+            Ok(())
+        })?;
+        writer.file(&format!("exports/{name}"), &text)?;
+        if of.list_is_lost || !LISTS.contains(&name) {
+            return Ok(());
+        }
+        let mut was = lines(&of.old, name)?.unwrap_or_default();
+        was.extend(lines_stood[name].iter().flat_map(|line| [line.as_str(), "\n"]));
+        let [added, removed] = [without(&text, &was), without(&was, &text)];
+        counts.push((name.to_string(), [&added, &removed].map(|text| text.lines().count() as u64)));
+        writer.file(&format!("exports/add-{name}"), &added)?;
+        writer.file(&format!("exports/remove-{name}"), &removed)
+    };
+    write_exports(
+        || [Ok(Cow::Borrowed(&list))].into_iter(),
+        || wide.iter().map(|prefix| Ok(Cow::Borrowed(prefix))),
+        || rules.iter().map(|rule| Ok(Cow::Borrowed(rule))),
+        file,
+    )?;
     Ok(counts)
 }
 
@@ -73,27 +93,9 @@ fn without(list: &str, others: &str) -> String {
     missing.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// A list with more entries, and the head and end that it has.
-fn whole(name: &str, list: &str, more: &str) -> String {
-    match (name, list.strip_suffix("+.\n"), list.strip_prefix("exclude: []\n")) {
-        ("regex-urlfilter.txt", Some(entries), _) => format!("{entries}{more}+.\n"),
-        ("browsertrix.yaml", _, Some(_)) if !more.is_empty() => format!("exclude:\n{more}"),
-        _ => format!("{list}{more}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_list_with_more_entries_keeps_its_head_and_end() {
-        assert_eq!(whole("regex-urlfilter.txt", "-^a\n+.\n", "-^b\n"), "-^a\n-^b\n+.\n");
-        assert_eq!(whole("browsertrix.yaml", "exclude: []\n", "  - '^b'\n"), "exclude:\n  - '^b'\n");
-        assert_eq!(whole("browsertrix.yaml", "exclude: []\n", ""), "exclude: []\n");
-        assert_eq!(whole("browsertrix.yaml", "exclude:\n  - '^a'\n", "  - '^b'\n"), "exclude:\n  - '^a'\n  - '^b'\n");
-        assert_eq!(whole("prefixes.txt", "a\n", "b\n"), "a\nb\n");
-    }
 
     #[test]
     fn lines_that_the_other_lacks_stay_in_order_without_heads_and_ends() {

@@ -23,6 +23,7 @@ mod avoid;
 mod changes;
 mod exports;
 mod gather;
+mod in_force;
 mod matrix;
 mod merge;
 mod moved;
@@ -52,6 +53,7 @@ use crate::ids::DocId;
 use crate::job::Recrawl;
 use crate::results::Run;
 use crate::results::ranges::{RangedTable, Ranges};
+use crate::results::url_rules::CHANGED;
 use crate::storage::location::Location;
 use crate::storage::manifest::Manifest;
 use crate::storage::output;
@@ -254,14 +256,15 @@ impl Comparison {
         let cells: Vec<_> = overlaps.iter().map(|&(unit, overlap)| ([1, 0], unit, overlap)).collect();
         writer.add("crawl_overlap", overlap::table(&cells))?;
         let mut exports = Vec::new();
+        let mut more = BTreeMap::new();
         if self.comparable.settings {
             writer.add("server_pairs_changed", servers::changes(&self.old, &self.new)?)?;
-            exports = exports::write(self, standing.as_ref(), writer)?;
+            let (rules, counts) = url_rules::write(self, writer)?;
+            exports = exports::write(self, standing.as_ref(), &rules, writer)?;
+            more.insert(CHANGED.into(), json!(counts));
         }
         let mut summary = Summary::new(self, &counts, &sites, table.text("what")?, overlaps, exports);
-        if self.comparable.settings {
-            summary.more.insert(url_rules::TABLE.into(), json!(url_rules::write(self, writer)?));
-        }
+        summary.more = more;
         Ok(summary)
     }
 

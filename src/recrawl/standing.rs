@@ -9,7 +9,7 @@ use super::exports::lines;
 use super::gather::Contents;
 use super::pages::{What, what};
 use super::stood::Entry;
-use crate::applications::exports::{AvoidLists, EXPORTS};
+use crate::applications::exports::{AvoidLists, BY_PAGES, EXPORTS};
 use crate::applications::heritrix::SurtRules;
 use crate::applications::prefixes::Prefix;
 use crate::error::Result;
@@ -40,6 +40,19 @@ struct Noted {
     leaves: AtomicBool,
     /// [`Entry::heritrix`].
     heritrix: bool,
+    /// [`Entry::pages`].
+    pages: u64,
+    /// [`Entry::bytes`].
+    bytes: u64,
+}
+
+/// What stands of the list in force before.
+#[derive(Default)]
+pub struct Stands {
+    /// Its entries, ascending.
+    pub entries: Vec<Entry>,
+    /// URLs of pages below those of them that Heritrix has no line for.
+    pub without_line: Vec<String>,
 }
 
 impl Standing {
@@ -85,9 +98,9 @@ impl Standing {
         let mut standing =
             Standing { lost, ended, prefixes: HashMap::new(), urls: HashMap::new(), below: Mutex::default() };
         let stood = of.stood.iter().flat_map(|stood| stood.entries.iter().cloned());
-        for Entry { url, single, heritrix } in entries(&of.old)?.into_iter().chain(stood) {
+        for Entry { url, single, heritrix, pages, bytes } in entries(&of.old)?.into_iter().chain(stood) {
             let of = if single { &mut standing.urls } else { &mut standing.prefixes };
-            of.insert(url, Noted { heritrix, ..Noted::default() });
+            of.insert(url, Noted { heritrix, pages, bytes, ..Noted::default() });
         }
         Ok(Some(standing))
     }
@@ -116,37 +129,50 @@ impl Standing {
         slashes.chain([url]).filter_map(|beginning| self.prefixes.get(beginning))
     }
 
-    /// The entries that stand, ascending: those that do as a whole, and a URL for each page that stands below a prefix which others
-    /// leave. Heritrix gets no line for such a URL, which may be the beginning of one that stays.
+    /// What stands: the entries that do as a whole, and a URL for each page that stands below a prefix which others leave. Heritrix gets no
+    /// line for such a URL, which may be the beginning of one that stays.
     ///
     /// # Errors
     /// Those of the tables.
     ///
     /// # Cost
-    /// The list in force once more where a prefix breaks.
-    pub fn entries(&self, of: &Comparison) -> Result<Vec<Entry>> {
+    /// The list in force once more where a prefix breaks, or Heritrix has no line for one.
+    pub fn stands(&self, of: &Comparison) -> Result<Stands> {
         let entry_of = |entries: &HashMap<String, Noted>, single| -> Vec<Entry> {
             let whole = entries.iter().filter(|(_, noted)| noted.is_whole());
-            whole.map(|(url, noted)| Entry { url: url.clone(), single, heritrix: noted.heritrix }).collect()
+            whole.map(|(url, noted)| noted.entry(url, single)).collect()
         };
         let mut entries = [entry_of(&self.prefixes, false), entry_of(&self.urls, true)].concat();
-        if self.prefixes.values().any(Noted::is_broken) {
+        let mut without_line = Vec::new();
+        if self.prefixes.values().any(|noted| noted.is_broken() || noted.is_whole() && !noted.heritrix) {
             let mut below = self.below.lock().expect("nothing panics while it holds this");
             below.sort_unstable();
-            let is_told = |url: &str| self.above(url).chain(self.urls.get(url)).any(Noted::is_whole);
+            let whole =
+                |url: &str| self.above(url).chain(self.urls.get(url)).filter(|noted| noted.is_whole()).collect();
             of.each_in_force(&mut |page, url| {
-                if below.binary_search(&page).is_ok() && !is_told(url) {
-                    entries.push(Entry { url: url.to_string(), single: true, heritrix: false });
+                if below.binary_search(&page).is_err() {
+                    return;
+                }
+                let whole: Vec<&Noted> = whole(url);
+                if whole.is_empty() {
+                    entries.push(Entry { url: url.to_string(), single: true, heritrix: false, pages: 1, bytes: 0 });
+                } else if !whole.iter().any(|noted| noted.heritrix) {
+                    without_line.push(url.to_string());
                 }
             })?;
         }
         entries.sort_unstable();
         entries.dedup_by(|x, y| (&x.url, x.single) == (&y.url, y.single));
-        Ok(entries)
+        Ok(Stands { entries, without_line })
     }
 }
 
 impl Noted {
+    /// The entry of a URL, or prefix, of which this is noted.
+    fn entry(&self, url: &str, single: bool) -> Entry {
+        Entry { url: url.to_string(), single, heritrix: self.heritrix, pages: self.pages, bytes: self.bytes }
+    }
+
     /// Whether the entry stands for all of its pages that are not on the new list.
     fn is_whole(&self) -> bool {
         self.stands.load(Relaxed) && !self.leaves.load(Relaxed)
@@ -166,19 +192,29 @@ pub fn entries(of: &Run) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
     let surts = lines(of, "heritrix-surts.txt")?.unwrap_or_default();
     let surts: HashSet<&str> = surts.lines().filter_map(|line| line.strip_prefix('+')).collect();
+    let sizes = lines(of, BY_PAGES.name)?.unwrap_or_default();
+    let sizes: HashMap<&str, (u64, u64)> = sizes.lines().filter_map(size_of).collect();
     for (name, single) in [("prefixes.txt", false), ("urls.txt", true)] {
         let text = lines(of, name)?.unwrap_or_default();
-        let heritrix = |url: &str| surts.contains(surt_prefix_of(url).as_str());
-        entries.extend(text.lines().map(|url| Entry { url: url.to_string(), single, heritrix: heritrix(url) }));
+        entries.extend(text.lines().map(|url| {
+            let (pages, bytes) = sizes.get(url).copied().unwrap_or((u64::from(single), 0));
+            let heritrix = surts.contains(surt_prefix_of(url).as_str());
+            Entry { url: url.to_string(), single, heritrix, pages, bytes }
+        }));
     }
     Ok(entries)
 }
 
+/// Prefix, and its pages and bytes, of a line of [`BY_PAGES`]; `None` for its head.
+fn size_of(line: &str) -> Option<(&str, (u64, u64))> {
+    let mut cells = line.split('\t');
+    let (prefix, pages, bytes) = (cells.next()?, cells.next()?, cells.next()?);
+    Some((prefix, (pages.parse().ok()?, bytes.parse().ok()?)))
+}
+
 /// The lines of each export for some entries, with heads and ends, in the order of the entries.
 pub fn lines_of(entries: &[Entry]) -> HashMap<&'static str, Vec<String>> {
-    let prefix =
-        |Entry { url, single, .. }: &Entry| Prefix { prefix: url.clone(), single: *single, pages: 0, bytes: 0 };
-    let prefixes: Vec<Prefix> = entries.iter().map(prefix).collect();
+    let prefixes: Vec<Prefix> = entries.iter().map(Entry::prefix).collect();
     let surts = entries.iter().filter(|entry| entry.heritrix).map(|entry| surt_prefix_of(&entry.url)).collect();
     let lists = [AvoidLists { prefixes, surt_rules: SurtRules { prefixes: surts, urls: Vec::new() } }];
     EXPORTS.iter().map(|export| (export.name, export.text(&lists).lines().map(str::to_string).collect())).collect()

@@ -6,6 +6,7 @@
 
 use super::avoid::COLUMNS;
 use super::past_texts::Past;
+use crate::applications::prefixes::Prefix;
 use crate::error::Result;
 use crate::results::Run;
 use crate::results::ranges::{RangedTable, Ranges};
@@ -26,6 +27,17 @@ pub struct Entry {
     pub single: bool,
     /// Whether Heritrix has a line for it: not where that would keep it from pages that stay, or another line says it.
     pub heritrix: bool,
+    /// Pages that it stood for where a result last listed it; means nothing where it stands for one URL.
+    pub pages: u64,
+    /// Bytes of HTML of these pages, decoded.
+    pub bytes: u64,
+}
+
+impl Entry {
+    /// As exports are made of it.
+    pub fn prefix(&self) -> Prefix {
+        Prefix { prefix: self.url.clone(), single: self.single, pages: self.pages, bytes: self.bytes }
+    }
 }
 
 /// What stood after the older crawl, and is not on the list of its result.
@@ -55,10 +67,15 @@ impl Stood {
         let (single, ago) = (table.bool("single")?, table.u32("crawls_ago")?);
         // Older builds did not tell, and took it to have all lines.
         let heritrix = table.bool("heritrix").ok();
+        let sizes = table.u64("pages").ok().zip(table.u64("bytes").ok());
         let rows = table.text("url")?.iter().enumerate().filter(|(row, _)| ago[*row] == saved.later);
-        let heritrix = |row: usize| heritrix.is_none_or(|heritrix| heritrix[row]);
-        let entry =
-            |(row, url): (usize, &str)| Entry { url: url.to_string(), single: single[row], heritrix: heritrix(row) };
+        let entry = |(row, url): (usize, &str)| Entry {
+            url: url.to_string(),
+            single: single[row],
+            heritrix: heritrix.is_none_or(|heritrix| heritrix[row]),
+            pages: sizes.map_or(0, |sizes| sizes.0[row]),
+            bytes: sizes.map_or(0, |sizes| sizes.1[row]),
+        };
         let entries = rows.map(entry).collect();
         Ok(Some(Stood { pages, crawls_ago: saved.later, entries }))
     }
@@ -96,6 +113,8 @@ pub fn entries(stood: &[Entry], stands: &[Entry]) -> Table {
         ("url", Column::Text(all().map(|entry| entry.url.as_str()).collect())),
         ("single", Column::Bool(all().map(|entry| entry.single).collect())),
         ("heritrix", Column::Bool(all().map(|entry| entry.heritrix).collect())),
+        ("pages", Column::Count(all().map(|entry| entry.pages).collect())),
+        ("bytes", Column::Count(all().map(|entry| entry.bytes).collect())),
         ("crawls_ago", Column::U32([vec![1; stood.len()], vec![0; stands.len()]].concat())),
     ])
 }

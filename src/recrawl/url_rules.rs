@@ -12,19 +12,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::Comparison;
 use super::writer::Writer;
-use crate::applications::rule_exports::RULE_EXPORTS;
 use crate::error::Result;
 use crate::ids::DocId;
 use crate::pages::public_suffix::domain_of;
 use crate::results::Run;
 use crate::results::scan::scan;
-use crate::results::url_rules::each_rule;
+use crate::results::url_rules::{CHANGED, CHANGED_COLUMNS, WITHDRAWN, each_rule, rules_except};
 use crate::storage::table::{Column, Table};
 use crate::url_rules::evidence::{Counts, DomainPage, DomainPages};
 use crate::url_rules::rows::RuleRow;
-
-/// Name of the table.
-pub(super) const TABLE: &str = "url_rules_changed";
 
 /// What became of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,7 +33,7 @@ enum What {
 
 impl What {
     fn as_str(self) -> &'static str {
-        ["confirmed", "new", "standing", "withdrawn"][self as usize]
+        ["confirmed", "new", "standing", WITHDRAWN][self as usize]
     }
 }
 
@@ -57,45 +53,37 @@ fn key(row: &RuleRow) -> Key<'_> {
     (&row.domain, &row.scope, &row.kind, &row.pattern, &row.replacement)
 }
 
-/// Writes the table, and `exports/in-force-NAME` for each export of rules. Returns rules by what became of them.
+/// Writes the table. Returns the rules in force, and how many there are of each word.
 ///
 /// # Errors
 /// Those of tables and stores.
 ///
 /// # Cost
 /// `pages` and `clusters` of the newer result are read once more if it has not learned all rules again.
-pub(super) fn write(of: &Comparison, writer: &mut Writer) -> Result<BTreeMap<&'static str, u64>> {
+pub(super) fn write(of: &Comparison, writer: &mut Writer) -> Result<(Vec<RuleRow>, BTreeMap<&'static str, u64>)> {
     let (before, mut after) = (in_force_before(of)?, Vec::new());
     each_rule(&of.new, &mut |row| {
         after.push(row);
         Ok(())
     })?;
     let changed = changes(&before, &after, |rules| seen_again(&of.new, rules))?;
-    let in_force: Vec<RuleRow> =
-        changed.iter().filter(|row| row.what != What::Withdrawn).map(|row| row.rule.clone()).collect();
-    for export in &RULE_EXPORTS {
-        writer.file(&format!("exports/in-force-{}", export.name), export.text(&in_force))?;
-    }
-    writer.add(TABLE, table(&changed))?;
+    writer.add(CHANGED, table(&changed))?;
     let mut counts = BTreeMap::new();
     changed.iter().for_each(|row| *counts.entry(row.what.as_str()).or_default() += 1);
-    Ok(counts)
+    let in_force = changed.into_iter().filter(|row| row.what != What::Withdrawn).map(|row| row.rule);
+    Ok((in_force.collect(), counts))
 }
 
 /// The rules of the older result, with those that stood beside them by an earlier comparison.
 fn in_force_before(of: &Comparison) -> Result<Vec<RuleRow>> {
-    let mut rules = Vec::new();
     if let Some(saved) = of.saved.as_ref().filter(|saved| saved.newest == 1 && saved.later <= 1) {
         // A comparison made again is told by itself what was in force before it.
         let gone = if saved.later == 0 { What::Withdrawn } else { What::New };
-        let there = scan(&Run::open(&saved.comparison)?, TABLE, &COLUMNS, &mut |rows| {
-            rules.extend(read(rows, gone)?);
-            Ok(())
-        })?;
-        if there {
+        if let Some(rules) = rules_except(&Run::open(&saved.comparison)?, gone.as_str())? {
             return Ok(rules);
         }
     }
+    let mut rules = Vec::new();
     each_rule(&of.old, &mut |row| {
         rules.push(row);
         Ok(())
@@ -180,26 +168,11 @@ fn seen_again(run: &Run, rules: &[&RuleRow]) -> Result<Vec<Counts>> {
     Ok(rules.iter().map(evidence).collect())
 }
 
-const COLUMNS: [&str; 12] = [
-    "domain",
-    "rank",
-    "scope",
-    "kind",
-    "pattern",
-    "replacement",
-    "what",
-    "support_old",
-    "violations_old",
-    "support_new",
-    "violations_new",
-    "saved",
-];
-
 fn table(rows: &[Changed]) -> Table {
     let texts = |value: fn(&Changed) -> &str| Column::Text(rows.iter().map(value).collect());
     let counts = |value: fn(&Changed) -> u64| Column::Count(rows.iter().map(value).collect());
     let [domain, rank, scope, kind, pattern, replacement, what, old, old_violations, new, new_violations, saved] =
-        COLUMNS;
+        CHANGED_COLUMNS;
     Table::new([
         (domain, texts(|row| &row.rule.domain)),
         (rank, Column::U32(rows.iter().map(|row| row.rule.rank).collect())),
@@ -216,35 +189,10 @@ fn table(rows: &[Changed]) -> Table {
     ])
 }
 
-/// Rules of the table but those that are `gone`, with the evidence by which they were last learned.
-fn read(rows: &Table, gone: What) -> Result<Vec<RuleRow>> {
-    let text = |name: &str| rows.text(name);
-    let (domain, scope, kind, what) = (text("domain")?, text("scope")?, text("kind")?, text("what")?);
-    let (pattern, replacement, rank) = (text("pattern")?, text("replacement")?, rows.u32("rank")?);
-    let old = [rows.u64("support_old")?, rows.u64("violations_old")?];
-    let new = [rows.u64("support_new")?, rows.u64("violations_new")?];
-    let saved = rows.u64("saved")?;
-    let rule = |row: usize| {
-        let is_learned = [What::New, What::Confirmed].map(What::as_str).contains(&&what[row]);
-        let [support, violations] = if is_learned { new } else { old };
-        RuleRow {
-            domain: domain[row].into(),
-            rank: rank[row],
-            scope: scope[row].into(),
-            kind: kind[row].into(),
-            pattern: pattern[row].into(),
-            replacement: replacement[row].into(),
-            learned: Counts { support: support[row], violations: violations[row] },
-            verified: Counts::default(),
-            saved: saved[row],
-        }
-    };
-    Ok((0..rows.rows()).filter(|&row| &what[row] != gone.as_str()).map(rule).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::url_rules::changed_rules;
 
     fn rule(domain: &str, rank: u32, name: &str, support: u64) -> RuleRow {
         RuleRow {
@@ -278,11 +226,11 @@ mod tests {
         ];
         assert_eq!(found, expected);
         // The next comparison begins with what is in force, this one made again with what was.
-        let patterns = |gone| -> Vec<String> {
-            read(&table(&changed), gone).unwrap().into_iter().map(|row| row.pattern).collect()
+        let patterns = |gone: What| -> Vec<String> {
+            changed_rules(&table(&changed), gone.as_str()).unwrap().into_iter().map(|row| row.pattern).collect()
         };
         assert_eq!(patterns(What::Withdrawn), ["new", "sid", "sort"]);
         assert_eq!(patterns(What::New), ["sid", "sort", "brand"]);
-        assert_eq!(read(&table(&changed), What::New).unwrap()[0].counts().support, 85);
+        assert_eq!(changed_rules(&table(&changed), "new").unwrap()[0].counts().support, 85);
     }
 }

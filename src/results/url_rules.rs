@@ -1,4 +1,4 @@
-//! The URL rules of a finished run.
+//! The URL rules of a finished run, and those of a comparison of two.
 
 use super::Run;
 use super::scan::scan;
@@ -50,4 +50,70 @@ pub fn each_rule(run: &Run, with: &mut dyn FnMut(RuleRow) -> Result<()>) -> Resu
         })
     };
     scan(run, "url_rules", &COLUMNS, each_row).map(|_| ())
+}
+
+/// Name of the table of a comparison that tells what became of each rule.
+pub const CHANGED: &str = "url_rules_changed";
+
+/// Columns of [`CHANGED`].
+pub const CHANGED_COLUMNS: [&str; 12] = [
+    "domain",
+    "rank",
+    "scope",
+    "kind",
+    "pattern",
+    "replacement",
+    "what",
+    "support_old",
+    "violations_old",
+    "support_new",
+    "violations_new",
+    "saved",
+];
+
+/// Values of `what` of rules in force that the newer crawl has learned.
+const LEARNED: [&str; 2] = ["new", "confirmed"];
+
+/// Value of `what` of rules that are no more in force.
+pub const WITHDRAWN: &str = "withdrawn";
+
+/// Reads the rules of a comparison whose `what` is not `gone`, in the order of the table; `None` if it has no such table.
+///
+/// # Errors
+/// Those of [`scan`].
+pub fn rules_except(comparison: &Run, gone: &str) -> Result<Option<Vec<RuleRow>>> {
+    let mut rules = Vec::new();
+    let is_there = scan(comparison, CHANGED, &CHANGED_COLUMNS, &mut |rows| {
+        rules.extend(changed_rules(rows, gone)?);
+        Ok(())
+    })?;
+    Ok(is_there.then_some(rules))
+}
+
+/// Rules of rows of [`CHANGED`] whose `what` is not `gone`, with the evidence by which they were last learned.
+///
+/// # Errors
+/// [`crate::error::Error::Input`] if a column is missing.
+pub fn changed_rules(rows: &Table, gone: &str) -> Result<Vec<RuleRow>> {
+    let text = |name: &str| rows.text(name);
+    let (domain, scope, kind, what) = (text("domain")?, text("scope")?, text("kind")?, text("what")?);
+    let (pattern, replacement, rank) = (text("pattern")?, text("replacement")?, rows.u32("rank")?);
+    let old = [rows.u64("support_old")?, rows.u64("violations_old")?];
+    let new = [rows.u64("support_new")?, rows.u64("violations_new")?];
+    let saved = rows.u64("saved")?;
+    let rule = |row: usize| {
+        let [support, violations] = if LEARNED.contains(&&what[row]) { new } else { old };
+        RuleRow {
+            domain: domain[row].into(),
+            rank: rank[row],
+            scope: scope[row].into(),
+            kind: kind[row].into(),
+            pattern: pattern[row].into(),
+            replacement: replacement[row].into(),
+            learned: Counts { support: support[row], violations: violations[row] },
+            verified: Counts::default(),
+            saved: saved[row],
+        }
+    };
+    Ok((0..rows.rows()).filter(|&row| &what[row] != gone).map(rule).collect())
 }

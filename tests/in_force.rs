@@ -1,0 +1,117 @@
+//! A crawler obeys the list, so the next crawls have little of what is on it: the list in force is that of the comparison, whose exports
+//! say what those of the first run did.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::support::program::{files, succeed};
+
+/// The exports of a run that are an avoid list, and the others.
+const LISTS: [&str; 8] = [
+    "prefixes.tsv",
+    "prefixes.txt",
+    "urls.txt",
+    "regex-urlfilter.txt",
+    "scrapy-deny.txt",
+    "browsertrix.yaml",
+    "heritrix-surts.txt",
+    "heritrix-beans.xml",
+];
+const OTHERS: [&str; 7] = [
+    "scrapy_webtwin.py",
+    "url-rules.tsv",
+    "url-substitutions.tsv",
+    "regex-normalize.xml",
+    "heritrix-canonicalization.xml",
+    "stormcrawler-urlfilters.json",
+    "norconex-url-normalizer.xml",
+];
+
+/// Weeks of a crawler that obeys the list from the second one on.
+struct Weeks {
+    folder: tempfile::TempDir,
+}
+
+impl Weeks {
+    /// Three weeks: `run-0` to `run-2`, `diff-1` and `diff-2`.
+    fn new() -> Weeks {
+        let weeks = Weeks { folder: tempfile::tempdir().unwrap() };
+        for week in 0..3 {
+            let input = weeks.at(&format!("week-{week}.jsonl"));
+            std::fs::write(&input, crawl(week)).unwrap();
+            succeed(&["run", "--input", &input, "--output", &weeks.at(&format!("run-{week}"))]);
+        }
+        let obeyed = ["--set", "recrawl.avoided=true"];
+        let compare = |names: [&str; 3], more: &[&str]| {
+            let [old, new, output] = names.map(|name| weeks.at(name));
+            succeed(&[&["diff", &old, &new, "--output", &output][..], &obeyed, more].concat());
+        };
+        compare(["run-0", "run-1", "diff-1"], &[]);
+        compare(["run-1", "run-2", "diff-2"], &["--history", &weeks.at("diff-1")]);
+        weeks
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().into()
+    }
+
+    /// The exports of a result by name.
+    fn exports(&self, result: &str) -> BTreeMap<String, String> {
+        let text = |(name, bytes): (String, Vec<u8>)| (name, String::from_utf8(bytes).unwrap());
+        files(&Path::new(&self.at(result)).join("exports")).into_iter().map(text).collect()
+    }
+}
+
+/// A manual on host a and its mirror below `/M/` of host x, which has pages of its own at URLs that differ from these by case alone: no SURT
+/// prefix may stand for the mirror. A second mirror is below `/copy/` of host y, and one page has a copy at the root of host z. From the second week
+/// on only what is not on the list is there.
+fn crawl(week: u32) -> String {
+    let mut lines = String::new();
+    let mut put = |url: String, text: String| {
+        let time = 1_700_000_000 + i64::from(week) * 7 * 86_400;
+        lines +=
+            &format!("{}\n", serde_json::json!({ "url": url, "html": format!("<html>{text}"), "fetch_time": time }));
+    };
+    let text = |of: &str, number: u32| -> String {
+        let lines = (0..12).map(|line| format!("<p>{of} {number} says {} about {of} {line}", number * 100 + line));
+        lines.chain([format!("<p><a href='{}'>next</a>", (number + 1) % 8)]).collect()
+    };
+    for number in 0..8 {
+        put(format!("http://a.example/m/{number}"), text("Page", number));
+        put(format!("http://x.example/m/{number}"), text("Other", number));
+        if week == 0 {
+            put(format!("http://x.example/M/{number}"), text("Page", number));
+            put(format!("http://y.example/copy/{number}"), text("Page", number));
+        }
+    }
+    if week == 0 {
+        put("http://z.example/one".into(), text("Page", 5));
+    }
+    put("http://z.example/".into(), text("Home", 0));
+    let link = |number: u32| format!("<a href='http://a.example/m/{number}'>{number}</a>");
+    put("http://home.example/".into(), (0..8).map(link).collect());
+    lines
+}
+
+#[test]
+fn what_reads_the_exports_of_a_run_reads_those_of_a_comparison() {
+    let weeks = Weeks::new();
+    let first = weeks.exports("run-0");
+    assert_eq!(first.keys().map(String::as_str).collect::<BTreeSet<_>>(), LISTS.into_iter().chain(OTHERS).collect());
+    assert!(first["heritrix-beans.xml"].contains("<value>http://x\\.example/M/3</value>"));
+    assert!(first["prefixes.txt"].contains("http://y.example/copy/") && first["urls.txt"].contains("z.example/one"));
+    for (run, diff) in [("run-1", "diff-1"), ("run-2", "diff-2")] {
+        // The result of the week knows nothing of the list, which stands as a whole.
+        let exports = weeks.exports(diff);
+        for name in LISTS {
+            assert_ne!(weeks.exports(run)[name], first[name], "{name} of {run}");
+            assert_eq!(exports[name], first[name], "{name} of {diff}");
+        }
+        for name in OTHERS {
+            assert_eq!(exports[name], first[name], "{name} of {diff}");
+        }
+        let is_patch = |name: &str| name.starts_with("add-") || name.starts_with("remove-");
+        let patches: Vec<&String> = exports.keys().filter(|name| is_patch(name)).collect();
+        assert!(patches.len() == 12 && patches.iter().all(|name| exports[*name].is_empty()), "{patches:?}");
+    }
+}
