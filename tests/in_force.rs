@@ -1,10 +1,12 @@
 //! A crawler obeys the list, so the next crawls have little of what is on it: the list in force is that of the comparison, whose exports
-//! say what those of the first run did.
+//! and index answer as those of the first run did.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::support::program::{files, succeed};
+use serde_json::Value;
+
+use crate::support::program::{fail, files, rows, succeed, succeed_with};
 
 /// The exports of a run that are an avoid list, and the others.
 const LISTS: [&str; 8] = [
@@ -60,6 +62,12 @@ impl Weeks {
         let text = |(name, bytes): (String, Vec<u8>)| (name, String::from_utf8(bytes).unwrap());
         files(&Path::new(&self.at(result)).join("exports")).into_iter().map(text).collect()
     }
+
+    /// Pages on the list of the first run, with the pages that stay for them.
+    fn listed(&self) -> BTreeMap<String, String> {
+        let text = |row: &Value, name: &str| row[name].as_str().unwrap().to_string();
+        rows(&self.at("run-0"), "avoid").iter().map(|row| (text(row, "url"), text(row, "keep_url"))).collect()
+    }
 }
 
 /// A manual on host a and its mirror below `/M/` of host x, which has pages of its own at URLs that differ from these by case alone: no SURT
@@ -114,4 +122,52 @@ fn what_reads_the_exports_of_a_run_reads_those_of_a_comparison() {
         let patches: Vec<&String> = exports.keys().filter(|name| is_patch(name)).collect();
         assert!(patches.len() == 12 && patches.iter().all(|name| exports[*name].is_empty()), "{patches:?}");
     }
+}
+
+#[test]
+fn an_index_with_the_list_in_force_answers_for_pages_that_were_not_fetched() {
+    let weeks = Weeks::new();
+    let listed = weeks.listed();
+    let urls: String = listed.keys().map(|url| format!("{url}\n")).collect();
+    let skipped: String = listed.values().map(|keep| format!("skip\t{keep}\n")).collect();
+    assert_eq!(listed.len(), 17);
+    for (week, workers) in [(1, "1"), (2, "3")] {
+        let [run, diff] = ["run", "diff"].map(|kind| weeks.at(&format!("{kind}-{week}")));
+        let [alone, index, again] = ["alone", "index", "again"].map(|name| weeks.at(&format!("{name}-{week}")));
+        succeed(&["index", &run, "--output", &alone]);
+        assert_eq!(succeed_with(&["lookup", &alone], &urls), "unknown\n".repeat(listed.len()));
+        let in_force = ["index", &run, "--in-force", &diff, "--chunks", "--simhashes"];
+        succeed(&[&in_force[..], &["--output", &index, "--workers", "2"]].concat());
+        succeed(&[&in_force[..], &["--output", &again, "--workers", workers, "--memory", "1MiB"]].concat());
+        assert!(files(&index) == files(&again));
+        assert_eq!(succeed_with(&["lookup", &index], &urls), skipped);
+        // Pages of the run are answered as without it; below a prefix nothing is fetched.
+        let others = "http://a.example/m/3\nhttp://x.example/m/3\nhttp://y.example/copy/new\nhttp://y.example/new\n";
+        assert_eq!(succeed_with(&["lookup", &index], others), "fetch\nfetch\nskip\nunknown\n");
+        let json: Value =
+            serde_json::from_str(&succeed_with(&["lookup", &index, "--json"], "http://z.example/one\n")).unwrap();
+        assert_eq!((&json["action"], &json["known"]), (&"skip".into(), &false.into()));
+        assert_eq!(json["keep"]["url"], "http://a.example/m/5");
+        let row =
+            rows(&weeks.at("run-0"), "avoid").into_iter().find(|row| row["url"] == "http://z.example/one").unwrap();
+        assert_eq!(json["why"], row["why"]);
+        let id = format!("{}\n", json["id"].as_str().unwrap());
+        assert_eq!(succeed_with(&["lookup", &index, "--id"], &id), "skip\thttp://a.example/m/5\n");
+        succeed_with(&["lookup", &index, "--verify"], "");
+    }
+}
+
+#[test]
+fn a_list_in_force_is_that_of_the_comparison_of_the_run() {
+    let weeks = Weeks::new();
+    let index = weeks.at("index");
+    for (run, diff, told) in [
+        ("run-1", "run-0", "is no comparison"),
+        ("run-1", "diff-2", "its newer result is"),
+        ("run-0", "diff-1", "its newer result is"),
+    ] {
+        let said = fail(&["index", &weeks.at(run), "--in-force", &weeks.at(diff), "--output", &index], 2);
+        assert!(said.contains(&format!("--in-force {}: {told}", weeks.at(diff))), "{said}");
+    }
+    assert!(!Path::new(&index).exists());
 }

@@ -14,6 +14,7 @@ Examples:
   webtwin index out/ --output idx/
   webtwin index out/ --output idx/ --chunks --simhashes
   webtwin index out/ --output idx/ --text
+  webtwin index run-7/ --in-force diff-7/ --output idx/    # a crawl that obeyed the list
   webtwin lookup idx/ < urls.txt > answers.txt
   webtwin serve idx/";
 
@@ -22,6 +23,9 @@ Examples:
 pub(super) struct Args {
     /// Folder of a run: path or URL
     run: String,
+    /// Folder of the comparison whose newer result RUN is, path or URL: answer by the list in force, and not by that of RUN alone
+    #[arg(long, value_name = "URL")]
+    in_force: Option<String>,
     /// Folder for the index: path or URL
     #[arg(long, value_name = "URL")]
     output: String,
@@ -49,6 +53,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Result<()> {
     let settings = Settings {
         run: args.run,
+        in_force: args.in_force,
         output: args.output,
         chunks: args.chunks,
         text: args.text,
@@ -63,6 +68,9 @@ pub(super) fn run(args: Args) -> Result<()> {
     let manifest = build(&settings).map_err(|error| work.explain(error))?;
     let count = |name: &str| manifest.counts.get(name).copied().unwrap_or_default();
     let bytes = manifest.files.iter().map(|file| file.bytes).sum();
+    if settings.in_force.is_some() {
+        tell(format_args!("{} pages more stand on the list in force", count("standing")));
+    }
     tell(format_args!(
         "{} pages, {} prefixes, {} collections: {} in {:.1} s: {}",
         count("pages"),

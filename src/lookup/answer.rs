@@ -17,7 +17,7 @@ use crate::url_rules::rules::Rule;
 pub enum Action {
     /// The page stays.
     Fetch,
-    /// Another page stays for it, or all crawled pages of its folder may be skipped, or a URL rule makes it the URL
+    /// Another page stays for it, or it stands on the list in force, or all crawled pages of its folder may be skipped, or a URL rule makes it the URL
     /// of a page.
     Skip,
     /// It was not crawled: nothing is known against fetching it.
@@ -80,13 +80,22 @@ pub struct Found {
     pub prefix: Option<usize>,
     /// Number of the last URL rule that rewrites it, if it was not crawled.
     pub rule: Option<usize>,
+    /// Word that says why it stands on the list in force, if it was not crawled.
+    pub standing: Option<u8>,
     /// Whether it is fetched only to see whether it still is a copy.
     pub recheck: bool,
 }
 
 impl Found {
-    const NOTHING: Found =
-        Found { action: Action::Unknown, page: None, keep: None, prefix: None, rule: None, recheck: false };
+    const NOTHING: Found = Found {
+        action: Action::Unknown,
+        page: None,
+        keep: None,
+        prefix: None,
+        rule: None,
+        standing: None,
+        recheck: false,
+    };
 }
 
 /// Asks an index; one for each thread.
@@ -121,7 +130,7 @@ impl<'i> Asker<'i> {
     /// As [`Asker::url`].
     pub fn canonical(&mut self, url: &CanonicalUrl) -> Result<Found> {
         let found = self.id(doc_id(url.as_str()))?;
-        if found.page.is_some() {
+        if found.page.is_some() || found.standing.is_some() {
             return Ok(found);
         }
         // A rule names the page that stays, a prefix does not.
@@ -138,13 +147,16 @@ impl<'i> Asker<'i> {
         })
     }
 
-    /// What URL rules say of a URL that was not crawled. It is skipped if they make it the URL of a page that was.
+    /// What URL rules say of a URL that was not crawled. It is skipped if they make it the URL of a page that was, or that stands on the
+    /// list in force for one.
     fn rewritten(&self, url: &str) -> Result<Found> {
         let Some((rewritten, used)) = self.index.rules().rewrite(url) else { return Ok(Found::NOTHING) };
         let (found, rule) = (self.id(doc_id(&rewritten))?, used.last().copied());
-        let Some(page) = found.page else { return Ok(Found { rule, ..Found::NOTHING }) };
         let is_copy = found.action == Action::Skip || found.recheck;
-        let keep = if is_copy { found.keep } else { Some(page) };
+        let keep = if is_copy { found.keep } else { found.page };
+        if keep.is_none() {
+            return Ok(Found { rule, ..Found::NOTHING });
+        }
         let recheck = self.recheck.is_some_and(|recheck| recheck.is_due(doc_id(url)));
         let action = if recheck { Action::Fetch } else { Action::Skip };
         Ok(Found { action, keep, rule, recheck, ..Found::NOTHING })
@@ -155,12 +167,25 @@ impl<'i> Asker<'i> {
     /// # Errors
     /// As [`Asker::url`].
     pub fn id(&self, id: DocId) -> Result<Found> {
-        let Some(rank) = self.index.rank(id)? else { return Ok(Found::NOTHING) };
+        let Some(rank) = self.index.rank(id)? else { return self.standing(id) };
         let row = self.index.page(rank)?;
         let recheck = row.is_skipped() && self.recheck.is_some_and(|recheck| recheck.is_due(id));
         let action = if row.is_skipped() && !recheck { Action::Skip } else { Action::Fetch };
         let keep = (row.keep != NONE).then_some(row.keep);
         Ok(Found { action, page: Some(rank), keep, recheck, ..Found::NOTHING })
+    }
+
+    /// Looks up a doc id that was not crawled on the list in force.
+    fn standing(&self, id: DocId) -> Result<Found> {
+        let Some(row) = self.index.standing(id)? else { return Ok(Found::NOTHING) };
+        let recheck = self.recheck.is_some_and(|recheck| recheck.is_due(id));
+        let action = if recheck { Action::Fetch } else { Action::Skip };
+        let keep = match (row.keep != NONE).then(|| self.index.page(row.keep)).transpose()? {
+            // Another page stays for that one by now.
+            Some(kept) if kept.keep != NONE => Some(kept.keep),
+            kept => kept.map(|_| row.keep),
+        };
+        Ok(Found { action, keep, standing: Some(row.why), recheck, ..Found::NOTHING })
     }
 
     /// Appends a line on a URL to `into`: what to do and, after a tab, the URL of the page that stays for one to be
@@ -215,6 +240,9 @@ impl<'i> Asker<'i> {
         if let Some(rule) = found.rule {
             answer.rule = Some(OfRule::of(&index.rules().all()[rule]));
             answer.why = found.keep.map(|_| "rule".into()).or(answer.why);
+        }
+        if let Some(why) = found.standing {
+            answer.why = Some(index.word(why).into());
         }
         if let Some(page) = found.page {
             let row = index.page(page)?;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::about::About;
 use super::column::{Column, Seal};
 use super::find::{find, lower_bound};
-use super::rows::{CollectionRow, ContentRow, HashRow, NONE, PageRow};
+use super::rows::{CollectionRow, ContentRow, HashRow, NONE, PageRow, StandingRow};
 #[cfg(feature = "search")]
 use super::search::{self, Words};
 use super::strings::{FILES, Strings};
@@ -24,6 +24,9 @@ use crate::url_rules::rules::{Rule, Rules};
 
 /// Name of the strings that are URL rules.
 pub(super) const RULES: &str = "url_rules";
+
+/// Name of the column of pages that stand on the list in force.
+pub(super) const STANDING: &str = "standing";
 
 /// Chunks of the crawl, if the index has them.
 #[derive(Debug)]
@@ -50,6 +53,7 @@ pub struct Index {
     origins: Strings,
     prefixes: Strings,
     rules: Rules,
+    standing: Option<Column<StandingRow>>,
     cluster_starts: Column<u64>,
     cluster_members: Column<u32>,
     collections: Column<CollectionRow>,
@@ -90,6 +94,10 @@ impl Index {
                 about.strings.get(name).ok_or_else(|| broken(&folder, &format!("its manifest lacks {name}")))?;
             let starts = column(&folder, &starts, seal(&starts)?, file(&starts)?)?;
             Strings::new(starts, column(&folder, &bytes, seal(&bytes)?, file(&bytes)?)?, *count)
+        };
+        let standing = match about.columns.contains_key(STANDING) {
+            true => Some(column(&folder, STANDING, seal(STANDING)?, file(STANDING)?)?),
+            false => None,
         };
         let chunks = match about.columns.contains_key("chunks") {
             true => Some(Chunks {
@@ -138,6 +146,7 @@ impl Index {
             origins: strings("origins")?,
             prefixes: strings("prefixes")?,
             rules,
+            standing,
             cluster_starts: column(&folder, "clusters", seal("clusters")?, file("clusters")?)?,
             cluster_members: column(&folder, "clusters.pages", seal("clusters.pages")?, file("clusters.pages")?)?,
             collections: column(&folder, "collections", seal("collections")?, file("collections")?)?,
@@ -194,6 +203,15 @@ impl Index {
     #[inline]
     pub fn rank(&self, page: DocId) -> Result<Option<u32>> {
         Ok(find(self.pages.rows(), page, |at| Ok(self.pages.get(at)?.doc_id))?.map(|rank| rank as u32))
+    }
+
+    /// The row of a page that was not crawled, if it stands on the list in force.
+    ///
+    /// # Errors
+    /// As [`Index::rank`].
+    pub fn standing(&self, page: DocId) -> Result<Option<StandingRow>> {
+        let Some(rows) = &self.standing else { return Ok(None) };
+        find(rows.rows(), page, |at| Ok(rows.get(at)?.doc_id))?.map(|at| rows.get(at)).transpose()
     }
 
     /// The row of a page.

@@ -7,6 +7,7 @@
 //! | `texts` | hash of a text, page: 12 bytes, by hash | is this very text known? |
 //! | `origins`, `urls` | what URLs begin with; paths, by page: in blocks of 16 ([`strings`]) | the URL of a page |
 //! | `prefixes` | prefixes of the avoid list, ascending | URLs that were never crawled |
+//! | `standing` | doc id, page that stays, word: 16 bytes, by doc id; with a comparison | URLs on the list in force that were not crawled |
 //! | `clusters`, `collections`, each with `.pages` | lists of pages | what else is in a set |
 //! | `chunks`, `chunks.pages`, `chunks.counts` | chunk and its pages: 12 bytes a distinct chunk; on request | is a text like this known? |
 //! | `online-index.json`, `table-NN.fptable`, `doc-ids.docids` | as of `webtwin hamming index`; on request | the same by simhash |

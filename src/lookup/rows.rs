@@ -42,6 +42,19 @@ impl PageRow {
     }
 }
 
+/// A page that was not crawled and stands on the list in force: 16 bytes. Orders by doc id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct StandingRow {
+    /// Its doc id.
+    pub doc_id: u64,
+    /// Rank of the page that stays for it, or [`NONE`].
+    pub keep: u32,
+    /// Word that says why it may be skipped.
+    pub why: u8,
+    pub(super) zero: [u8; 3],
+}
+
 /// What the text of a page hashes to: 16 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]

@@ -175,8 +175,8 @@ fn schemas() -> Value {
             ("stays", boolean()), ("elsewhere", boolean()),
         ]),
         "Run": object(&[
-            ("run", text()), ("digest", text()), ("made_from", text()), ("index", text()), ("pages", count()), ("clusters", count()),
-            ("collections", count()), ("prefixes", count()), ("bytes", count()), ("chunks", boolean()),
+            ("run", text()), ("digest", text()), ("made_from", text()), ("in_force", or_null(text())), ("index", text()),
+            ("pages", count()), ("clusters", count()), ("collections", count()), ("prefixes", count()), ("bytes", count()), ("chunks", boolean()),
             ("simhash_k", or_null(count())), ("texts", or_null(count())), ("recipes", json!({ "type": "object" })),
         ]),
         "Problem": object(&[

@@ -469,6 +469,7 @@ async fn run(Extension(served): Of) -> Answered {
         "run": about.run.result,
         "digest": about.run.digest,
         "made_from": about.run.url,
+        "in_force": about.in_force,
         "index": served.folder,
         "pages": about.pages,
         "clusters": index.clusters(),

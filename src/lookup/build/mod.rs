@@ -19,6 +19,7 @@ mod chunks;
 mod pages;
 mod sets;
 mod staged;
+mod standing;
 #[cfg(feature = "search")]
 mod texts;
 
@@ -30,6 +31,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use self::staged::Staged;
 use super::about::{About, FORMAT, OfRun};
+use super::index::STANDING;
 use crate::error::{Error, Result};
 use crate::hamming::design::choose::{candidates, choose};
 use crate::hamming::design::k_below;
@@ -40,7 +42,7 @@ use crate::job::JobKind;
 use crate::results::Run;
 use crate::results::ranges::{RangedTable, Ranges};
 use crate::storage::location::{Location, seen_from_anywhere, working_folder};
-use crate::storage::manifest::Manifest;
+use crate::storage::manifest::{FileEntry, Manifest};
 use crate::storage::output;
 use crate::storage::spill_file::Disk;
 
@@ -59,6 +61,8 @@ pub const NO_SEARCH: &str =
 pub struct Settings {
     /// Folder of the run.
     pub run: String,
+    /// Folder of the comparison whose list is in force; the run's own list if there is none.
+    pub in_force: Option<String>,
     /// Folder for the index.
     pub output: String,
     /// Whether texts can be compared with pages by shared chunks.
@@ -81,6 +85,8 @@ pub struct Settings {
 struct Making<'s> {
     settings: &'s Settings,
     run: Run,
+    /// Whose list is in force.
+    comparison: Option<Run>,
     ranges: Ranges,
     pages: RangedTable,
     disk: Disk,
@@ -97,7 +103,17 @@ impl Making<'_> {
 
     /// A table by its first column; `None` if the run does not have it.
     fn table(&self, name: &str, key: &str) -> Result<Option<RangedTable>> {
-        RangedTable::find(&self.run, name, (key, 64), self.ranges, self.settings.workers)
+        self.table_of(&self.run, name, key)
+    }
+
+    /// A table of another result, in the same ranges.
+    fn table_of(&self, run: &Run, name: &str, key: &str) -> Result<Option<RangedTable>> {
+        RangedTable::find(run, name, (key, 64), self.ranges, self.settings.workers)
+    }
+
+    /// Who has the list in force.
+    fn lister(&self) -> &Run {
+        self.comparison.as_ref().unwrap_or(&self.run)
     }
 }
 
@@ -129,6 +145,7 @@ pub fn build(settings: &Settings) -> Result<Manifest> {
         }
     };
     debug_assert_eq!(job.kind, JobKind::Replicas);
+    let comparison = settings.in_force.as_ref().map(|url| standing::open(url, &run)).transpose()?;
     let rows = run.manifest.table("pages").filter_map(|file| file.rows).sum::<u64>();
     if rows >= u64::from(u32::MAX) {
         return Err(Error::TooManyRows { what: "pages".into(), found: rows, allowed: u64::from(u32::MAX) - 1 });
@@ -137,7 +154,8 @@ pub fn build(settings: &Settings) -> Result<Manifest> {
     let pages = RangedTable::find(&run, "pages", ("doc_id", 64), ranges, settings.workers)?
         .ok_or_else(|| Error::input(run.folder.name(), "has no table of pages"))?;
     let disk = Disk::new(&settings.spill, 0).set_by("--spill");
-    let mut making = Making { settings, run, ranges, pages, disk, doc_ids: Vec::with_capacity(rows as usize) };
+    let mut making =
+        Making { settings, run, comparison, ranges, pages, disk, doc_ids: Vec::with_capacity(rows as usize) };
     for range in 0..ranges.count() {
         making.doc_ids.extend_from_slice(making.pages.read(range, &["doc_id"])?.u64("doc_id")?);
     }
@@ -149,6 +167,9 @@ pub fn build(settings: &Settings) -> Result<Manifest> {
     let mut words = sets::Words::default();
     let said_by = sets::write(&making, &mut words, &mut staged)?;
     let written = pages::write(&making, said_by.said, &mut words, &mut staged)?;
+    if let Some(comparison) = &making.comparison {
+        standing::write(&making, comparison, &mut words, &mut staged)?;
+    }
     #[cfg(feature = "search")]
     let texts = match settings.text {
         true => Some(texts::write(&making, &job, &written.rows, &said_by.collections, &mut staged)?),
@@ -175,7 +196,7 @@ pub fn build(settings: &Settings) -> Result<Manifest> {
         format: FORMAT,
         run: OfRun {
             url: seen_from_anywhere(&settings.run, &working_folder()),
-            result: result_hash(&run.manifest),
+            result: result_hash(run, making.comparison.as_ref()),
             digest: run.manifest.digest.clone(),
             job,
             recipes: run.manifest.recipes.clone(),
@@ -185,29 +206,36 @@ pub fn build(settings: &Settings) -> Result<Manifest> {
         strings: std::mem::take(&mut staged.strings),
         columns: std::mem::take(&mut staged.columns),
         simhash_k,
+        in_force: settings.in_force.as_ref().map(|url| seen_from_anywhere(url, &working_folder())),
         texts,
     };
     let seconds = (began.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
-    let counts = [
+    let mut counts = vec![
         ("pages", about.pages),
         ("prefixes", about.strings["prefixes"]),
         ("collections", about.columns["collections"].rows),
     ];
+    counts.extend(about.columns.get(STANDING).map(|column| (STANDING, column.rows)));
     let manifest = Manifest {
         digest: about.run.digest.clone(),
         recipes: run.manifest.recipes.clone(),
         workers: settings.workers as u64,
-        counts: counts.map(|(name, count)| (name.to_string(), count)).into(),
+        counts: counts.into_iter().map(|(name, count)| (name.to_string(), count)).collect(),
         seconds: BTreeMap::from([("index".into(), seconds)]),
         ..Manifest::new(staged.attempt.id(), serde_json::to_value(&about).expect("it is plain values"))
     };
     staged.commit(manifest)
 }
 
-/// Hash of the files of a result by path and checksum.
-fn result_hash(manifest: &Manifest) -> String {
-    let mut lines: Vec<String> = manifest.files.iter().map(|file| format!("{} {}\n", file.path, file.xxh3)).collect();
-    lines.sort_unstable();
+/// Hash of the files of a result, and of a comparison, by path and checksum.
+fn result_hash(run: &Run, comparison: Option<&Run>) -> String {
+    let lines_of = |run: &Run| {
+        let line = |file: &FileEntry| format!("{} {}\n", file.path, file.xxh3);
+        let mut lines: Vec<String> = run.manifest.files.iter().map(line).collect();
+        lines.sort_unstable();
+        lines
+    };
+    let lines = [Some(run), comparison].into_iter().flatten().map(lines_of).collect::<Vec<_>>().concat();
     format!("{:032x}", xxh3_128(lines.concat().as_bytes()))
 }
 

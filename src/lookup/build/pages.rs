@@ -1,4 +1,4 @@
-//! Rows of pages, their URLs, what their texts hash to, the prefixes of the avoid list, and URL rules.
+//! Rows of pages, their URLs, what their texts hash to, the prefixes of the list in force, and URL rules.
 
 use std::collections::HashMap;
 
@@ -10,8 +10,9 @@ use crate::ids::DocId;
 use crate::lookup::index::RULES;
 use crate::lookup::rows::{ContentRow, HashRow, NONE, PageRow};
 use crate::pages::url::CanonicalUrl;
-use crate::results::url_rules::each_rule;
+use crate::results::url_rules::{WITHDRAWN, each_rule, rules_except};
 use crate::storage::spill::Buckets;
+use crate::url_rules::rows::RuleRow;
 
 /// What later steps need of pages.
 pub(super) struct Written {
@@ -140,7 +141,11 @@ fn write_texts(making: &Making<'_>, mut texts: Buckets<HashRow>, staged: &mut St
 /// Writes the URL rules in the order in which they are applied, each as JSON.
 fn rules(making: &Making<'_>, staged: &mut Staged) -> Result<()> {
     let mut strings = staged.strings(RULES)?;
-    each_rule(&making.run, &mut |row| strings.push(&serde_json::to_string(&row).expect("a rule is plain values")))?;
+    let mut put = |row: RuleRow| strings.push(&serde_json::to_string(&row).expect("a rule is plain values"));
+    match &making.comparison {
+        Some(comparison) => rules_except(comparison, WITHDRAWN)?.unwrap_or_default().into_iter().try_for_each(put)?,
+        None => each_rule(&making.run, &mut put)?,
+    }
     staged.add_strings(RULES, strings)
 }
 
@@ -149,7 +154,7 @@ const PREFIXES: &str = "exports/prefixes.txt";
 
 /// Writes the prefixes of the avoid list, ascending, none of which begins with another.
 fn prefixes(making: &Making<'_>, staged: &mut Staged) -> Result<()> {
-    let run = &making.run;
+    let run = making.lister();
     let text = match run.manifest.files.iter().find(|file| file.path == PREFIXES) {
         Some(file) => run.manifest.read_file(&run.folder, file)?,
         None => Vec::new(),

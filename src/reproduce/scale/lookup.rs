@@ -128,6 +128,7 @@ pub(super) fn near(options: &Options) -> Result<Vec<Row>> {
 
 fn settings(options: &Options, run: &str, index: &str, chunks: bool) -> Settings {
     Settings {
+        in_force: None,
         run: run.into(),
         output: index.into(),
         chunks,
