@@ -1,22 +1,31 @@
-"""Middlewares for Scrapy: one skips what webtwin found to be a copy, one writes links by the URL rules that it learned.
+"""Scrapy obeys what webtwin found: skips copies, visits mirrors again to see whether they still are, and writes links by URL rules.
 
-In settings.py, with this file where your spiders are imported from:
+A spider gets all of it by a base class, with this file where your spiders are imported from:
+
+    class Spider(scrapy_webtwin.ObeysWebtwin, scrapy.Spider):
+        custom_settings = {"WEBTWIN_EXPORTS": "out"}     # or: scrapy crawl ... -s WEBTWIN_EXPORTS=diff-3
+
+WEBTWIN_EXPORTS is the folder of a run, from the second crawl on that of the newest comparison, or the folder `exports` in either. The
+parts can be named in settings.py, too:
 
     DOWNLOADER_MIDDLEWARES = {"scrapy_webtwin.SkipCopies": 50}
-    SPIDER_MIDDLEWARES = {"scrapy_webtwin.RewriteUrls": 40}
-    WEBTWIN_EXPORTS = "out/exports"
+    SPIDER_MIDDLEWARES = {"scrapy_webtwin.Probes": 30, "scrapy_webtwin.RewriteUrls": 40}
 
-The first reads prefixes.txt and urls.txt, and looks each URL up in sets: its cost does not grow with the lists. The second reads
-url-substitutions.tsv; it changes links that spiders follow, but no targets of redirects, so a redirect from the rewritten URL to one
-that a rule rewrites is followed as it is. Requests with meta={"webtwin": False} pass both.
+SkipCopies reads prefixes.txt and urls.txt, and looks each URL up in sets: its cost does not grow with the lists. Probes requests the
+pages of revisit-scrapy.jsonl, which a comparison has, before anything else; they are on the list, so nothing may drop them. RewriteUrls
+reads url-substitutions.tsv; it changes links that spiders follow, but no targets of redirects, so a redirect from the rewritten URL to
+one that a rule rewrites is followed as it is. Requests with meta={"webtwin": False} pass all middlewares of webtwin.
 """
 
+import functools
+import json
 import os
 import re
 from urllib.parse import urldefrag, urlsplit
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.utils.misc import load_object
 
 
 class CopiesToSkip:
@@ -41,18 +50,25 @@ class CopiesToSkip:
         return False
 
 
+@functools.cache
+def copies_of(folder):
+    """The lists of a folder, which several middlewares need, once."""
+    return CopiesToSkip(folder)
+
+
 class ReadsExports:
     @classmethod
     def from_crawler(cls, crawler):
         folder = crawler.settings.get("WEBTWIN_EXPORTS")
         if not folder:
             raise NotConfigured("WEBTWIN_EXPORTS is not set")
-        return cls(folder, crawler.stats)
+        within = os.path.join(folder, "exports")
+        return cls(within if os.path.isdir(within) else folder, crawler.stats)
 
 
 class SkipCopies(ReadsExports):
     def __init__(self, folder, stats):
-        self.copies, self.stats = CopiesToSkip(folder), stats
+        self.copies, self.stats = copies_of(folder), stats
 
     def process_request(self, request, spider=None):
         if request.meta.get("webtwin", True) and request.url in self.copies:
@@ -107,3 +123,54 @@ class RewriteUrls(ReadsExports):
     async def process_spider_output_async(self, response, result, spider=None):
         async for found in result:
             yield self.rewritten(found)
+
+
+class Probes(ReadsExports):
+    """Requests the pages that are to be visited again, and sees to it that they come as they are now."""
+
+    def __init__(self, folder, stats):
+        self.path, self.copies, self.stats = os.path.join(folder, "revisit-scrapy.jsonl"), copies_of(folder), stats
+
+    def requests(self):
+        # A run has no such file: nothing was skipped before it.
+        if not os.path.exists(self.path):
+            return
+        with open(self.path, encoding="utf-8") as file:
+            for line in file:
+                probe = json.loads(line)
+                self.stats.inc_value("webtwin/probes")
+                # A link to a page on the list may have been seen, and skipped, before: the filter of duplicates must let the probe pass
+                # all the same, as must that of hosts. And a cache would answer for a mirror that is gone.
+                meta = {"webtwin": False, "allow_offsite": True, "dont_cache": True}
+                is_listed = probe["url"] in self.copies
+                yield Request(probe["url"], priority=probe["priority"], dont_filter=is_listed, meta=meta)
+
+    async def process_start(self, start):
+        for request in self.requests():
+            yield request
+        async for found in start:
+            yield found
+
+    def process_start_requests(self, start_requests, spider):
+        """The same for Scrapy before 2.13."""
+        yield from self.requests()
+        yield from start_requests
+
+
+class ObeysWebtwin:
+    """For a spider, before scrapy.Spider among its base classes: sets the middlewares of this module that are not set yet."""
+
+    @classmethod
+    def update_settings(cls, settings):
+        super().update_settings(settings)
+        if not settings.get("WEBTWIN_EXPORTS"):
+            raise ValueError(f"{cls.__name__}: WEBTWIN_EXPORTS is not set; name the folder of a run, or of the newest comparison")
+        add(settings, "DOWNLOADER_MIDDLEWARES", SkipCopies, 50)
+        add(settings, "SPIDER_MIDDLEWARES", Probes, 30)
+        add(settings, "SPIDER_MIDDLEWARES", RewriteUrls, 40)
+
+
+def add(settings, name, middleware, place):
+    there = settings.getdict(name)
+    if middleware not in map(load_object, there):
+        settings.set(name, {**there, middleware: place}, max(settings.getpriority(name), 30))

@@ -6,7 +6,7 @@
     WEBTWIN_KEY = "..."            # if the server asks for one
     WEBTWIN_TIMEOUT = 0.2          # seconds; then everything is fetched
 
-Both fail open: whatever is wrong with the server, the crawl goes on as without it, and `webtwin/failed` counts it. Needs the
+Requests with meta={"webtwin": False} pass both, as probes of `scrapy_webtwin.py` must. Both fail open: whatever is wrong with the server, the crawl goes on as without it, and `webtwin/failed` counts it. Needs the
 asyncio reactor, which is Scrapy's default, and nothing beside the standard library.
 """
 
@@ -90,9 +90,10 @@ class SkipKnownCopies:
 
     async def process_spider_output_async(self, response, result, spider=None):
         items = [item async for item in result]
-        skipped = await self.skipped([item.url for item in items if isinstance(item, Request)])
+        is_asked = lambda item: isinstance(item, Request) and item.meta.get("webtwin", True)
+        skipped = await self.skipped([item.url for item in items if is_asked(item)])
         for item in items:
-            if isinstance(item, Request) and item.url in skipped:
+            if is_asked(item) and item.url in skipped:
                 self.stats.inc_value("webtwin/skipped")
             else:
                 yield item
@@ -112,6 +113,8 @@ class DropKnownTexts:
         self.server, self.stats = Server(crawler), crawler.stats
 
     async def process_response(self, request, response, spider=None):
+        if not request.meta.get("webtwin", True):
+            return response
         media = response.headers.get("Content-Type", b"").decode("latin-1")
         if response.status != 200 or media.split(";")[0].strip() not in ("text/html", "text/plain", "application/xhtml+xml"):
             return response

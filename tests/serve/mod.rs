@@ -181,18 +181,25 @@ fn pages_for_people_have_no_script_and_what_was_crawled_is_text() {
 }
 
 /// Scrapy in earnest: needs `pip install scrapy`, or says so.
-#[test]
-fn scrapy_skips_what_the_server_knows_and_crawls_on_without_it() {
+fn try_in_scrapy(script: &str) {
     let scrapy = std::process::Command::new("python3").args(["-c", "import scrapy"]).output();
     if !scrapy.is_ok_and(|output| output.status.success()) {
         eprintln!("not tried: python3 has no scrapy");
         return;
     }
-    let tried = std::process::Command::new("python3")
-        .args(["clients/scrapy/try.py", env!("CARGO_BIN_EXE_webtwin")])
-        .output()
-        .unwrap();
-    assert!(tried.status.success(), "{}", String::from_utf8_lossy(&tried.stderr));
+    let tried = std::process::Command::new("python3").args([script, env!("CARGO_BIN_EXE_webtwin")]).output().unwrap();
+    let [stdout, stderr] = [&tried.stdout, &tried.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(tried.status.success(), "{stdout}{stderr}");
+}
+
+#[test]
+fn scrapy_skips_what_the_server_knows_and_crawls_on_without_it() {
+    try_in_scrapy("clients/scrapy/try.py");
+}
+
+#[test]
+fn scrapy_obeys_the_list_for_weeks_and_misses_no_mirror_that_is_there() {
+    try_in_scrapy("clients/scrapy/weeks.py");
 }
 
 #[test]
