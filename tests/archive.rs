@@ -3,7 +3,9 @@ use std::io::Read;
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
+use sha1::{Digest, Sha1};
 
+use crate::bad_warc::build::{Record, gzip};
 use crate::support::program::{fail, files, succeed, webtwin};
 
 /// A made-up crawl with exact copies, in a folder of its own.
@@ -86,6 +88,85 @@ fn what_cannot_be_archived_or_restored_is_told_by_code() {
     std::fs::write(&name, bytes).unwrap();
     fail(&["restore", &at("out"), "--output", &at("back")], 3);
     assert!(!Path::new(&at("back")).join("manifest.json").exists());
+}
+
+/// A response of a made-up crawl.
+struct Response {
+    uri: String,
+    date: String,
+    http: Vec<u8>,
+    payload: Vec<u8>,
+}
+
+impl Response {
+    /// The responses of a file.
+    fn all(mut warc: &[u8]) -> Vec<Response> {
+        let mut all = Vec::new();
+        while !warc.is_empty() {
+            let (head, rest) = after_blank_line(warc);
+            let head = String::from_utf8_lossy(head).into_owned();
+            let field =
+                |name: &str| head.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_string();
+            let (block, behind) = rest.split_at(field("Content-Length: ").parse().unwrap());
+            if field("WARC-Type: ") == "response" {
+                let (http, payload) = after_blank_line(block);
+                let (uri, date) = (field("WARC-Target-URI: "), field("WARC-Date: "));
+                all.push(Response { uri, date, http: http.to_vec(), payload: payload.to_vec() });
+            }
+            warc = &behind[b"\r\n\r\n".len()..];
+        }
+        all
+    }
+
+    /// A capture of the same a year later, as a revisit that says these lines of its original.
+    fn revisit(&self, lines: &str) -> Vec<u8> {
+        let profile = "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest\r\n";
+        let id = format!("WARC-Record-ID: <urn:again:{}>\r\n", self.uri);
+        let record = Record { uri: Some(self.uri.clone()), date: "2024-11-14T22:13:20Z", ..Record::of("") };
+        let record = record.lines(format!("{profile}{id}{lines}"));
+        gzip(&Record { kind: "revisit", version: "WARC/1.1", payload: self.http.clone(), ..record }.bytes())
+    }
+}
+
+fn after_blank_line(bytes: &[u8]) -> (&[u8], &[u8]) {
+    bytes.split_at(bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4)
+}
+
+#[test]
+fn near_copies_are_as_many_when_a_week_of_revisits_lies_beside() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let crawl = crawl(folder.path());
+    let week = std::fs::read(format!("{crawl}/crawl-00000.warc.gz")).unwrap();
+    let near = |name: &str, weeks: &[(&str, &[u8])]| {
+        std::fs::create_dir(at(name)).unwrap();
+        weeks.iter().for_each(|(file, bytes)| std::fs::write(format!("{}/{file}", at(name)), bytes).unwrap());
+        let (input, run, out, back) =
+            (at(&format!("{name}/*.warc.gz")), at(&format!("{name}-run")), at(&format!("{name}-out")), at("back"));
+        told(&["run", "--input", &input, "--output", &run]);
+        told(&["archive", &input, "--run", &run, "--near", "--level", "3", "--output", &out]);
+        told(&["restore", &out, "--output", &format!("{back}-{name}")]);
+        assert!(unpacked(&files(&format!("{back}-{name}"))) == unpacked(&files(&at(name))));
+        let summary = std::fs::read(format!("{out}/summary.json")).unwrap();
+        serde_json::from_slice::<serde_json::Value>(&summary).unwrap()["records"]["near"].as_u64().unwrap()
+    };
+    let expected = near("alone", &[("week-1.warc.gz", &week)]);
+    assert!(expected > 10);
+
+    let responses = Response::all(&unpacked(&files(&crawl))["crawl-00000.warc.gz"]);
+    let again = |lines: &dyn Fn(&Response) -> String| -> Vec<u8> {
+        responses.iter().flat_map(|response| response.revisit(&lines(response))).collect()
+    };
+    let by_place = again(&|Response { uri, date, .. }| {
+        format!("WARC-Refers-To-Target-URI: {uri}\r\nWARC-Refers-To-Date: {date}\r\n")
+    });
+    let by_digest = again(&|Response { payload, .. }| {
+        let hexadecimal: String = Sha1::digest(payload).iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("WARC-Payload-Digest: sha1:{hexadecimal}\r\n")
+    });
+    assert_eq!(near("by-place", &[("week-1.warc.gz", &week), ("week-2.warc.gz", &by_place)]), expected);
+    assert_eq!(near("by-digest", &[("week-1.warc.gz", &week), ("week-2.warc.gz", &by_digest)]), expected);
+    assert_eq!(near("in-one-file", &[("both.warc.gz", &[&by_place[..], &week].concat())]), expected);
 }
 
 #[test]

@@ -30,7 +30,8 @@
 //!   records name the same transfer and content encodings: then they are the same by any definition.
 //! - A revisit names no record id that several records have, and refers to no target and date under which there are other
 //!   payloads.
-//! - A record is no revisit if one of the input's own revisits refers to it: references never form chains.
+//! - A record is no revisit if one of the input's own revisits refers to it: references never form chains. It may be a
+//!   near-copy: who keeps those apart from their bases needs [`restore`] before any replay.
 
 pub mod head;
 mod inputs;

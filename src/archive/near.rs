@@ -25,41 +25,44 @@ pub(super) type Place = (u32, u64);
 pub(super) struct NearCopies(BTreeMap<Place, Place>);
 
 impl NearCopies {
-    /// The pages of a run that are in a cluster and not the one that is kept.
+    /// The pages of a run that are in a cluster and not the one that is kept. For a page whose own record is a revisit, this
+    /// is the record with its content, of the page that is kept, too.
     ///
     /// # Errors
     /// [`Error::Input`] if the run is none, or read none of the files.
     pub fn of(run: &Run, files: &[InputFile]) -> Result<NearCopies> {
         let pages = Pages::of(run)?;
-        let (sources, offsets) = (pages.0.text("source")?, pages.0.u64("offset")?);
+        let places = (0..pages.doc_ids()?.len()).map(|row| pages.place(row)).collect::<Result<Vec<_>>>()?;
         let here = working_folder();
         let given: HashMap<String, u32> =
             (0..).zip(files).map(|(number, file)| (seen_from_anywhere(file.location.name(), &here), number)).collect();
-        let read: BTreeSet<&str> = sources.iter().collect();
+        let read: BTreeSet<&str> = places.iter().map(|place| place.0).collect();
         let number = |source| given.get(&seen_from_anywhere(source, &run.manifest.started_in)).copied();
-        let numbers: HashMap<&str, u32> =
-            read.into_iter().filter_map(|source| Some((source, number(source)?))).collect();
-        if !sources.is_empty() && !sources.iter().any(|source| numbers.contains_key(source)) {
-            let (read, given) = (&sources[0], files.first().map_or("none", |file| file.location.name()));
+        let numbers: HashMap<&str, u32> = read.iter().filter_map(|&source| Some((source, number(source)?))).collect();
+        if let Some(read) = read.first().filter(|_| numbers.is_empty()) {
+            let given = files.first().map_or("none", |file| file.location.name());
             let what =
                 format!("it read none of the files given: it read {read}, and {given} is given; name them alike");
             return Err(Error::input(run.folder.name(), what));
         }
         let place = |page: u64| -> Result<Option<Place>> {
             let row = pages.row(page)?;
-            Ok(row.and_then(|row| Some((*numbers.get(&sources[row])?, offsets[row]))))
+            Ok(row.and_then(|row| Some((*numbers.get(places[row].0)?, places[row].1))))
         };
         let clusters = run.table("clusters")?;
         let (ids, members, roles) = (clusters.u64("cluster")?, clusters.u64("doc_id")?, clusters.text("role")?);
         let is_kept = |row: &usize| &roles[*row] == "keep";
         let kept: HashMap<u64, u64> = (0..ids.len()).filter(is_kept).map(|row| (ids[row], members[row])).collect();
-        let mut near = BTreeMap::new();
+        let (mut near, mut bases) = (BTreeMap::new(), BTreeSet::new());
         for row in (0..ids.len()).filter(|row| !is_kept(row)) {
             let Some(&base) = kept.get(&ids[row]) else { continue };
             if let (Some(copy), Some(base)) = (place(members[row])?, place(base)?) {
                 near.insert(copy, base);
+                bases.insert(base);
             }
         }
+        // Revisits of several pages may have one original.
+        near.retain(|copy, _| !bases.contains(copy));
         Ok(NearCopies(near))
     }
 

@@ -268,11 +268,10 @@ impl Rewriter<'_> {
                 (None, Reference::Copy(_)) => return Err(changed(file, offset)),
                 (None, Reference::Near(_)) => continue,
             };
-            if of.names().iter().any(|name| self.referred.binary_search(name).is_ok()) {
-                writing.kept_referred += u64::from(matches!(reference, Reference::Copy(_)));
-                continue;
-            }
             match reference {
+                Reference::Copy(_) if of.names().iter().any(|name| self.referred.binary_search(name).is_ok()) => {
+                    writing.kept_referred += 1;
+                }
                 Reference::Copy(place) => {
                     let revisit = revisit(&of, &record.http, &self.original(place, originals)?, taken);
                     let packed = packer.pack(&[&revisit, &record.http, TRAILER])?;

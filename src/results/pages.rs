@@ -143,6 +143,18 @@ impl Pages {
         Ok(self.doc_ids()?.binary_search(&page).ok())
     }
 
+    /// Where the content of a row's page is: the name of an input, and the offset of a record in it. If the page's own record is
+    /// a revisit, this is its original.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the table lacks a column.
+    pub fn place(&self, row: usize) -> Result<(&str, u64)> {
+        match self.1.get(&row) {
+            Some(original) => Ok((&original.source, original.offset)),
+            None => Ok((&self.0.text("source")?[row], self.0.u64("offset")?[row])),
+        }
+    }
+
     /// Reads the pages of some rows, each once, and passes them to `take` in the order in which they are in the input; those of
     /// records in segments come last.
     ///
