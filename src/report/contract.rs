@@ -393,6 +393,24 @@ pub enum Measure {
     Context,
 }
 
+impl Measure {
+    /// The measure that the column `pairs.measure` names so.
+    pub fn parse(word: &str) -> Option<Measure> {
+        Some(match word {
+            "exact" => Measure::Exact,
+            "views" => Measure::Views,
+            "placeholder" => Measure::Placeholder,
+            "declared" => Measure::Declared,
+            "overlap" => Measure::Overlap,
+            "hamming" => Measure::Hamming,
+            "signatures" => Measure::Signatures,
+            "minhash" => Measure::Minhash,
+            "context" => Measure::Context,
+            _ => return None,
+        })
+    }
+}
+
 /// Pairs of pages, looked at closely.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Compare {

@@ -1,7 +1,7 @@
 //! A result made to be looked at: one HTML page that needs nothing but itself.
 //!
 //! [`gather`] reads the tables of a result, and [`contract`] is what it makes of them, `report.json`. The page of [`views`] is a function
-//! of that: with the same tables it has the same bytes. [`charts`] draws; [`html`] sees to it that what was crawled
+//! of that: with the same tables it has the same bytes. [`charts`] draws; [`markup`] has the pieces that the pages of `webtwin serve` share; [`html`] sees to it that what was crawled
 //! becomes text, whatever it says.
 
 pub mod charts;
@@ -9,6 +9,7 @@ pub mod contract;
 pub mod figures;
 pub mod gather;
 pub mod html;
+pub mod markup;
 pub mod side_by_side;
 mod top;
 pub mod views;

@@ -22,12 +22,16 @@ const LINE: usize = 300;
 /// # Cost
 /// That of Myers' algorithm on at most 2,000 lines of each, and on the words of 50 lines.
 pub fn side_by_side(left: &str, right: &str) -> Vec<Row> {
-    let (left, right) = (head(left), head(right));
+    rows(&pieces(head(left), head(right), CONTEXT))
+}
+
+/// The first rows of a difference.
+pub fn rows(pieces: &[Piece<'_>]) -> Vec<Row> {
     let mut rows = Vec::new();
-    for piece in pieces(left, right, CONTEXT) {
+    for piece in pieces {
         match piece {
-            Piece::Same(lines) => rows.extend(lines.into_iter().map(|line| Row::Same(cut(line)))),
-            Piece::Skipped(lines) => rows.push(Row::Equal(lines as u64)),
+            Piece::Same(lines) => rows.extend(lines.iter().map(|line| Row::Same(cut(line)))),
+            Piece::Skipped(lines) => rows.push(Row::Equal(*lines as u64)),
             Piece::Changed { left, right } => {
                 let most = left.len().max(right.len());
                 rows.extend((0..most).map(|at| changed(left.get(at).copied(), right.get(at).copied())));

@@ -347,18 +347,8 @@ fn role(word: &str) -> Result<u8> {
 }
 
 fn measure(word: &str) -> Result<Measure> {
-    Ok(match word {
-        "exact" => Measure::Exact,
-        "views" => Measure::Views,
-        "placeholder" => Measure::Placeholder,
-        "declared" => Measure::Declared,
-        "overlap" => Measure::Overlap,
-        "hamming" => Measure::Hamming,
-        "signatures" => Measure::Signatures,
-        "minhash" => Measure::Minhash,
-        "context" => Measure::Context,
-        _ => return Err(Error::input("pairs", format!("measure {word}: not one that this build knows"))),
-    })
+    let unknown = || Error::input("pairs", format!("measure {word}: not one that this build knows"));
+    Measure::parse(word).ok_or_else(unknown)
 }
 
 /// Puts in what the pages say.

@@ -1,9 +1,10 @@
 //! Pairs of pages side by side: why they are together or apart.
 
-use super::{alike, heading, name, role, tile};
+use super::heading;
 use crate::report::contract::{Compared, Measure, Member, Report, Row, Shared, Words};
 use crate::report::figures::{count, counted};
 use crate::report::html::Html;
+use crate::report::markup::{alike, name, role, tile};
 
 pub(super) fn write(html: &mut Html, report: &Report) {
     let pairs = &report.compare.shown;
@@ -31,12 +32,20 @@ fn item(html: &mut Html, number: usize, pair: &Compared) {
     html.markup("<summary><span class=what><span>").crawled(name(&pair.pages[0].title, &pair.pages[0].url));
     html.markup("</span><span class=sub>").crawled(&pair.pages[0].host).text(" and ").crawled(&pair.pages[1].host);
     html.markup("</span></span><span class=tag>").text(&pair.why).markup("</span></summary><div class=inside>");
+    let direct = pair.chain.first().filter(|_| pair.chain.len() == 1);
+    let counting = direct.filter(|step| step.by.measure == Measure::Overlap).map(|step| u64::from(step.by.value));
+    self::pair(html, pair, &verdict(pair), counting);
+    html.markup("</div></details>");
+}
+
+/// Two pages side by side, below a verdict in words; `counting` are the chunks on both that count.
+pub fn pair(html: &mut Html, pair: &Compared, verdict: &str, counting: Option<u64>) {
     html.markup(if pair.together {
         "<p class=verdict><b>Together.</b> "
     } else {
         "<p class=\"verdict apart\"><b>Apart.</b> "
     });
-    html.text(verdict(pair)).markup("</p><div class=sides data-mark=pair>");
+    html.text(verdict).markup("</p><div class=sides data-mark=pair>");
     for (letter, page) in ["A", "B"].into_iter().zip(&pair.pages) {
         side(html, letter, page);
     }
@@ -46,9 +55,7 @@ fn item(html: &mut Html, number: usize, pair: &Compared) {
         let [a, b] = shared.of.map(count);
         tile(html, &count(shared.both), &format!("chunks on both, of {a} and {b}; furniture included"));
     }
-    let direct = pair.chain.first().filter(|_| pair.chain.len() == 1);
-    let value = direct.filter(|step| step.by.measure == Measure::Overlap).map(|step| count(u64::from(step.by.value)));
-    tile(html, value.as_deref().unwrap_or("–"), "of these count, by the run's own pair");
+    tile(html, &counting.map_or("–".into(), count), "of these count, by the run's own pair");
     tile(html, &pair.bits.map_or("–".into(), |bits| bits.to_string()), "bits of the simhashes differ");
     html.markup("</div>");
     chain(html, pair);
@@ -64,10 +71,10 @@ fn item(html: &mut Html, number: usize, pair: &Compared) {
     if let Some(shared) = pair.shared.as_ref().filter(|shared| !shared.some.is_empty()) {
         chunks(html, shared);
     }
-    html.markup("</div></details>");
 }
 
-fn verdict(pair: &Compared) -> String {
+/// Why two pages are in one set, or that they are in none, by the pairs that join them.
+pub fn verdict(pair: &Compared) -> String {
     match pair.chain.len() {
         _ if !pair.together => "They are in no common set that was looked at.".into(),
         0 => "They are in one set; the chain of pairs between them is too long to show.".into(),

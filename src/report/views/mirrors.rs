@@ -1,10 +1,11 @@
 //! Mirrors: a row for each original, with its copies.
 
-use super::{cut, filter, heading, name};
+use super::{cut, filter, heading};
 use crate::report::charts::bars::{bar, strip};
 use crate::report::contract::{Mirror, Report};
 use crate::report::figures::{bytes, count, counted, share};
 use crate::report::html::Html;
+use crate::report::markup::name;
 
 pub(super) fn write(html: &mut Html, report: &Report) {
     let of = &report.mirrors;

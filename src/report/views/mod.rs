@@ -3,7 +3,7 @@
 //! Without a script all views stand below each other, whole. The script switches between them, sorts, filters, and takes
 //! decisions of whoever looks; it makes no content.
 
-mod compare;
+pub mod compare;
 mod hosts;
 mod mirrors;
 mod overview;
@@ -13,9 +13,10 @@ mod sets;
 mod skip_lists;
 
 use super::charts::bars::bar;
-use super::contract::{By, Count, Measure, Member, Outline, Part, Report};
+use super::contract::{Count, Member, Outline, Part, Report};
 use super::figures::count;
 use super::html::{Html, STYLE, policy_hash};
+use super::markup::{self, role, top};
 
 /// The script of the page.
 const SCRIPT: &str = include_str!("../script.js");
@@ -59,17 +60,12 @@ fn part(of: &Part) -> View<'_> {
 fn whole(title: &str, digest: &str, views: &[View<'_>]) -> String {
     let mut html = Html::new();
     head(&mut html, title);
-    html.markup("<body><a class=to-main href=\"#main\">To the content</a><header class=top><div class=brand>");
-    html.markup(
-        "<div class=logo><svg viewBox=\"0 0 32 32\" aria-hidden=true><rect x=3 y=7 width=15 height=19 rx=3 fill=\"#0f766e\"/>\
-         <rect x=13 y=4 width=15 height=19 rx=3 fill=\"#7c3aed\" fill-opacity=\".8\"/></svg>webtwin</div><div class=where>",
-    );
-    html.crawled(title).markup(" · job ").text(&digest[..digest.len().min(12)]);
-    html.markup("</div><button class=\"chip script-only\" id=theme type=button>Dark</button></div><nav class=views aria-label=Views>");
-    for (id, name, _) in views {
-        html.markup("<a href=\"#").markup(id).markup("\">").markup(name).markup("</a>");
-    }
-    html.markup("</nav></header><main id=main").attribute("data-job", digest).markup(">");
+    let mut about = Html::new();
+    about.markup("<div class=where>").crawled(title).markup(" · job ").text(&digest[..digest.len().min(12)]);
+    about.markup("</div><button class=\"chip script-only\" id=theme type=button>Dark</button>");
+    let names: Vec<(&str, &str)> = views.iter().map(|(id, name, _)| (*id, *name)).collect();
+    top(&mut html, &about, "#", &names, None);
+    html.markup("<main id=main").attribute("data-job", digest).markup(">");
     for (id, _, write) in views {
         html.markup("<section class=view id=").markup(id).markup(" aria-labelledby=\"").markup(id).markup("-head\">");
         write(&mut html);
@@ -81,19 +77,17 @@ fn whole(title: &str, digest: &str, views: &[View<'_>]) -> String {
 
 /// The head: a policy that allows nothing but what is in the page, of scripts only this one.
 fn head(html: &mut Html, title: &str) {
-    html.markup("<!doctype html><html lang=en><head><meta charset=utf-8>");
-    html.markup("<meta name=viewport content=\"width=device-width, initial-scale=1\"><meta name=color-scheme content=\"light dark\">");
-    html.markup("<meta name=referrer content=no-referrer><meta http-equiv=Content-Security-Policy");
     let policy = format!(
         "default-src 'none'; style-src {}; script-src {}; img-src data:",
         policy_hash(STYLE),
         policy_hash(SCRIPT)
     );
-    html.markup(" content=\"");
+    let mut own = Html::new();
     // The quotes of a policy need no escape between double quotes.
-    html.text(policy).markup("\">");
-    html.markup("<link rel=icon href=\"data:,\"><title>").text(title).markup(" - webtwin report</title>");
-    html.markup("<style>").markup(STYLE).markup("</style></head>");
+    own.markup("<meta name=referrer content=no-referrer><meta http-equiv=Content-Security-Policy content=\"")
+        .text(policy);
+    own.markup("\"><style>").markup(STYLE).markup("</style>");
+    markup::head(html, format_args!("{title} - webtwin report"), &own);
 }
 
 /// A heading of a view, and what it is about.
@@ -107,35 +101,6 @@ fn heading(html: &mut Html, id: &'static str, words: &str, lead: &str) {
         .markup("</p>");
 }
 
-/// A tile: a figure and what it is.
-fn tile(html: &mut Html, figure: &str, what: &str) {
-    html.markup("<div class=\"card tile\"><b>").text(figure).markup("</b><span>").text(what).markup("</span></div>");
-}
-
-/// The role of a page, as a tag.
-fn role(html: &mut Html, role: &str) {
-    let (class, words) = match role {
-        "keep" => ("tag stay", "stays"),
-        "way" => ("tag stay", "stays: the way to others"),
-        "must-visit" => ("tag stay", "stays: never skipped"),
-        "unlike" => ("tag stay", "stays: not alike enough"),
-        "collection" => ("tag collection", "skip: collection"),
-        "exact" => ("tag exact", "skip: same text"),
-        "similar" => ("tag similar", "skip: similar"),
-        _ => ("tag", "no copies"),
-    };
-    html.markup("<span").attribute("class", class).markup(">").text(words).markup("</span>");
-}
-
-/// What a page is called: its title, or else the end of its URL.
-fn name<'p>(title: &'p str, url: &'p str) -> &'p str {
-    if !title.is_empty() {
-        return title;
-    }
-    let shown = url.split_once("://").map_or(url, |(_, rest)| rest);
-    shown.trim_end_matches('/')
-}
-
 /// A row of a page: its number, its role, itself, its text.
 fn member(html: &mut Html, number: usize, member: &Member) {
     // A cell or row ends where the next one begins.
@@ -146,22 +111,6 @@ fn member(html: &mut Html, number: usize, member: &Member) {
         .markup("<td class=num>")
         .text(count(member.text_bytes));
     html.markup("<td class=num>").text(count(member.chunks));
-}
-
-/// How alike two pages are, in words.
-fn alike(by: By) -> String {
-    match by.measure {
-        Measure::Exact => "same text".into(),
-        Measure::Overlap if by.value == 1 => "1 chunk shared".into(),
-        Measure::Overlap => format!("{} chunks shared", count(u64::from(by.value))),
-        Measure::Hamming => format!("{} bits apart", by.value),
-        Measure::Signatures => format!("signatures {:.5} apart", f64::from(by.value) / 1e9),
-        Measure::Views => format!("{:.1} % alike without boilerplate", f64::from(by.value) / 1e4),
-        Measure::Declared => format!("{:.1} % alike, and one calls the other canonical", f64::from(by.value) / 1e4),
-        Measure::Placeholder => format!("{:.1} % alike, and nothing at their URLs", f64::from(by.value) / 1e4),
-        Measure::Minhash => format!("{:.1} % alike", f64::from(by.value) / 1e4),
-        Measure::Context => format!("{:.1} % by links and text", f64::from(by.value) / 1e4),
-    }
 }
 
 /// Counts with bars: a table that is a chart.

@@ -1,6 +1,6 @@
 //! The overview: what a crawler saves, and why there are copies.
 
-use super::{counts, tile};
+use super::counts;
 use crate::report::charts::bars::{spot, stack};
 use crate::report::charts::figure;
 use crate::report::charts::histogram::histogram;
@@ -9,6 +9,7 @@ use crate::report::charts::waterfall::{Step, waterfall};
 use crate::report::contract::{Amount, Overview, Report};
 use crate::report::figures::{bytes, count, counted, share};
 use crate::report::html::Html;
+use crate::report::markup::tile;
 
 /// Reasons in the order in which they are shown: word of the table, class, words, words of the waterfall.
 const REASONS: [(&str, &str, &str, [&str; 2]); 3] = [

@@ -1,9 +1,10 @@
 //! A view in plain parts: a headline, figures, bars, and the tops of tables.
 
-use super::{counts, cut, tile};
+use super::{counts, cut};
 use crate::report::contract::{Cell, Part, Rows};
 use crate::report::figures::count;
 use crate::report::html::Html;
+use crate::report::markup::tile;
 
 pub(super) fn write(html: &mut Html, part: &Part) {
     html.markup("<h1 class=headline id=\"").markup(part.id).markup("-head\">").text(&part.headline);

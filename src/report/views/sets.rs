@@ -1,10 +1,11 @@
 //! Sets of similar pages, those first that may be false.
 
-use super::{alike, filter, heading, member, name};
+use super::{filter, heading, member};
 use crate::report::charts::graph;
 use crate::report::contract::{Measure, PageSet, Report};
 use crate::report::figures::{count, counted};
 use crate::report::html::Html;
+use crate::report::markup::{alike, name};
 
 pub(super) fn write(html: &mut Html, report: &Report) {
     let of = &report.sets;

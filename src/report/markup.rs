@@ -1,0 +1,83 @@
+//! Pieces of markup that the report and the pages of `webtwin serve` have in common: what surrounds a page, and how figures,
+//! roles and likeness are shown.
+
+use std::fmt::Display;
+
+use super::contract::{By, Measure};
+use super::figures::count;
+use super::html::Html;
+
+/// Adds the head of a page; `own` is markup for its stylesheet and policy.
+pub fn head(html: &mut Html, title: impl Display, own: &Html) {
+    html.markup("<!doctype html><html lang=en><head><meta charset=utf-8>");
+    html.markup("<meta name=viewport content=\"width=device-width, initial-scale=1\"><meta name=color-scheme content=\"light dark\">");
+    // Without an icon of its own a browser asks for /favicon.ico.
+    html.markup("<link rel=icon href=\"data:,\"><title>").text(title).markup("</title>").piece(own).markup("</head>");
+}
+
+/// Begins the body: a link to the content, the name, `about` next to it, and links to the views. These are `base` and the id of
+/// each, of which one may be shown now.
+pub fn top(
+    html: &mut Html,
+    about: &Html,
+    base: &'static str,
+    views: &[(&'static str, &'static str)],
+    current: Option<&str>,
+) {
+    html.markup("<body><a class=to-main href=\"#main\">To the content</a><header class=top><div class=brand>");
+    html.markup(
+        "<div class=logo><svg viewBox=\"0 0 32 32\" aria-hidden=true><rect x=3 y=7 width=15 height=19 rx=3 fill=\"#0f766e\"/>\
+         <rect x=13 y=4 width=15 height=19 rx=3 fill=\"#7c3aed\" fill-opacity=\".8\"/></svg>webtwin</div>",
+    );
+    html.piece(about).markup("</div><nav class=views aria-label=Views>");
+    for (id, name) in views {
+        html.markup("<a href=\"").markup(base).markup(id);
+        html.markup(if current == Some(*id) { "\" aria-current=page>" } else { "\">" }).markup(name).markup("</a>");
+    }
+    html.markup("</nav></header>");
+}
+
+/// A tile: a figure and what it is.
+pub fn tile(html: &mut Html, figure: &str, what: &str) {
+    html.markup("<div class=\"card tile\"><b>").text(figure).markup("</b><span>").text(what).markup("</span></div>");
+}
+
+/// The role of a page, as a tag.
+pub fn role(html: &mut Html, role: &str) {
+    let (class, words) = match role {
+        "keep" => ("tag stay", "stays"),
+        "way" => ("tag stay", "stays: the way to others"),
+        "must-visit" => ("tag stay", "stays: never skipped"),
+        "unlike" => ("tag stay", "stays: not alike enough"),
+        "collection" => ("tag collection", "skip: collection"),
+        "exact" => ("tag exact", "skip: same text"),
+        "similar" => ("tag similar", "skip: similar"),
+        _ => ("tag", "no copies"),
+    };
+    html.markup("<span").attribute("class", class).markup(">").text(words).markup("</span>");
+}
+
+/// What a page is called: its title, or else the end of its URL.
+pub fn name<'p>(title: &'p str, url: &'p str) -> &'p str {
+    if !title.is_empty() {
+        return title;
+    }
+    let shown = url.split_once("://").map_or(url, |(_, rest)| rest);
+    shown.trim_end_matches('/')
+}
+
+/// How alike two pages are, in words.
+pub fn alike(by: By) -> String {
+    match by.measure {
+        Measure::Exact => "same text".into(),
+        Measure::Overlap if by.value == 1 => "1 chunk shared".into(),
+        Measure::Overlap => format!("{} chunks shared", count(u64::from(by.value))),
+        Measure::Hamming => format!("{} bits apart", by.value),
+        Measure::Signatures => format!("signatures {:.5} apart", f64::from(by.value) / 1e9),
+        Measure::Views => format!("{:.1} % alike without boilerplate", f64::from(by.value) / 1e4),
+        Measure::Declared => format!("{:.1} % alike, and one calls the other canonical", f64::from(by.value) / 1e4),
+        Measure::Placeholder => format!("{:.1} % alike, and nothing at their URLs", f64::from(by.value) / 1e4),
+        Measure::Minhash => format!("{:.1} % alike", f64::from(by.value) / 1e4),
+        Measure::Context => format!("{:.1} % by links and text", f64::from(by.value) / 1e4),
+    }
+}
