@@ -214,6 +214,26 @@ fn what_pages_say_changes_nothing_but_text() {
 }
 
 #[test]
+fn pages_that_stay_for_their_language_are_in_the_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let shared: String =
+        (0..30).map(|n| format!("<p>alpha{n} beta{n} gamma{n} delta{n} epsilon{n} zeta{n}</p>")).collect();
+    let english = "The quick brown fox runs over the lazy dog and then it goes to the river with its friends";
+    let french = "Le renard brun saute par dessus le chien paresseux et puis il court vers la rivière avec ses amis";
+    for (host, line) in [("en.example", english), ("fr.example", french), ("x.example", english)] {
+        let own: String = (0..25).map(|n| format!("<p>{line} {n}</p>")).collect();
+        let path = folder.path().join(format!("crawl/{host}/a.html"));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, format!("<meta charset=utf-8><title>T</title>{shared}{own}")).unwrap();
+    }
+    let run = at(&folder, "out");
+    succeed(&["run", "--input", &at(&folder, "crawl"), "--output", &run]);
+    let roles = crate::support::program::rows(&run, "clusters");
+    assert!(roles.iter().any(|row| row["role"] == "language"), "{roles:?}");
+    assert!(page(&run).contains("stays: another language"));
+}
+
+#[test]
 fn a_crawl_without_pages_or_copies_has_a_report_that_says_so() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(at(&folder, "none.warc"), "").unwrap();

@@ -49,6 +49,7 @@ pub fn role(html: &mut Html, role: &str) {
         "way" => ("tag stay", "stays: the way to others"),
         "must-visit" => ("tag stay", "stays: never skipped"),
         "unlike" => ("tag stay", "stays: not alike enough"),
+        "language" => ("tag stay", "stays: another language"),
         "collection" => ("tag collection", "skip: collection"),
         "exact" => ("tag exact", "skip: same text"),
         "similar" => ("tag similar", "skip: similar"),

@@ -95,7 +95,7 @@ impl Weakness {
 }
 
 /// The roles of pages, in the order in which they are shown.
-const ROLES: [&str; 7] = ["keep", "way", "must-visit", "unlike", "collection", "exact", "similar"];
+const ROLES: [&str; 8] = ["keep", "way", "must-visit", "unlike", "language", "collection", "exact", "similar"];
 
 /// Reads the sets with the weakest links, then the largest.
 ///
