@@ -1,5 +1,8 @@
 //! All integration tests in one binary, for dataflow code is slow to link many times.
 
+// Addresses of hosts, as evidence that hosts are one server.
+mod addresses;
+
 // Overlap in bounded memory equals the sort-based table: any workers, processes, memory and way of counting.
 mod all_pairs;
 

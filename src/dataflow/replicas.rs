@@ -130,6 +130,7 @@ pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<ReadCra
     let [segments, revisits] = [0, 1].map(|of| told.iter().any(|worker| worker.3[of] > 0));
     let floors = floors(told.into_iter().flat_map(|worker| worker.1).collect(), queue);
     shelf.redirects.retain(|row| row.offset >= floors[row.item as usize]);
+    shelf.addresses.retain(|row| row.offset >= floors[row.item as usize]);
     // First, for a revisit may refer to a record in segments.
     if segments {
         segments::resolve(net, &mut shelf, queue, job, &floors)?;
@@ -188,6 +189,7 @@ fn leave_originals(shelf: &mut WorkerPages, work: &Work) -> Result<()> {
     let is_of_this_crawl = |input: u32| !work.is_original(input);
     shelf.captures.rewrite(|row| is_of_this_crawl(row.source))?;
     shelf.redirects.retain(|row| is_of_this_crawl(row.source));
+    shelf.addresses.retain(|row| is_of_this_crawl(work.items[row.item as usize].input));
     shelf.rejections.retain(|row| is_of_this_crawl(row.source))?;
     shelf.items.retain(|(item, _)| is_of_this_crawl(work.items[*item as usize].input));
     shelf.drop_slots_without_captures()

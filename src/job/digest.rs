@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use super::settings::{Job, Measure};
 
 /// Names what reading makes of a page, and how its record is written: another name for another record of the same bytes.
-pub const READING: &str = "reading-4";
+pub const READING: &str = "reading-5";
 
 /// Names which similar pairs are found among pages, settings being equal, and how they are kept for the next run: another name for
 /// another answer.

@@ -14,13 +14,15 @@
 //! - The union is of pages, not of their chunks: pages have been compared already, and chunks of a template carry no
 //!   evidence.
 //! - Content alone cannot tell a second name of one server from a server that carries exact copies of all its pages under
-//!   the same paths. Both are called an alias here; the paper would look at addresses ("in general, detecting server aliasing
-//!   is a hard problem").
+//!   the same paths. Both are called an alias here. The paper would look at addresses, too, which "may help in a few cases": hosts that
+//!   answer from one address are aliases with fewer pages in common ([`kind`]). An address alone tells nothing, because many sites share
+//!   one, and other addresses tell nothing, because "machines have multiple IP addresses".
 //! - Likewise all pages of a server with one text are called URL aliases, whether they are one file under two names, as
 //!   in the paper, or the same "not found" page under many.
 
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::millionths;
 use crate::ids::{ClusterId, FPrint, HostId};
@@ -41,13 +43,19 @@ pub struct ServerPage {
 impl ServerPage {
     /// Makes a row from a page, the hash of its path and query, and the hash of its text.
     pub fn new(cluster: ClusterId, host: HostId, path: u64, text: FPrint) -> ServerPage {
-        let halves = |hash: u64| [(hash >> 32) as u32, hash as u32];
         ServerPage { cluster, host, path: halves(path), text: halves(text) }
     }
 }
 
+fn halves(hash: u64) -> [u32; 2] {
+    [(hash >> 32) as u32, hash as u32]
+}
+
+/// Path of the front page of a server.
+pub const FRONT: &str = "/";
+
 /// The pages that two servers share; `a < b`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub struct ServerPair {
     /// The server with the smaller number.
@@ -56,8 +64,12 @@ pub struct ServerPair {
     pub b: HostId,
     /// F: pages of each that have a copy of their own on the other.
     pub shared: u32,
-    /// Of these, the pages with equal text under equal paths.
+    /// Of these, the pages under equal paths.
+    pub similar_path: u32,
+    /// Of these, the pages with equal text.
     pub same_path: u32,
+    /// 1 if they share their front page, at [`FRONT`], else 0.
+    pub front: u32,
 }
 
 impl ServerPair {
@@ -65,13 +77,64 @@ impl ServerPair {
     pub fn key(&self) -> u64 {
         u64::from(self.a) << 32 | u64::from(self.b)
     }
+
+    /// Adds the pages that the servers share in another trivial cluster.
+    pub fn add(&mut self, other: &ServerPair) {
+        self.shared += other.shared;
+        self.similar_path += other.similar_path;
+        self.same_path += other.same_path;
+        self.front = self.front.max(other.front);
+    }
+}
+
+/// A server, as far as its relation to others depends on it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Server {
+    /// Its pages that have text.
+    pub pages: u32,
+    /// True if its front page is among them.
+    pub has_front: bool,
+    /// Hashes of the addresses that it answered from, ascending; none where they are not known.
+    pub addresses: Vec<u64>,
+}
+
+/// What the addresses of two servers tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Addresses {
+    /// Both answered from one address.
+    Same,
+    /// They did not.
+    Different,
+    /// Those of one of them are not known.
+    Unknown,
+}
+
+impl Addresses {
+    /// Compares the addresses of two servers.
+    pub fn of(servers: [&Server; 2]) -> Addresses {
+        let [a, b] = servers.map(|server| &server.addresses);
+        match a.iter().any(|address| b.binary_search(address).is_ok()) {
+            true => Addresses::Same,
+            false if a.is_empty() || b.is_empty() => Addresses::Unknown,
+            false => Addresses::Different,
+        }
+    }
+
+    /// The word in the column `server_pairs.addresses`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Addresses::Same => "same",
+            Addresses::Different => "different",
+            Addresses::Unknown => "unknown",
+        }
+    }
 }
 
 /// Relation of two servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerPairKind {
-    /// Two names of one server: nearly all pages of one are on the other, under the same path.
+    /// Two names of one server: nearly all pages of one are on the other, under the same path; or many, and both have one address.
     Alias,
     /// Nearly all pages of one are on the other, at other paths or in other versions.
     Mirror,
@@ -96,6 +159,7 @@ impl ServerPairKind {
 /// # Cost
 /// Servers times pages.
 pub fn pairs_of_cluster(pages: &[ServerPage], max_hosts: u32, mut found: impl FnMut(ServerPair)) {
+    let front = halves(xxh3_64(FRONT.as_bytes()));
     let servers: Vec<&[ServerPage]> = pages.chunk_by(|x, y| x.host == y.host).collect();
     if servers.len() > max_hosts as usize {
         return;
@@ -106,18 +170,20 @@ pub fn pairs_of_cluster(pages: &[ServerPage], max_hosts: u32, mut found: impl Fn
                 a: left[0].host,
                 b: right[0].host,
                 shared: left.len().min(right.len()) as u32,
-                same_path: same_path(left, right),
+                similar_path: in_both(left, right, |page| page.path),
+                same_path: in_both(left, right, |page| (page.path, page.text)),
+                front: u32::from([left, right].iter().all(|pages| pages.iter().any(|page| page.path == front))),
             });
         }
     }
 }
 
-/// Number of pages that both servers have with equal path and text.
-fn same_path(left: &[ServerPage], right: &[ServerPage]) -> u32 {
+/// Number of pages of each server that have their own page with an equal key on the other; the keys ascend.
+fn in_both<Key: Ord>(left: &[ServerPage], right: &[ServerPage], key: impl Fn(&ServerPage) -> Key) -> u32 {
     let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
     let mut same = 0;
     while let (Some(x), Some(y)) = (left.peek(), right.peek()) {
-        match (x.path, x.text).cmp(&(y.path, y.text)) {
+        match key(x).cmp(&key(y)) {
             std::cmp::Ordering::Less => _ = left.next(),
             std::cmp::Ordering::Greater => _ = right.next(),
             std::cmp::Ordering::Equal => {
@@ -130,14 +196,22 @@ fn same_path(left: &[ServerPage], right: &[ServerPage]) -> u32 {
     same
 }
 
-/// Relation of the servers of a pair; `None` if they share fewer than T pages. `pages_a` and `pages_b` count their
-/// pages that have text.
-pub fn kind(pair: &ServerPair, pages_a: u32, pages_b: u32, settings: &Servers) -> Option<ServerPairKind> {
-    let smaller = u64::from(pages_a.min(pages_b));
+/// Relation of the servers of a pair; `None` if they share fewer than T pages.
+///
+/// Servers that answer from one address are aliases if half the pages of the smaller one are on the other under the same path, in whatever
+/// version: a crawl may have met other pages under each name, and pages that print the time or the name of the host differ from copy to copy.
+/// But sites of one machine often have the same manuals at the same paths, and front pages of their own: so not where both
+/// front pages are known and are no copies.
+pub fn kind(pair: &ServerPair, servers: [&Server; 2], settings: &Servers) -> Option<ServerPairKind> {
+    let [a, b] = servers;
+    let smaller = u64::from(a.pages.min(b.pages));
     let nearly_all = |pages: u32| u64::from(pages) * 1_000_000 >= millionths(settings.nearly_all) * smaller;
+    let is_other_site = || a.has_front && b.has_front && pair.front == 0;
+    let half = || u64::from(pair.similar_path) * 2 >= smaller;
     match pair {
         pair if pair.shared < settings.min_shared => None,
         pair if nearly_all(pair.same_path) => Some(ServerPairKind::Alias),
+        _ if half() && !is_other_site() && Addresses::of(servers) == Addresses::Same => Some(ServerPairKind::Alias),
         pair if nearly_all(pair.shared) => Some(ServerPairKind::Mirror),
         _ => Some(ServerPairKind::Part),
     }
@@ -221,7 +295,8 @@ mod tests {
         // Text decides the cluster, as equal texts are in one; a path is once on a server.
         prop::collection::btree_map((0u32..5, 0u64..8), 0u64..9, 1..40).prop_map(|pages| {
             let page = |((host, path), text): ((u32, u64), u64)| {
-                ServerPage::new(ClusterId(text as u32 / 3), HostId(host), path, text)
+                let path = if path == 0 { FRONT.to_string() } else { format!("/{path}") };
+                ServerPage::new(ClusterId(text as u32 / 3), HostId(host), xxh3_64(path.as_bytes()), text)
             };
             let mut pages: Vec<ServerPage> = pages.into_iter().map(page).collect();
             pages.sort_unstable();
@@ -230,7 +305,7 @@ mod tests {
     }
 
     /// \[SGM98\] section 1, word by word: a server is the union of its pages, and pages are paired off one by one.
-    fn by_definition(pages: &[ServerPage]) -> BTreeMap<(HostId, HostId), (u32, u32)> {
+    fn by_definition(pages: &[ServerPage]) -> BTreeMap<(HostId, HostId), ServerPair> {
         let of = |host: HostId| -> Vec<&ServerPage> { pages.iter().filter(|page| page.host == host).collect() };
         let mut found = BTreeMap::new();
         let pairs = (0..5).flat_map(|a| (a + 1..5).map(move |b| (HostId(a), HostId(b))));
@@ -243,10 +318,21 @@ mod tests {
                     shared += 1;
                 }
             }
-            let on_b: BTreeSet<_> = of(b).iter().map(|page| (page.path, page.text)).collect();
-            let same = of(a).iter().filter(|page| on_b.contains(&(page.path, page.text))).count();
+            // A path is once on a server.
+            let other = |page: &ServerPage| of(b).into_iter().find(|other| other.path == page.path);
+            let similar = |page: &ServerPage| other(page).is_some_and(|other| other.cluster == page.cluster);
+            let same = |page: &ServerPage| other(page).is_some_and(|other| other.text == page.text);
+            let front = halves(xxh3_64(b"/"));
             if shared > 0 {
-                found.insert((a, b), (shared, same as u32));
+                let pair = ServerPair {
+                    a,
+                    b,
+                    shared,
+                    similar_path: of(a).into_iter().filter(|page| similar(page)).count() as u32,
+                    same_path: of(a).into_iter().filter(|page| same(page)).count() as u32,
+                    front: u32::from(of(a).into_iter().any(|page| page.path == front && similar(page))),
+                };
+                found.insert((a, b), pair);
             }
         }
         found
@@ -255,11 +341,10 @@ mod tests {
     proptest! {
         #[test]
         fn servers_share_what_their_unions_of_pages_do(pages in pages()) {
-            let mut found: BTreeMap<(HostId, HostId), (u32, u32)> = BTreeMap::new();
+            let mut found: BTreeMap<(HostId, HostId), ServerPair> = BTreeMap::new();
             for cluster in pages.chunk_by(|x, y| x.cluster == y.cluster) {
                 pairs_of_cluster(cluster, 5, |pair| {
-                    let sum = found.entry((pair.a, pair.b)).or_default();
-                    *sum = (sum.0 + pair.shared, sum.1 + pair.same_path);
+                    found.entry((pair.a, pair.b)).and_modify(|sum| sum.add(&pair)).or_insert(pair);
                 });
             }
             prop_assert_eq!(found, by_definition(&pages));
@@ -279,15 +364,55 @@ mod tests {
         }
     }
 
+    fn server(pages: u32, addresses: &[u64]) -> Server {
+        Server { pages, has_front: true, addresses: addresses.to_vec() }
+    }
+
+    fn settings() -> Servers {
+        Servers { min_shared: 5, nearly_all: 0.9, ..Job::default().servers }
+    }
+
+    const PAIR: ServerPair =
+        ServerPair { a: HostId(0), b: HostId(1), shared: 0, similar_path: 0, same_path: 0, front: 0 };
+
     #[test]
     fn an_alias_has_the_paths_a_mirror_the_pages_and_a_part_neither() {
-        let settings = Servers { min_shared: 5, nearly_all: 0.9, ..Job::default().servers };
-        let kind =
-            |shared, same_path| kind(&ServerPair { a: HostId(0), b: HostId(1), shared, same_path }, 10, 50, &settings);
+        let kind = |shared, same_path| {
+            let pair = ServerPair { shared, similar_path: same_path, same_path, ..PAIR };
+            kind(&pair, [&server(10, &[]), &server(50, &[])], &settings())
+        };
         assert_eq!(kind(10, 9), Some(ServerPairKind::Alias));
         assert_eq!(kind(9, 8), Some(ServerPairKind::Mirror));
         assert_eq!(kind(8, 8), Some(ServerPairKind::Part));
         assert_eq!(kind(4, 4), None);
+    }
+
+    #[test]
+    fn half_the_pages_at_their_paths_are_enough_at_one_address_unless_front_pages_differ() {
+        let kind = |shared, similar_path, front, addresses: [&[u64]; 2]| {
+            let pair = ServerPair { shared, similar_path, front, ..PAIR };
+            let of = |pages, addresses: &[u64]| Server { has_front: front < 2, ..server(pages, addresses) };
+            let pair = ServerPair { front: pair.front % 2, ..pair };
+            kind(&pair, [&of(10, addresses[0]), &of(50, addresses[1])], &settings())
+        };
+        assert_eq!(kind(5, 5, 1, [&[3, 7], &[7]]), Some(ServerPairKind::Alias));
+        assert_eq!(kind(5, 4, 1, [&[3, 7], &[7]]), Some(ServerPairKind::Part));
+        // Front pages that are no copies, and front pages of which nothing is known.
+        assert_eq!(kind(10, 8, 0, [&[3, 7], &[7]]), Some(ServerPairKind::Mirror));
+        assert_eq!(kind(10, 8, 2, [&[3, 7], &[7]]), Some(ServerPairKind::Alias));
+        for others in [[&[3, 7][..], &[8][..]], [&[], &[7]], [&[3], &[]], [&[], &[]]] {
+            assert_eq!(kind(9, 8, 1, others), Some(ServerPairKind::Mirror));
+            assert_eq!(kind(8, 8, 1, others), Some(ServerPairKind::Part));
+        }
+        assert_eq!(kind(4, 4, 1, [&[7], &[7]]), None);
+    }
+
+    #[test]
+    fn addresses_are_the_same_if_they_have_one_in_common() {
+        let of = |a: &[u64], b: &[u64]| Addresses::of([&server(1, a), &server(1, b)]);
+        assert_eq!(of(&[1, 4, 9], &[2, 9]), Addresses::Same);
+        assert_eq!(of(&[1, 4, 9], &[2, 8]), Addresses::Different);
+        assert_eq!(of(&[1], &[]), Addresses::Unknown);
     }
 
     #[test]

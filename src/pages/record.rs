@@ -73,6 +73,8 @@ pub struct RawPage {
     pub mended: Option<Reason>,
     /// URL that the transport calls canonical (HTTP header `Link`), as written.
     pub canonical: Option<String>,
+    /// What stands for the address that the page came from; 0 if the crawl does not say.
+    pub address: u64,
     /// By what revisit records may refer to the page's record.
     pub names: Names,
     /// For a WARC conversion record, the id of the record it was made of, as [`Names::id`].
@@ -158,6 +160,8 @@ pub struct Revisit {
     pub fetch_time: i64,
     /// As [`RawPage::length`].
     pub length: u64,
+    /// As [`RawPage::address`].
+    pub address: u64,
     /// Its own record id, and the digest of the payload that it does not repeat; none where the server said no more than
     /// that nothing has changed.
     pub names: Names,

@@ -12,7 +12,7 @@ use webtwin::ids::{ClusterId, HostId, Page};
 use webtwin::job::{Chunks, Overlap, Servers, Unit, resolve};
 use webtwin::overlap::coarse_count::{CoarseCounter, HeavyBuckets, Layout};
 use webtwin::overlap::count_pairs::pair_key;
-use webtwin::overlap::servers::{ServerPage, ServerPair, ServerPairKind, kind, pairs_of_cluster};
+use webtwin::overlap::servers::{Server, ServerPage, ServerPair, ServerPairKind, kind, pairs_of_cluster};
 use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
 
 /// The paper's definition of similar pages: F >= T and nothing else.
@@ -62,9 +62,11 @@ fn section_1_a_server_is_the_union_of_its_documents() {
     }
     assert_eq!(shared, BTreeMap::from([((0, 1), (10, 0)), ((0, 2), (1, 0)), ((1, 2), (1, 0))]));
     let settings = Servers { min_shared: 5, nearly_all: 0.9, max_hosts: 500 };
-    let pair = |a, b, shared| ServerPair { a: HostId(a), b: HostId(b), shared, same_path: 0 };
-    assert_eq!(kind(&pair(0, 1, 10), 10, 40, &settings), Some(ServerPairKind::Mirror));
-    assert_eq!(kind(&pair(0, 2, 1), 10, 1, &settings), None, "F >= T holds for servers, too");
+    let pair =
+        |a, b, shared| ServerPair { a: HostId(a), b: HostId(b), shared, similar_path: 0, same_path: 0, front: 0 };
+    let server = |pages| Server { pages, ..Server::default() };
+    assert_eq!(kind(&pair(0, 1, 10), [&server(10), &server(40)], &settings), Some(ServerPairKind::Mirror));
+    assert_eq!(kind(&pair(0, 2, 1), [&server(10), &server(1)], &settings), None, "F >= T holds for servers, too");
 }
 
 // Section 2: computing all-pairs document overlap.

@@ -1,8 +1,8 @@
 //! Overlap of servers: the pages of each trivial cluster meet at one worker, the counts of each pair of servers at another.
 //!
 //! Pages that have copies go to the owner of their cluster, in shares ([`HashPartitions`]), pages of each server are added up, pairs go to
-//! their owner, aliases are joined; then pairs go by way of both names to the owner of the first server's partition. Shares are read
-//! twice: for pairs, and once aliases are known for the reasons of copies.
+//! their owner, and those with enough pages by way of the owners of both hosts, which know names and addresses; then aliases are joined, and
+//! pairs go to the owner of the first server's partition. Shares are read twice: for pairs, and once aliases are known for the reasons of copies.
 //!
 //! # Memory
 //! 24 bytes a page that has copies, or what `room` allows; 20 to 40 a pair of servers that share a page, 4 a server; some 300 a pair that
@@ -26,7 +26,9 @@ use crate::engine::{HashOwners, Net, Owners, RoundRobin};
 use crate::error::Result;
 use crate::ids::{ClusterId, HostId, Number};
 use crate::job::Servers;
-use crate::overlap::servers::{ServerPage, ServerPair, ServerPairKind, Surplus, kind, pairs_of_cluster, surplus};
+use crate::overlap::servers::{
+    Addresses, FRONT, Server, ServerPage, ServerPair, ServerPairKind, Surplus, kind, pairs_of_cluster, surplus,
+};
 use crate::storage::table::{Column, Table};
 
 /// What was found of servers and of the reasons for copies.
@@ -62,9 +64,11 @@ struct ServerPairRow {
     host_a: String,
     host_b: String,
     shared: u32,
+    similar_path: u32,
     same_path: u32,
     pages_a: u32,
     pages_b: u32,
+    addresses: Addresses,
     kind: ServerPairKind,
 }
 
@@ -96,7 +100,7 @@ pub fn overlap(
         HashPartitions::laid_down(net, "pages of clusters", at_most, rows.flatten(), |row| row.cluster.0, room)
     })?;
 
-    let mut shared: HashMap<(HostId, HostId), (u32, u32)> = HashMap::new();
+    let mut shared: HashMap<u64, ServerPair> = HashMap::new();
     let (mut shares, mut some, mut done) = (0..pages.count(), Vec::new(), 0);
     let source = |send: &mut dyn FnMut(ServerPair)| {
         if done == some.len() {
@@ -117,24 +121,19 @@ pub fn overlap(
         |pair| owners.owner(pair.key()),
         |pairs: &[ServerPair]| {
             for pair in pairs {
-                let sum = shared.entry((pair.a, pair.b)).or_default();
-                *sum = (sum.0 + pair.shared, sum.1 + pair.same_path);
+                shared.entry(pair.key()).and_modify(|sum| sum.add(pair)).or_insert(*pair);
             }
             Ok(())
         },
     )?;
-    let mut pairs: Vec<(ServerPair, ServerPairKind)> = Vec::new();
-    for ((a, b), (shared, same_path)) in shared {
-        let pair = ServerPair { a, b, shared, same_path };
-        let kind = kind(&pair, pages_of[a], pages_of[b], settings);
-        pairs.extend(kind.map(|kind| (pair, kind)));
-    }
+    let pairs = shared.into_values().filter(|pair| pair.shared >= settings.min_shared).collect();
+    let pairs = told(net, crawl, pairs, &pages_of, settings)?;
 
-    let aliases = pairs.iter().filter(|(_, kind)| *kind == ServerPairKind::Alias).map(|(pair, _)| (pair.a, pair.b));
+    let aliases = pairs.iter().filter(|told| told.kind == ServerPairKind::Alias).map(|told| (told.pair.a, told.pair.b));
     let server = components(net, "server aliases", count, aliases)?;
     let mut counts = ServerCounts::default();
-    for (_, kind) in &pairs {
-        match kind {
+    for told in &pairs {
+        match told.kind {
             ServerPairKind::Alias => counts.alias_pairs += 1,
             ServerPairKind::Mirror => counts.mirror_pairs += 1,
             ServerPairKind::Part => counts.part_pairs += 1,
@@ -156,7 +155,7 @@ pub fn overlap(
         part_pairs: x.part_pairs + y.part_pairs,
         surplus: x.surplus + y.surplus,
     })?;
-    let parts = named(net, crawl, pairs, (&pages_of, settings.min_shared), partitions)?;
+    let parts = parts(net, pairs, partitions)?;
     Ok(ServerOverlap { server, parts, counts })
 }
 
@@ -165,64 +164,104 @@ fn clusters(pages: &[ServerPage]) -> impl Iterator<Item = &[ServerPage]> {
     pages.chunk_by(|x, y| x.cluster == y.cluster)
 }
 
-/// What is sent to whom a host's name is known: the name, or a pair that is to have it.
-#[derive(Serialize, Deserialize)]
-enum Named {
-    Host(HostId, String),
-    Pair(ServerPairRow),
+/// Most addresses of a host that are compared: those with the smallest hashes, so that two hosts with the same thousand have the same.
+const MOST_ADDRESSES: usize = 16;
+
+/// A host, as the pairs know it that it is in.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Host {
+    name: String,
+    server: Server,
 }
 
-/// The pairs with the names of their hosts, as parts of a table.
-fn named(
+/// What is sent to the owner of a host: what is known of it, or a pair that is to have that.
+#[derive(Serialize, Deserialize)]
+enum Fact {
+    /// Its name, and whether its front page is among these pages of it.
+    Name(HostId, String, bool),
+    Address(HostId, u64),
+    Pair(ServerPair),
+}
+
+/// A pair of servers with what is known of them.
+struct ToldPair {
+    pair: ServerPair,
+    hosts: [Host; 2],
+    kind: ServerPairKind,
+}
+
+/// Gives pairs of servers, of which each shares T pages, their hosts and their kinds; they are then with the owners of their second hosts.
+fn told(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    pairs: Vec<(ServerPair, ServerPairKind)>,
-    (pages_of, min_shared): (&[u32], u32),
-    partitions: Partitions,
-) -> Result<Vec<Part>> {
+    pairs: Vec<ServerPair>,
+    pages_of: &[u32],
+    settings: &Servers,
+) -> Result<Vec<ToldPair>> {
     let dealt = RoundRobin::new(net.peers());
-    let mut names: BTreeMap<HostId, String> = BTreeMap::new();
+    // The others are in no pair.
+    let may_be_paired = |id: HostId| pages_of[id] >= settings.min_shared;
+    let mut names: BTreeMap<HostId, (String, bool)> = BTreeMap::new();
     crawl.pages.each(|row| {
         let id = crawl.directory.hosts[row.page];
-        // The others are in no pair.
-        if pages_of[id] >= min_shared {
-            names.entry(id).or_insert_with(|| host(row.url()).to_string());
+        if may_be_paired(id) {
+            let name = names.entry(id).or_insert_with(|| (host(row.url()).to_string(), false));
+            name.1 |= row.exact != 0 && path(row.url()) == FRONT;
         }
     })?;
-    let row = |(pair, kind): (ServerPair, ServerPairKind)| {
-        let row = ServerPairRow {
-            a: u64::from(pair.a),
-            b: u64::from(pair.b),
-            host_a: String::new(),
-            host_b: String::new(),
-            shared: pair.shared,
-            same_path: pair.same_path,
-            pages_a: pages_of[pair.a],
-            pages_b: pages_of[pair.b],
-            kind,
-        };
-        (dealt.owner(pair.a.index()), Named::Pair(row))
-    };
-    let names = names.into_iter().map(|(id, name)| (dealt.owner(id.index()), Named::Host(id, name)));
-    let pairs: Vec<(usize, Named)> = pairs.into_iter().map(row).collect();
-    let (mut names_here, mut pairs_here) = (HashMap::new(), Vec::new());
-    for row in net.exchange_rows("first names", names.chain(pairs))? {
-        match row {
-            Named::Host(id, name) => drop(names_here.insert(id, name)),
-            Named::Pair(pair) => pairs_here.push(pair),
+    let names = names.into_iter().map(|(id, (name, has_front))| (id, Fact::Name(id, name, has_front)));
+    let addresses =
+        crawl.addresses.iter().filter(|row| may_be_paired(row.0)).map(|&(id, of)| (id, Fact::Address(id, of)));
+    let pairs = pairs.into_iter().map(|pair| (pair.a, Fact::Pair(pair)));
+    let facts = names.chain(addresses).chain(pairs).map(|(id, fact)| (dealt.owner(id.index()), fact));
+    let (mut hosts, mut pairs): (HashMap<HostId, Host>, Vec<ServerPair>) = Default::default();
+    for fact in net.exchange_rows("first hosts", facts)? {
+        match fact {
+            Fact::Name(id, name, has_front) => {
+                let host = hosts.entry(id).or_default();
+                (host.name, host.server.pages) = (name, pages_of[id]);
+                host.server.has_front |= has_front;
+            }
+            Fact::Address(id, address) => hosts.entry(id).or_default().server.addresses.push(address),
+            Fact::Pair(pair) => pairs.push(pair),
         }
     }
-    let name = |id: u64| names_here[&HostId(id as u32)].clone();
-    let rows = pairs_here.into_iter().map(|mut row| {
-        row.host_a = name(row.a);
-        (dealt.owner(row.b as usize), row)
+    for host in hosts.values_mut() {
+        let addresses = &mut host.server.addresses;
+        addresses.sort_unstable();
+        addresses.dedup();
+        addresses.truncate(MOST_ADDRESSES);
+    }
+    let to_second = pairs.into_iter().map(|pair| (dealt.owner(pair.b.index()), (pair, hosts[&pair.a].clone())));
+    let to_second: Vec<(usize, (ServerPair, Host))> = to_second.collect();
+    let told = net.exchange_rows("second hosts", to_second)?.into_iter().filter_map(|(pair, first)| {
+        let hosts = [first, hosts[&pair.b].clone()];
+        let kind = kind(&pair, [&hosts[0].server, &hosts[1].server], settings)?;
+        Some(ToldPair { pair, hosts, kind })
     });
-    let rows = net.exchange_rows("second names", rows)?.into_iter().map(|mut row| {
-        row.host_b = name(row.b);
-        (row.a, row.b) = (xxh3_64(row.host_a.as_bytes()), xxh3_64(row.host_b.as_bytes()));
+    Ok(told.collect())
+}
+
+/// The pairs as parts of a table.
+fn parts(net: &mut Net<'_>, pairs: Vec<ToldPair>, partitions: Partitions) -> Result<Vec<Part>> {
+    let row = |told: ToldPair| {
+        let ToldPair { pair, hosts: [a, b], kind } = told;
+        let row = ServerPairRow {
+            a: xxh3_64(a.name.as_bytes()),
+            b: xxh3_64(b.name.as_bytes()),
+            shared: pair.shared,
+            similar_path: pair.similar_path,
+            same_path: pair.same_path,
+            pages_a: a.server.pages,
+            pages_b: b.server.pages,
+            addresses: Addresses::of([&a.server, &b.server]),
+            kind,
+            host_a: a.name,
+            host_b: b.name,
+        };
         (partitions.owner(row.a), row)
-    });
-    let mut rows = net.exchange_rows("server pairs", rows)?;
+    };
+    let mut rows = net.exchange_rows("server pairs", pairs.into_iter().map(row))?;
     rows.sort_unstable();
     let runs = rows.chunk_by(|x, y| partitions.of(x.a) == partitions.of(y.a));
     Ok(runs.map(|rows| ("server_pairs", partitions.of(rows[0].a), table(rows))).collect())
@@ -247,6 +286,8 @@ fn table(rows: &[ServerPairRow]) -> Table {
         ("pages_a", u32s(|row| row.pages_a)),
         ("pages_b", u32s(|row| row.pages_b)),
         ("same_path", u32s(|row| row.same_path)),
+        ("similar_path", u32s(|row| row.similar_path)),
+        ("addresses", texts(|row| row.addresses.as_str())),
         ("kind", texts(|row| row.kind.as_str())),
     ])
 }

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::by_hash::ByHash;
+use crate::dataflow::reading::addresses::HostAddress;
 use crate::dataflow::reading::arrived_captures::ArrivedCaptures;
 use crate::dataflow::reading::capture_rows::{CaptureReader, CaptureRow, CaptureRows, captures_in};
 use crate::dataflow::reading::lists::until_failure;
@@ -37,6 +38,9 @@ pub const ROUND_ENTRIES: usize = 1 << 20;
 /// Words of captures that travel together.
 const PARCEL_WORDS: usize = 1 << 13;
 
+/// Hosts with hashes of addresses that they answered from.
+pub type HostAddresses = Vec<(HostId, u64)>;
+
 /// The pages of the run, settled.
 #[derive(Debug)]
 pub struct Crawl {
@@ -44,6 +48,8 @@ pub struct Crawl {
     pub directory: Arc<Directory>,
     /// The pages that this worker owns, ascending.
     pub pages: CaptureRows,
+    /// Hosts of pages with their addresses, as this worker has read them: ascending, each pair once.
+    pub addresses: HostAddresses,
     /// Records that were read twice, because a work item began inside another's record.
     pub overlapping: u64,
 }
@@ -219,8 +225,9 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partit
     shelf.pages = slots;
     drop(arrived);
     let of_workers: Vec<usize> = all.iter().map(|counts| counts.iter().sum::<u32>() as usize).collect();
-    let directory = directory(net, (&order, &hosts), &of_workers, partitions)?;
-    Ok(Crawl { directory, pages, overlapping })
+    let read = std::mem::take(&mut shelf.addresses);
+    let (directory, addresses) = directory(net, (&order, &hosts, &read), &of_workers, partitions)?;
+    Ok(Crawl { directory, pages, addresses, overlapping })
 }
 
 /// Captures on their way, back to back.
@@ -299,12 +306,13 @@ fn reject_others(order: &mut Vec<Ordered>, arrived: &ArrivedCaptures, rejections
 }
 
 /// The directory of all pages, of which each worker has so many: this one those with these doc ids and numbers, and these hosts.
+/// And the hosts of the addresses that this worker has read.
 fn directory(
     net: &mut Net<'_>,
-    (pages, own_hosts): (&[Ordered], &HostNumbers),
+    (pages, own_hosts, addresses): (&[Ordered], &HostNumbers, &[HostAddress]),
     of_workers: &[usize],
     partitions: Partitions,
-) -> Result<Arc<Directory>> {
+) -> Result<(Arc<Directory>, HostAddresses)> {
     let owners = HashOwners::new(net);
     let keys = own_hosts.of_keys.keys().copied();
     let mut owned = net.exchange_all("hosts", keys, |key| owners.owner(*key))?;
@@ -320,6 +328,10 @@ fn directory(
     for (key, &own) in &own_hosts.of_keys {
         of_own[own as usize] = HostId::from_index(hosts.partition_point(|other| other < key));
     }
+    let address = |row: &HostAddress| Some((HostId::from_index(hosts.binary_search(&row.host).ok()?), row.address));
+    let mut addresses: HostAddresses = addresses.iter().filter_map(address).collect();
+    addresses.sort_unstable();
+    addresses.dedup();
     let host = |at: usize| of_own[own_hosts.of_pages[at] as usize];
     let entry = |at: usize| Entry { doc_id: pages[at].doc_id(), page: Page(pages[at].number), host: host(at) };
     let filling = net.once(|| Mutex::new(Entries::of(of_workers.iter().sum())))?;
@@ -330,7 +342,8 @@ fn directory(
         let entries = net.share("directory rows", places.map(entry).collect())?;
         net.once(|| filled().put(&entries))?;
     }
-    net.once(|| Directory::new(std::mem::take(&mut *filled()), partitions))
+    let directory = net.once(|| Directory::new(std::mem::take(&mut *filled()), partitions))?;
+    Ok((directory, addresses))
 }
 
 /// Host (with port) of a canonical URL.

@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::chunks::{bytes, instead_of_text};
+use crate::dataflow::reading::addresses::{HostAddress, Noted};
+use crate::dataflow::reading::captures::host_key;
 use crate::dataflow::reading::item_record::PageRecord;
 use crate::dataflow::reading::known_pages::{KnownPages, content};
 use crate::dataflow::reading::rejections::{Rejection, Rejections};
@@ -176,6 +178,7 @@ pub(super) struct Reader {
     worker: u32,
     /// Where the segments after the first are of the record that is taken next.
     pub(super) segments: Vec<(u32, u64)>,
+    noted_addresses: Noted,
     /// Work item and input that are being read.
     pub(super) item: (u32, u32),
 }
@@ -208,6 +211,7 @@ impl Reader {
             known_taken: 0,
             worker: net.index() as u32,
             segments: Vec::new(),
+            noted_addresses: Noted::default(),
             item: (0, 0),
         })
     }
@@ -244,6 +248,7 @@ impl Reader {
                 }
                 Ok(url) => {
                     progress.page_bytes.fetch_add(page.body.len() as u64, Ordering::Relaxed);
+                    self.note_address(&url, page.address, page.offset);
                     self.keep(page, &url)?;
                 }
             },
@@ -254,26 +259,29 @@ impl Reader {
     fn refuse(&mut self, Refused { offset, reason, detail, bytes, means }: Refused) -> Result<()> {
         let (item, source) = self.item;
         match means.map(|means| *means) {
-            Some(Means::Revisit(revisit)) if CanonicalUrl::parse(&revisit.url).is_ok() => {
-                self.revisit(revisit, offset);
-                return Ok(());
+            Some(Means::Revisit(revisit)) => {
+                if let Ok(url) = CanonicalUrl::parse(&revisit.url) {
+                    self.note_address(&url, revisit.address, offset);
+                    self.revisit(revisit, &url, offset);
+                    return Ok(());
+                }
             }
             Some(Means::Segment(segment)) => {
                 self.shelf.segments.push(Segment::of(&segment, offset, self.item));
                 return Ok(());
             }
             Some(Means::Redirect(redirect)) if self.follow.redirects => self.redirect(&redirect, offset),
-            Some(Means::Revisit(_) | Means::Redirect(_)) | None => (),
+            Some(Means::Redirect(_)) | None => (),
         }
         self.shelf.rejections.push(&Rejection { source, offset, reason, detail, item, bytes })
     }
 
     /// Lays a revisit aside until its original is known.
-    fn revisit(&mut self, revisit: record::Revisit, offset: u64) {
+    fn revisit(&mut self, revisit: record::Revisit, url: &CanonicalUrl, offset: u64) {
         let (item, source) = self.item;
         let id = |url: &str| CanonicalUrl::parse(url).map_or(0, |url| doc_id(url.as_str()));
         self.shelf.revisits.push(Revisit {
-            url: CanonicalUrl::parse(&revisit.url).expect("the URL has just been parsed").as_str().to_string(),
+            url: url.as_str().to_string(),
             fetch_time: revisit.fetch_time,
             names: revisit.names,
             refers_to: revisit.refers_to,
@@ -284,6 +292,14 @@ impl Reader {
             offset,
             length: revisit.length,
         });
+    }
+
+    /// Notes that the host of a URL has answered from an address, if that is known.
+    fn note_address(&mut self, url: &CanonicalUrl, address: u64, offset: u64) {
+        if address != 0 {
+            let row = HostAddress { host: host_key(url.as_str()), address, offset, item: self.item.0 };
+            self.noted_addresses.note(&mut self.shelf.addresses, row);
+        }
     }
 
     fn redirect(&mut self, redirect: &record::Redirect, offset: u64) {

@@ -14,6 +14,7 @@ use std::ops::Range;
 use bincode::Options;
 use serde::{Deserialize, Serialize};
 
+use crate::dataflow::reading::addresses::HostAddress;
 use crate::dataflow::reading::rejections::Rejection;
 use crate::dataflow::reading::resume::Part;
 use crate::dataflow::reading::revisits::Revisit;
@@ -33,6 +34,7 @@ const LENGTH_BYTES: usize = 8;
 struct HeadOf<'a> {
     rejections: &'a [Rejection],
     redirects: &'a [Redirect],
+    addresses: &'a [HostAddress],
     revisits: &'a [Revisit],
     segments: &'a [Segment],
     end: RangeEnd,
@@ -44,6 +46,7 @@ struct HeadOf<'a> {
 struct Head {
     rejections: Vec<Rejection>,
     redirects: Vec<Redirect>,
+    addresses: Vec<HostAddress>,
     revisits: Vec<Revisit>,
     segments: Vec<Segment>,
     end: RangeEnd,
@@ -167,6 +170,7 @@ pub(super) fn encode(part: &Part, shelf: &WorkerPages, record: &mut Vec<u8>) -> 
     let head = HeadOf {
         rejections: &rejections,
         redirects: &shelf.redirects[part.redirects.clone()],
+        addresses: &shelf.addresses[part.addresses.clone()],
         revisits: &shelf.revisits[part.revisits.clone()],
         segments: &shelf.segments[part.segments.clone()],
         end: part.end,
@@ -208,9 +212,8 @@ pub(super) fn pages_of(record: &[u8]) -> Vec<(u128, Range<usize>)> {
 /// # Errors
 /// Those of the disk that takes what has no room in memory.
 pub(super) fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, shelf: &mut WorkerPages) -> Result<bool> {
-    let Some((Head { rejections, redirects, revisits, segments, end, pages }, mut parts)) = split(record) else {
-        return Ok(false);
-    };
+    let Some((head, mut parts)) = split(record) else { return Ok(false) };
+    let Head { rejections, redirects, addresses, revisits, segments, end, pages } = head;
     let mut of_pages = Vec::with_capacity(pages.len());
     for PageAt { content, bytes } in pages {
         let part;
@@ -225,6 +228,7 @@ pub(super) fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, she
         PageRecord { capture, ..page }.put(content, shelf)?;
     }
     shelf.redirects.extend(redirects.into_iter().map(|row| Redirect { source, item, ..row }));
+    shelf.addresses.extend(addresses.into_iter().map(|row| HostAddress { item, ..row }));
     shelf.revisits.extend(revisits.into_iter().map(|row| Revisit { source, item, ..row }));
     shelf.segments.extend(segments.into_iter().map(|row| Segment { source, item, ..row }));
     shelf.rejections.extend(rejections.into_iter().map(|row| Rejection { source, item, ..row }))?;
@@ -296,6 +300,9 @@ mod tests {
                 first.leads.push((first.exact.len() as u32 - 1, number << 5));
                 let (from, fetch_time) = (number << 6, -(number as i64));
                 first.redirects.push(Redirect { from, to: number, fetch_time, source: 3, item, offset: number });
+            }
+            if n % 3 == 0 {
+                first.addresses.push(HostAddress { host: number << 7, address: !number, offset: number, item });
             }
             if n % 3 == 2 {
                 first.revisits.push(Revisit {
@@ -373,6 +380,7 @@ mod tests {
             prop_assert!(rows.all(|row| row.unwrap() == (8, 6, 2)));
             prop_assert!(other.rejections.rows().map(Result::unwrap).all(|row| (row.item, row.source) == (8, 6)));
             prop_assert!(other.revisits.iter().all(|row| (row.item, row.source) == (8, 6)));
+            prop_assert!(other.addresses.iter().all(|row| row.item == 8));
             prop_assert_eq!(other.items, [(8, part.end)]);
         }
 

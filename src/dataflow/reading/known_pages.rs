@@ -117,6 +117,7 @@ mod tests {
             length: 4,
             mended: None,
             canonical: None,
+            address: 0,
             names: Names::default(),
             converted_from: None,
             payloads: Vec::new(),

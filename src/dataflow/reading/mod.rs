@@ -1,5 +1,6 @@
 //! Reading: items of the input become captures on their workers, settled with owners and page numbers.
 
+pub mod addresses;
 mod arrived_captures;
 pub mod byte_lists;
 pub mod capture_rows;

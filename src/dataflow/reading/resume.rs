@@ -155,6 +155,8 @@ pub struct Part {
     pub leads: Range<usize>,
     /// Places of its redirects.
     pub redirects: Range<usize>,
+    /// Places of its addresses of hosts.
+    pub addresses: Range<usize>,
     /// Places of its revisits.
     pub revisits: Range<usize>,
     /// Places of its segments.
@@ -172,6 +174,7 @@ impl Part {
             rejections: from(shelf.rejections.len()),
             leads: from(shelf.leads.len()),
             redirects: from(shelf.redirects.len()),
+            addresses: from(shelf.addresses.len()),
             revisits: from(shelf.revisits.len()),
             segments: from(shelf.segments.len()),
             end: RangeEnd { first_start: None, last_start: None, end: 0, records: 0 },
@@ -188,6 +191,7 @@ impl Part {
             rejections: self.rejections.start..shelf.rejections.len(),
             leads: self.leads.start..shelf.leads.len(),
             redirects: self.redirects.start..shelf.redirects.len(),
+            addresses: self.addresses.start..shelf.addresses.len(),
             revisits: self.revisits.start..shelf.revisits.len(),
             segments: self.segments.start..shelf.segments.len(),
             end: shelf.items.last().expect("an item has been read").1,
@@ -201,6 +205,9 @@ impl Part {
         let shingles = shelf.sets.as_ref().map_or(0, |sets| sets.items_of(slots()));
         let rows =
             slots().len() + self.rejections.len() + self.redirects.len() + self.revisits.len() + self.segments.len();
-        8 * (numbers + shelf.captures.words_of(slots())) + 10 * features + 4 * shingles + 100 * rows as u64
+        8 * (numbers + 4 * self.addresses.len() as u64 + shelf.captures.words_of(slots()))
+            + 10 * features
+            + 4 * shingles
+            + 100 * rows as u64
     }
 }

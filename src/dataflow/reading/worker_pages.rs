@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::dataflow::reading::addresses::HostAddress;
 use crate::dataflow::reading::capture_rows::CaptureRows;
 use crate::dataflow::reading::lists::{FeatureLists, Lists};
 use crate::dataflow::reading::rejections::Rejections;
@@ -175,6 +176,8 @@ pub struct WorkerPages {
     pub leads: Vec<(u32, DocId)>,
     /// Redirects, until links are resolved.
     pub redirects: Vec<Redirect>,
+    /// Addresses of hosts, until captures are settled.
+    pub addresses: Vec<HostAddress>,
     /// Names of the record of each slot, until revisits are resolved.
     pub names: Vec<Names>,
     /// Hash of what each slot was read from ([`crate::dataflow::reading::known_pages`]), while records are written, else empty.

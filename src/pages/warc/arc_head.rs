@@ -14,6 +14,7 @@
 
 use memchr::memchr_iter;
 
+use super::address;
 use super::fields::{next_line, text};
 use super::media_type::media_type;
 use super::record_head::Head;
@@ -52,7 +53,7 @@ pub(super) fn next_candidate(bytes: &[u8]) -> Option<usize> {
 
 /// Reads a head, given as its line.
 pub(super) fn parse(line: &[u8]) -> Option<Head> {
-    let Fields { uri, date, media, length } = fields(next_line(line).0)?;
+    let Fields { uri, address, date, media, length } = fields(next_line(line).0)?;
     let (media, charset) = media_type(&text(media));
     Some(Head {
         kind: "response".to_owned(),
@@ -60,6 +61,7 @@ pub(super) fn parse(line: &[u8]) -> Option<Head> {
         date: text(date),
         media: if media == "no-type" { String::new() } else { media },
         charset,
+        address: address::name(address),
         length: text(length).parse().map_err(|_| format!("length {:?} is no number", text(length))),
         ..Head::empty()
     })
@@ -67,6 +69,7 @@ pub(super) fn parse(line: &[u8]) -> Option<Head> {
 
 struct Fields<'l> {
     uri: &'l [u8],
+    address: &'l [u8],
     date: &'l [u8],
     media: &'l [u8],
     length: &'l [u8],
@@ -87,7 +90,8 @@ fn fields(line: &[u8]) -> Option<Fields<'_>> {
     let uri = &line[..joined(&words[..at - 1])];
     let media_at = joined(&words[..=at]) + 1;
     let media_words = &behind[..behind.len() - if is_second { 6 } else { 1 }];
-    Some(Fields { uri, date: words[at], media: &line[media_at..media_at + joined(media_words)], length })
+    let media = &line[media_at..media_at + joined(media_words)];
+    Some(Fields { uri, address: words[at - 1], date: words[at], media, length })
 }
 
 /// Whether a word looks like an address of version 4 or 6, or stands for none: `0` in the description of the format.

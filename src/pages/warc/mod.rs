@@ -45,6 +45,7 @@ use crate::error::Result;
 use crate::job::{Input, Limits};
 use crate::read_at::ReadAt;
 
+mod address;
 mod arc_head;
 mod blocks;
 mod chain;

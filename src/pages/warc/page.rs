@@ -33,6 +33,7 @@ pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, input: &
         None => page.mended = page.mended.or(Some(Reason::BadDate)),
     }
     page.names = Names { id: revisits::name(&head.id), payload: digests::name(&head.payload_digest) };
+    page.address = head.address;
     page.converted_from = (head.kind == "conversion").then(|| revisits::name(&head.refers_to));
     if head.odd_line {
         page.mended = page.mended.or(Some(Reason::BadHeader));
@@ -177,6 +178,7 @@ fn raw(
         length: 0,
         mended,
         canonical: None,
+        address: 0,
         names: Names::default(),
         converted_from: None,
         payloads: Vec::new(),

@@ -2,6 +2,7 @@
 
 use memchr::{memchr_iter, memmem};
 
+use super::address;
 use super::fields::{Line, is_blank, lines, next_line, text};
 use super::media_type::media_type;
 
@@ -125,12 +126,14 @@ pub(super) struct Head {
     pub segment_origin: String,
     /// `WARC-Segment-Total-Length`; 0 if absent.
     pub segment_total: u64,
-    /// `WARC-Record-ID`, without angle brackets; empty if absent, as all that follow.
+    /// `WARC-Record-ID`, without angle brackets; empty if absent, as all texts that follow.
     pub id: String,
     /// `WARC-Block-Digest`, as written.
     pub block_digest: String,
     /// `WARC-Payload-Digest`, as written.
     pub payload_digest: String,
+    /// What stands for `WARC-IP-Address`; 0 if absent.
+    pub address: u64,
     /// `WARC-Profile`, as written.
     pub profile: String,
     /// `WARC-Refers-To`, without angle brackets.
@@ -160,6 +163,7 @@ impl Head {
             id: String::new(),
             block_digest: String::new(),
             payload_digest: String::new(),
+            address: 0,
             profile: String::new(),
             refers_to: String::new(),
             refers_to_uri: String::new(),
@@ -193,6 +197,8 @@ pub(super) fn parse(bytes: &[u8]) -> Head {
             head.block_digest = text(&value);
         } else if is("WARC-Payload-Digest") {
             head.payload_digest = text(&value);
+        } else if is("WARC-IP-Address") {
+            head.address = address::name(&value);
         } else if is("WARC-Profile") {
             head.profile = without_brackets(&value);
         } else if is("WARC-Segment-Number") {

@@ -46,6 +46,7 @@ fn revisit(head: &Head, length: u64) -> Revisit {
         url: head.uri.clone(),
         fetch_time: seconds(&head.date),
         length,
+        address: head.address,
         names: Names { id: name(&head.id), payload },
         refers_to: name(&head.refers_to),
         refers_to_url: head.refers_to_uri.clone(),

@@ -1,0 +1,46 @@
+//! Addresses of servers, which `WARC-IP-Address` and the heads of ARC records have.
+
+use std::net::{IpAddr, SocketAddr};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The hash that stands for an address of version 4 or 6, with a port or without; 0 for what is none.
+///
+/// An address of version 4 that is written as one of version 6 is the same. Of no server are `0.0.0.0`, which crawlers write
+/// where they do not know it, and the addresses by which a machine calls itself, such as that of a proxy next to the crawler.
+pub(super) fn name(written: &[u8]) -> u64 {
+    let Ok(written) = std::str::from_utf8(written) else { return 0 };
+    let alone = || written.trim_start_matches('[').trim_end_matches(']').parse();
+    let with_port = |_| written.parse().map(|address: SocketAddr| address.ip());
+    match alone().or_else(with_port).map(|address: IpAddr| address.to_canonical()) {
+        Ok(address) if address.is_unspecified() || address.is_loopback() => 0,
+        Ok(IpAddr::V4(address)) => xxh3_64(&address.octets()),
+        Ok(IpAddr::V6(address)) => xxh3_64(&address.octets()),
+        Err(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_the_same_however_it_is_written() {
+        let same = |forms: &[&str]| {
+            let names: Vec<u64> = forms.iter().map(|form| name(form.as_bytes())).collect();
+            assert!(names[0] != 0 && names.iter().all(|name| *name == names[0]), "{forms:?}");
+            names[0]
+        };
+        let four = same(&["192.0.2.7", "::ffff:192.0.2.7", "192.0.2.7:80", "[::ffff:c000:207]:443"]);
+        let six = same(&["2001:db8::1", "2001:DB8:0:0::0001", "[2001:db8::1]", "[2001:db8::1]:8080"]);
+        assert!(four != six && four != name(b"192.0.2.8"));
+    }
+
+    #[test]
+    fn what_tells_no_server_is_no_address() {
+        let forms =
+            ["", "-", "0", "0.0.0.0", "::", "127.0.0.1", "::1", "::ffff:127.0.0.1", "a.example", "1.2.3", "1.2.3.256"];
+        assert!(forms.iter().all(|form| name(form.as_bytes()) == 0));
+        assert_eq!(name(b"192.0.2.\xff"), 0);
+    }
+}

@@ -1,0 +1,137 @@
+use std::ops::Range;
+use std::path::Path;
+
+use crate::bad_warc::build::{Record, gzip, html};
+use crate::support::program::{files, rows, said, succeed, the_same_on_any_workers, webtwin};
+
+const DATE: &str = "2026-01-01T00:00:00Z";
+
+/// A page of this text at a URL, from an address, if any.
+fn page(url: &str, address: &str, text: &str) -> Vec<u8> {
+    let record = Record { uri: Some(url.to_string()), ..Record::with("", html("", text.as_bytes())) };
+    gzip(&record.lines(line(address)).bytes())
+}
+
+fn line(address: &str) -> String {
+    if address.is_empty() { String::new() } else { format!("WARC-IP-Address: {address}\r\n") }
+}
+
+/// A text that no other number has, with a line that differs from `copy` to `copy`.
+fn text(number: usize, copy: usize) -> String {
+    let line =
+        |line: usize| format!("<p>Line {line} of text {number} has {} and {}.", number * 7919 + line, number * line);
+    let lines: String = (0..40).map(line).collect();
+    format!("<title>Text {number}</title>{lines}<p>Shown for the {copy}th time.")
+}
+
+/// A site: 20 pages, of which those in a range have texts from `first` on, as another site has them, and the others texts from `own` on.
+fn site(host: &str, address: &str, (first, shared, copy): (usize, Range<usize>, usize), own: usize) -> Vec<u8> {
+    let page = |number: usize| {
+        let path = if number == 0 { String::new() } else { format!("p{number}") };
+        let text = if shared.contains(&number) { text(first + number, copy) } else { text(own + number, 0) };
+        page(&format!("http://{host}/{path}"), address, &text)
+    };
+    (0..20).flat_map(page).collect()
+}
+
+/// A page of `http://a.example/p1` that was not stored again.
+fn revisit(url: &str, address: &str) -> Vec<u8> {
+    let lines = format!(
+        "{}WARC-Profile: http://netpreserve.org/warc/1.0/revisit/server-not-modified\r\n\
+         WARC-Refers-To-Target-URI: http://a.example/p1\r\nWARC-Refers-To-Date: {DATE}\r\n",
+        line(address)
+    );
+    let record = Record { uri: Some(url.to_string()), ..Record::with("", Vec::new()) };
+    let record = record.kind("revisit", "application/http; msgtype=response", b"HTTP/1.1 304 Not Modified\r\n\r\n");
+    gzip(&record.lines(lines).bytes())
+}
+
+fn write(folder: &Path) -> String {
+    let crawl = folder.join("crawl");
+    std::fs::create_dir_all(&crawl).unwrap();
+    let one = "192.0.2.1";
+    let files = [
+        // One server, of which a crawl has other pages under each name, with a counter on each page.
+        [site("a.example", one, (100, 0..14, 1), 1_000), site("www.a.example", "", (100, 0..14, 2), 2_000)].concat(),
+        [
+            // Two addresses, of which one is that of the other name.
+            revisit("http://www.a.example/again", "2001:db8::7"),
+            revisit("http://www.a.example/again-and-again", "::ffff:192.0.2.1"),
+            // The same from other addresses, and from addresses that nobody knows.
+            site("b.example", "192.0.2.2", (200, 0..14, 1), 3_000),
+            site("mirror-of-b.example", "192.0.2.3", (200, 0..14, 2), 4_000),
+            site("c.example", "", (300, 0..14, 1), 5_000),
+            site("mirror-of-c.example", one, (300, 0..14, 2), 6_000),
+        ]
+        .concat(),
+        [
+            // Shared hosting: nothing in common but the address, and a manual that both sites have at the same paths.
+            site("d.example", one, (400, 0..20, 0), 0),
+            site("e.example", one, (500, 1..18, 0), 7_000),
+            site("manual-of-e.example", one, (500, 1..18, 0), 8_000),
+            // All pages under the same paths, from two addresses.
+            site("f.example", "192.0.2.4", (600, 0..20, 0), 0),
+            site("www.f.example", "192.0.2.5", (600, 0..20, 0), 0),
+        ]
+        .concat(),
+    ];
+    for (number, file) in files.iter().enumerate() {
+        std::fs::write(crawl.join(format!("{number}.warc.gz")), file).unwrap();
+    }
+    crawl.to_str().unwrap().to_string()
+}
+
+/// Both hosts of each pair, what their addresses tell, and how they are related.
+fn pairs(output: &str) -> Vec<[String; 4]> {
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_string();
+    let pair = |row: &serde_json::Value| {
+        let (mut a, mut b) = (text(&row["host_a"]), text(&row["host_b"]));
+        if a > b {
+            std::mem::swap(&mut a, &mut b);
+        }
+        [a, b, text(&row["addresses"]), text(&row["kind"])]
+    };
+    let mut pairs: Vec<_> = rows(output, "server_pairs").iter().map(pair).collect();
+    pairs.sort();
+    pairs
+}
+
+#[test]
+fn hosts_of_one_address_are_one_server_only_if_their_content_says_so_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let crawl = write(folder.path());
+    let (output, _) = the_same_on_any_workers(folder.path(), "out", &["run", "--input", &crawl]);
+    assert_eq!(
+        pairs(&output),
+        [
+            ["a.example", "www.a.example", "same", "alias"],
+            ["b.example", "mirror-of-b.example", "different", "part"],
+            ["c.example", "mirror-of-c.example", "unknown", "part"],
+            ["e.example", "manual-of-e.example", "same", "part"],
+            ["f.example", "www.f.example", "different", "alias"],
+        ]
+    );
+    let of_a =
+        rows(&output, "server_pairs").into_iter().find(|row| row["host_a"].as_str().unwrap().contains("a.example"));
+    let of_a = of_a.unwrap();
+    assert_eq!((of_a["similar_path"].as_u64(), of_a["same_path"].as_u64()), (Some(14), Some(0)), "{of_a}");
+    let summary = std::fs::read(format!("{output}/summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_slice(&summary).unwrap();
+    assert_eq!(summary["servers"]["alias_pairs"], 2);
+}
+
+#[test]
+fn addresses_are_kept_with_what_was_read_for_the_next_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let crawl = write(folder.path());
+    succeed(&["run", "--input", &crawl, "--output", &at("plain")]);
+    // The files that were there before are not read again.
+    let last = format!("{crawl}/2.warc.gz");
+    std::fs::rename(&last, at("later")).unwrap();
+    succeed(&["run", "--input", &crawl, "--output", &at("before"), "--state", &at("state")]);
+    std::fs::rename(at("later"), &last).unwrap();
+    let run = webtwin(&["run", "--input", &crawl, "--output", &at("after"), "--state", &at("state")]).output().unwrap();
+    assert!(run.status.success() && said(&run).contains("2 work items taken from records"), "{}", said(&run));
+    assert!(files(&at("after")) == files(&at("plain")));
+}
