@@ -13,6 +13,7 @@ use webtwin::dataflow::pairs::{overlap, signatures, views};
 use webtwin::dataflow::reading::captures::{Crawl, path, settle};
 use webtwin::dataflow::reading::idf;
 use webtwin::dataflow::reading::worker_pages::WorkerPages;
+use webtwin::dataflow::run::Run;
 use webtwin::dataflow::shuffle::components::components;
 use webtwin::dataflow::shuffle::directory::Partitions;
 use webtwin::dataflow::shuffle::memory_estimate::room_beside;
@@ -161,7 +162,7 @@ proptest! {
         let job = Job { clusters, overlap, ..Job::default() };
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&pages, net.index(), net.peers());
-            let found = find(net, &job, &mut shelf, &[0], (None, None))?;
+            let found = find(&mut Run::new(net, &job, &mut shelf, None), &[0], None)?;
             Ok((found.links.read(0..found.links.len())?, found.verdicts.take()?, found.members.take()?, found.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
@@ -232,7 +233,7 @@ proptest! {
         let job = Job { clusters, overlap, ..Job::default() };
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&pages, net.index(), net.peers());
-            let found = find(net, &job, &mut shelf, &[0], (None, None))?;
+            let found = find(&mut Run::new(net, &job, &mut shelf, None), &[0], None)?;
             Ok((found.links.read(0..found.links.len())?, found.verdicts.take()?, found.members.take()?, found.crawl.directory.hosts.clone()))
         });
         let hosts = &parts[0].3;
@@ -537,7 +538,7 @@ proptest! {
             let (given, job) = (pages.clone(), job.clone());
             let parts = on(workers, move |net| {
                 let mut shelf = shelf(&given, net.index(), net.peers());
-                let found = find(net, &job, &mut shelf, &[0], (None, None))?;
+                let found = find(&mut Run::new(net, &job, &mut shelf, None), &[0], None)?;
                 Ok((
                     (
                         found.links.read(0..found.links.len())?,
@@ -576,7 +577,7 @@ fn server_pairs(pages: Vec<MadePage>, servers: Servers, workers: usize) -> (Vec<
     let parts = on(workers, move |net| {
         let mut shelf = shelf(&pages, net.index(), net.peers());
         let job = Job { servers, ..Job::default() };
-        let found = find(net, &job, &mut shelf, &[0], (None, None))?;
+        let found = find(&mut Run::new(net, &job, &mut shelf, None), &[0], None)?;
         let mut rows = Vec::new();
         for (_, _, table) in found.more_tables.iter().filter(|part| part.0 == "server_pairs") {
             let column = |name: &str| &table.columns.iter().find(|column| column.0 == name).unwrap().1;
@@ -687,7 +688,7 @@ fn trivial_clusters(pages: &[MadePage], overlap: Overlap) -> (Vec<usize>, Vec<Gi
             let (given, job) = (pages.to_vec(), Job { overlap, ..Job::default() });
             let parts = on(workers, move |net| {
                 let mut shelf = shelf(&given, net.index(), net.peers());
-                let found = find(net, &job, &mut shelf, &[0], (None, None))?;
+                let found = find(&mut Run::new(net, &job, &mut shelf, None), &[0], None)?;
                 let sizes: Vec<usize> =
                     found.verdicts.take()?.chunk_by(|x, y| x.cluster == y.cluster).map(<[_]>::len).collect();
                 Ok((sizes, found.summary.giant_trivial_clusters))
@@ -751,7 +752,7 @@ fn more_collisions_than_are_allowed_are_refused_with_their_number() {
     job.signatures = Signatures { dims: 2, max_pairs: 1000, ..job.signatures };
     let refused = run(&Cluster::local(2), 0, [0; 32], move |net| {
         let mut shelf = shelf(&pages, net.index(), net.peers());
-        find(net, &job, &mut shelf, &[0], (None, None)).map(|_| ())
+        find(&mut Run::new(net, &job, &mut shelf, None), &[0], None).map(|_| ())
     });
     // Their sums are all the same: every two of them collide, but for those that are copies by their chunks.
     let error = refused.unwrap_err();
@@ -772,7 +773,7 @@ fn a_rewritten_page_is_told_by_its_collections_at_any_number_of_workers() {
         let given = pages.clone();
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
-            let found = find(net, &Job::default(), &mut shelf, &[0], (None, None))?;
+            let found = find(&mut Run::new(net, &Job::default(), &mut shelf, None), &[0], None)?;
             Ok((pairs_by(Kind::Context, found.pairs)?, found.summary))
         });
         let pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
@@ -807,7 +808,7 @@ fn what_a_generator_says_in_two_manuals_joins_them_no_longer_once_their_mirrors_
         let job = Job { overlap: Overlap { min_resemblance_alone, ..Job::default().overlap }, ..Job::default() };
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
-            let found = find(net, &job, &mut shelf, &[0], (None, None))?;
+            let found = find(&mut Run::new(net, &job, &mut shelf, None), &[0], None)?;
             Ok((pairs_by(Kind::Overlap, found.pairs)?, found.summary))
         });
         let mut pairs: Vec<SimilarPair> = parts.iter().flat_map(|part| part.0.clone()).collect();
@@ -849,7 +850,7 @@ fn pages_that_link_nowhere_are_told_by_their_places_at_any_number_of_workers() {
         let given = pages.clone();
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
-            let found = find(net, &Job::default(), &mut shelf, &[0], (None, None))?;
+            let found = find(&mut Run::new(net, &Job::default(), &mut shelf, None), &[0], None)?;
             Ok((pairs_by(Kind::Context, found.pairs)?, found.summary))
         });
         let mut values: Vec<u32> = parts.iter().flat_map(|part| &part.0).map(|pair| pair.value).collect();

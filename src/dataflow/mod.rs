@@ -11,7 +11,9 @@ pub mod find;
 pub mod hamming;
 pub mod recrawl;
 pub mod replicas;
+pub mod run;
 pub mod study;
+pub mod web;
 
 // Their steps, in the order of the data,
 pub mod reading;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::find::find;
+use super::run::Run;
 use super::sinks::write;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::ingest::{Queue, damage, read};
@@ -56,7 +57,7 @@ pub fn run_and_tell_originals(
     laps.lap("1 read");
 
     queue.progress.enter("finding");
-    let mut found = find(net, job, &mut shelf, &floors, (queue.resume.as_ref(), least))?;
+    let mut found = find(&mut Run::new(net, job, &mut shelf, queue.resume.as_ref()), &floors, least)?;
     found.summary.records = account(net, &shelf, &found.crawl, &queue.work)?;
     laps.lap("2 find");
 

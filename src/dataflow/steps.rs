@@ -48,7 +48,8 @@ pub const KEEPING: Step = "keeping";
 /// All of them.
 const STEPS: [Step; 9] = [VIEWS, OVERLAP, HAMMING, SIGNATURES, MINHASH, GROWTH, SECOND_LOOK, SECOND_GROWTH, KEEPING];
 
-/// The steps of a run, some of which an earlier run may have finished.
+/// The steps of a run, some of which an earlier run may have finished; none are recorded by default.
+#[derive(Default)]
 pub struct Steps<'a> {
     recording: Option<Recording<'a>>,
     /// Those that were taken from records, the same on all workers.
@@ -59,6 +60,8 @@ struct Recording<'a> {
     resume: &'a Resume,
     records: StepRecords,
     stamp: Stamp,
+    /// Whether this is the first worker of all.
+    is_first: bool,
     /// Those on record with all workers.
     ready: Vec<Step>,
 }
@@ -100,7 +103,7 @@ impl<'a> Steps<'a> {
         };
         let all: Option<Vec<Known>> = net.all_gather("steps on record", mine)?.into_iter().collect();
         let (Some(all), Some((resume, records))) = (all, here) else {
-            return Ok(Steps { recording: None, taken_up: Vec::new() });
+            return Ok(Steps::default());
         };
         let seen = all.iter().fold(0u64, |sum, known| sum.wrapping_add(known.0));
         let stamp = Stamp { seen, run: all[0].1 };
@@ -112,48 +115,46 @@ impl<'a> Steps<'a> {
             run.is_some() && all.iter().all(|known| of_this(known, step) == run)
         };
         let ready = STEPS.into_iter().filter(|step| with_all(step)).collect();
-        Ok(Steps { recording: Some(Recording { resume, records, stamp, ready }), taken_up: Vec::new() })
+        let is_first = net.position().is_first();
+        Ok(Steps { recording: Some(Recording { resume, records, stamp, is_first, ready }), taken_up: Vec::new() })
     }
 
-    /// What this worker has found in a step: from its record, or by `make`, which is recorded. A record that cannot be written
-    /// ends recording, not the run.
+    /// What this worker found in a step of an earlier run, if all workers have a record of it.
     ///
     /// # Errors
-    /// Those of `make`; [`Error::Storage`] when a record cannot be read that could be a moment before.
-    pub fn step<T: Serialize + DeserializeOwned>(
-        &mut self,
-        net: &mut Net<'_>,
-        step: Step,
-        make: impl FnOnce(&mut Net<'_>) -> Result<T>,
-    ) -> Result<T> {
-        let Some(Recording { resume, records, stamp, ready }) = &self.recording else { return make(net) };
-        let first = net.position().is_first();
-        if ready.contains(&step) {
-            let failed = |cause: String| Error::storage(format!("record of \"{step}\""), cause);
-            let from = records.read(step).map_err(|cause| failed(cause.to_string()))?;
-            let made = bincode::deserialize_from(from).map_err(|cause| failed(cause.to_string()))?;
-            self.taken_up.push(step);
-            if first {
-                resume.steps().taken_up.push(step);
-            }
-            return Ok(made);
+    /// [`Error::Storage`] when a record cannot be read that could be a moment before.
+    pub fn restored<T: DeserializeOwned>(&mut self, step: Step) -> Result<Option<T>> {
+        let Some(Recording { resume, records, is_first, ready, .. }) = &self.recording else { return Ok(None) };
+        if !ready.contains(&step) {
+            return Ok(None);
         }
-        let made = make(net)?;
+        let failed = |cause: String| Error::storage(format!("record of \"{step}\""), cause);
+        let from = records.read(step).map_err(|cause| failed(cause.to_string()))?;
+        let made = bincode::deserialize_from(from).map_err(|cause| failed(cause.to_string()))?;
+        self.taken_up.push(step);
+        if *is_first {
+            resume.steps().taken_up.push(step);
+        }
+        Ok(Some(made))
+    }
+
+    /// Records what this worker has found in a step. A record that cannot be written ends recording, not the run.
+    pub fn record<T: Serialize>(&self, step: Step, made: &T) {
+        let Some(Recording { resume, records, stamp, is_first, .. }) = &self.recording else { return };
         if resume.gave_up.load(Ordering::Relaxed) {
-            return Ok(made);
+            return;
         }
         let written = records.write(step, *stamp, |to| {
             let mut to = BufWriter::with_capacity(1 << 16, to);
-            bincode::serialize_into(&mut to, &made)
+            bincode::serialize_into(&mut to, made)
                 .map_err(|cause| Error::storage("records", cause))
                 .and_then(|()| std::io::Write::flush(&mut to).map_err(|cause| Error::storage("records", cause)))
         });
         match written {
-            Ok(()) if first => resume.steps().recorded.push(step),
+            Ok(()) if *is_first => resume.steps().recorded.push(step),
             Ok(()) => {}
             Err(_) => resume.gave_up.store(true, Ordering::Relaxed),
         }
-        Ok(made)
     }
 }
 

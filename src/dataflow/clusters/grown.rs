@@ -3,30 +3,23 @@
 use std::sync::Arc;
 
 use super::link_summary::{self, Before, MergingLinks};
-use super::links::Links;
 use super::{growth, second_look, tolerant};
 use crate::clusters::collection::SimilarCluster;
 use crate::clusters::link_summary::LinkSummary;
 use crate::clusters::merge::may_merge;
 use crate::clusters::union_find::sizes;
-use crate::dataflow::shuffle::directory::Directory;
+use crate::dataflow::run::Run;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::dataflow::steps::{self, Step, Steps};
+use crate::dataflow::steps::{self, Step};
+use crate::dataflow::web::Web;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::ClusterId;
-use crate::job::{Clusters, Job, MergeCondition};
+use crate::job::MergeCondition;
 use crate::storage::aside::Aside;
 
-/// What growth sees of the crawl beside trivial clusters.
-pub struct Web<'a> {
-    /// Hosts and owners of all pages.
-    pub directory: &'a Directory,
-    /// Links from this worker's pages.
-    pub links: &'a Links,
-    /// Links from other hosts to this worker's pages, in their order.
-    pub from_elsewhere: &'a Aside<u32>,
-}
+/// Bytes a page that growth takes in each process, whatever is on disk ([`tolerant`]).
+const GROWTH_A_PAGE: u64 = 24;
 
 /// What trivial clusters grew to.
 pub struct Grown {
@@ -41,65 +34,65 @@ pub struct Grown {
 }
 
 impl Grown {
-    /// What holds on for the clusters of `labels[1]`, if they were those of `labels[0]`; the rest is dropped.
-    ///
-    /// # Errors
-    /// Only when the run has ended.
-    pub fn left(self, net: &mut Net<'_>, labels: [&[ClusterId]; 2]) -> Result<Option<Before>> {
-        let Grown { link_summary, merging, .. } = self;
-        merging.map(|merging| Before::new(net, (link_summary, merging), labels)).transpose()
-    }
-}
-
-impl Web<'_> {
-    /// Grows the trivial clusters of `labels`, of some of which is known what was `before`. The step is recorded.
+    /// Grows the trivial clusters of `labels`, of some of which is known what was `before`.
     ///
     /// # Errors
     /// Those of [`link_summary::of_clusters`], [`tolerant::similar_clusters`] and [`growth::similar_clusters`].
-    pub fn grow(
-        &self,
-        net: &mut Net<'_>,
-        (steps, step): (&mut Steps<'_>, Step),
+    pub fn of(
+        run: &mut Run<'_, '_>,
+        web: &Web,
+        step: Step,
         labels: &[ClusterId],
         before: Option<Before>,
-        job: &Job,
-        room: &MemoryBudget,
     ) -> Result<Grown> {
-        let sizes = net.once(|| sizes(labels))?;
-        let keeps = second_look::is_asked_for(job) && step == steps::GROWTH;
+        let budget = run.budget(web, GROWTH_A_PAGE)?;
+        let sizes = run.net.once(|| sizes(labels))?;
+        let keeps = second_look::is_asked_for(run.job) && step == steps::GROWTH;
         let mut kept = None;
-        let (link_summary, similar_clusters) = steps.step(net, step, |net| {
-            let links = (self.links, &self.directory.hosts[..]);
+        let (link_summary, similar_clusters) = run.step(step, |run| {
+            let links = (&web.links, &web.crawl.directory.hosts[..]);
             let (link_summary, merging) =
-                link_summary::of_clusters(net, links, (labels, &sizes), before, &job.clusters, room)?;
+                link_summary::of_clusters(run.net, links, (labels, &sizes), before, &run.job.clusters, &budget)?;
             kept = keeps.then(|| Arc::clone(&merging));
-            let edges = edges_of(&link_summary, job.clusters.merge)?;
-            let similar_clusters = self.collections(net, (labels, &sizes), (edges, merging), &job.clusters, room)?;
+            let edges = edges_of(&link_summary, run.job.clusters.merge)?;
+            let similar_clusters = collections(run, web, (labels, &sizes), (edges, merging), &budget)?;
             Ok((link_summary, similar_clusters))
         })?;
-        // One that was taken from a record is in memory.
-        let link_summary = link_summary.onto(room.disk_if_bounded(net).as_ref())?;
+        // One that was restored is in memory.
+        let link_summary = link_summary.onto(run.disk.as_ref())?;
         Ok(Grown { sizes, link_summary, similar_clusters, merging: kept })
     }
 
-    /// This worker's similar clusters.
-    fn collections(
-        &self,
+    /// What holds on for the clusters of `labels`, if they were those of `previous`; the rest is dropped.
+    ///
+    /// # Errors
+    /// Only when the run has ended.
+    pub fn left(
+        self,
         net: &mut Net<'_>,
-        (labels, sizes): (&[ClusterId], &[u32]),
-        (edges, merging): (Vec<(ClusterId, ClusterId)>, Arc<MergingLinks>),
-        settings: &Clusters,
-        room: &MemoryBudget,
-    ) -> Result<Vec<SimilarCluster>> {
-        let &Web { directory, links, from_elsewhere } = self;
-        match settings.merge {
-            MergeCondition::Tolerant => {
-                let clusters = (labels, sizes);
-                tolerant::similar_clusters(net, directory, clusters, merging, (links, from_elsewhere), settings, room)
-            }
-            MergeCondition::Exact | MergeCondition::Extended => {
-                growth::similar_clusters(net, directory, labels, (links, from_elsewhere), edges, settings, room)
-            }
+        previous: Arc<Vec<ClusterId>>,
+        labels: &[ClusterId],
+    ) -> Result<Option<Before>> {
+        let Grown { link_summary, merging, .. } = self;
+        merging.map(|merging| Before::new(net, (link_summary, merging), [&previous, labels])).transpose()
+    }
+}
+
+/// This worker's similar clusters.
+fn collections(
+    run: &mut Run<'_, '_>,
+    web: &Web,
+    clusters: (&[ClusterId], &[u32]),
+    (edges, merging): (Vec<(ClusterId, ClusterId)>, Arc<MergingLinks>),
+    budget: &MemoryBudget,
+) -> Result<Vec<SimilarCluster>> {
+    let (directory, linked, settings) = (&web.crawl.directory, (&web.links, &web.from_elsewhere), &run.job.clusters);
+    match settings.merge {
+        MergeCondition::Tolerant => {
+            tolerant::similar_clusters(run.net, directory, clusters, merging, linked, settings, budget)
+        }
+        MergeCondition::Exact | MergeCondition::Extended => {
+            growth::similar_clusters(run.net, directory, clusters.0, linked, edges, settings, budget)
         }
     }
 }

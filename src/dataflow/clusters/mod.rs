@@ -1,6 +1,7 @@
 //! Pairs and links become trivial clusters, similar clusters, and what is told of servers and giant clusters.
 
 pub(crate) mod alone;
+pub mod context_pass;
 pub mod giant_clusters;
 pub mod grown;
 pub mod growth;

@@ -58,6 +58,13 @@ pub struct SecondLook {
     pub attached: u64,
 }
 
+impl SecondLook {
+    /// Whether any pair was added or taken back.
+    pub fn has_changed_pairs(&self) -> bool {
+        self.matched + self.by_place > self.refused || self.alone > 0
+    }
+}
+
 /// Whether a job looks twice: not under the papers' own conditions, which know no guard by neighbours.
 pub fn is_asked_for(job: &Job) -> bool {
     matches!(job.similar.by, Measure::Overlap | Measure::Both)

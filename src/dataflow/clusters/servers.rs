@@ -16,12 +16,14 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::dataflow::reading::captures::{Crawl, host, path};
 use crate::dataflow::reading::lists::until_failure;
+use crate::dataflow::run::Run;
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::directory::Partitions;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
 use crate::dataflow::shuffle::page_counts;
 use crate::dataflow::sinks::tables::Part;
+use crate::dataflow::web::Web;
 use crate::engine::{HashOwners, Net, Owners, RoundRobin};
 use crate::error::Result;
 use crate::ids::{ClusterId, HostId, Number};
@@ -70,6 +72,19 @@ struct ServerPairRow {
     pages_b: u32,
     addresses: Addresses,
     kind: ServerPairKind,
+}
+
+impl ServerOverlap {
+    /// Finds how servers overlap, by the trivial clusters of all pages and their sizes.
+    ///
+    /// # Errors
+    /// As [`overlap`].
+    pub fn of(run: &mut Run<'_, '_>, web: &Web, clusters: (&[ClusterId], &[u32])) -> Result<ServerOverlap> {
+        let budget = run.budget(web, 0)?;
+        let found = overlap(run.net, &web.crawl, clusters, &run.job.servers, run.partitions, &budget)?;
+        budget.give_back();
+        Ok(found)
+    }
 }
 
 /// Pairs the servers of all pages, in clusters by their labels with their sizes, and finds which hosts are one.

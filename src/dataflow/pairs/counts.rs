@@ -2,7 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::minhash_pairs::MinhashCounts;
+use super::signatures::SignatureCounts;
+use super::simhash_pairs::SimhashCounts;
+use super::views::ViewCounts;
 use crate::overlap::filter::Verdict;
+
+/// What was counted on the way to similar pairs, by measure.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct PairCounts {
+    /// Shared chunks; this worker's share.
+    pub overlap: OverlapCounts,
+    /// Simhashes; of all workers, as those below.
+    pub hamming: SimhashCounts,
+    /// Signatures of content and hyperlinks.
+    pub signatures: SignatureCounts,
+    /// Shingles.
+    pub minhash: MinhashCounts,
+    /// Views of one page.
+    pub views: ViewCounts,
+}
 
 /// What was counted on the way, this worker's share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

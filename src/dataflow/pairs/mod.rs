@@ -18,5 +18,6 @@ mod pair_buckets;
 mod postings;
 pub mod signatures;
 pub mod simhash_pairs;
+pub mod similar;
 mod view_groups;
 pub mod views;

@@ -7,4 +7,5 @@ pub mod hash_partitions;
 pub mod memory_budget;
 pub mod memory_estimate;
 pub mod page_counts;
+pub mod page_set;
 pub mod stretches;

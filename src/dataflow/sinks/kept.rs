@@ -14,43 +14,35 @@ use super::ways::{Ways, WaysThrough};
 use crate::applications::keep::Keeping;
 use crate::clusters::collection::SimilarCluster;
 use crate::clusters::union_find::sizes;
-use crate::dataflow::clusters::links::Links;
 use crate::dataflow::clusters::places;
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::worker_pages::WorkerPages;
+use crate::dataflow::pairs::kinds::Kind;
+use crate::dataflow::pairs::similar::Similar;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
+use crate::dataflow::shuffle::page_set::page_set;
+use crate::dataflow::web::Web;
+use crate::dataflow::{run, steps};
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::ClusterId;
-use crate::job::{Attach, Job, MergeCondition};
-use crate::overlap::SimilarPair;
+use crate::job::{Attach, MergeCondition};
 use crate::overlap::prune::PageSet;
 use crate::results::Run;
 use crate::results::decisions::Decisions;
 use crate::storage::aside::Aside;
 
-/// What a worker has when it is decided which pages stay.
+/// Bytes a page that it takes in each process to judge copies, whatever is on disk ([`super::avoid`], [`super::ways`]).
+const KEEPING_A_PAGE: u64 = 24;
+
+/// What a worker has, beside the web, when it is decided which pages stay.
 pub struct Given<'a> {
-    /// The pages of the crawl.
-    pub crawl: &'a Crawl,
     /// The trivial cluster of every page.
     pub labels: &'a [ClusterId],
-    /// Links from this worker's pages.
-    pub links: &'a Links,
-    /// Links from other hosts to this worker's pages, in their order.
-    pub from_elsewhere: &'a Aside<u32>,
-    /// Links from other hosts to every host.
-    pub links_to_host: &'a [u32],
-    /// (centre, copy), wherever their pages are.
-    pub exact_pairs: &'a Aside<SimilarPair>,
-    /// Pages that others rightly call canonical.
-    pub originals: &'a PageSet,
+    /// Similar pages: equal ones, and pages that others rightly call canonical.
+    pub similar: &'a Similar,
     /// What people have decided.
     pub decisions: &'a Decisions,
     /// The result that `keep.sticky` names.
     pub earlier: Option<&'a Run>,
-    /// Where there is room for more.
-    pub room: &'a MemoryBudget,
 }
 
 /// What was found, this worker's share of rows; counts are the same on every worker unless they say otherwise.
@@ -74,19 +66,39 @@ pub struct Kept {
     pub pins: Option<PinCounts>,
 }
 
-/// Decides which pages stay, and names collections. `similar_clusters` are with the owners of their names, by key. Takes the
-/// chunks from the shelf.
-///
-/// # Errors
-/// As [`kept_before::read`]; [`crate::error::Error::MemoryLimit`] and its like where there is no room.
-pub fn keep(
-    net: &mut Net<'_>,
-    job: &Job,
-    shelf: &mut WorkerPages,
+impl Kept {
+    /// Decides which pages stay, and names collections. `similar_clusters` are with the owners of their names, by key. Takes the
+    /// chunks from the shelf, and links from elsewhere from the web.
+    ///
+    /// # Errors
+    /// As [`kept_before::read`]; [`crate::error::Error::MemoryLimit`] and its like where there is no room.
+    pub fn of(
+        run: &mut run::Run<'_, '_>,
+        web: &mut Web,
+        similar_clusters: Vec<SimilarCluster>,
+        given: &Given<'_>,
+    ) -> Result<Kept> {
+        let originals = page_set(run.net, given.similar.originals.clone(), web.crawl.directory.len())?;
+        let budget = run.budget(web, KEEPING_A_PAGE)?;
+        let kept = run.step(steps::KEEPING, |run| keep(run, web, similar_clusters, given, (&originals, &budget)))?;
+        // Also where the step was restored: nothing asks for them any more.
+        run.shelf.fprints.clear();
+        web.from_elsewhere = Aside::default();
+        let (members, verdicts) = (kept.members.onto(run.disk.as_ref())?, kept.verdicts.onto(run.disk.as_ref())?);
+        Ok(Kept { members, verdicts, ..kept })
+    }
+}
+
+fn keep(
+    run: &mut run::Run<'_, '_>,
+    web: &Web,
     mut similar_clusters: Vec<SimilarCluster>,
     given: &Given<'_>,
+    (originals, room): (&PageSet, &MemoryBudget),
 ) -> Result<Kept> {
-    let &Given { crawl, labels, links, from_elsewhere, links_to_host, decisions, room, .. } = given;
+    let &Given { labels, decisions, .. } = given;
+    let Web { crawl, links, from_elsewhere, links_to_host } = web;
+    let run::Run { net, job, shelf, .. } = run;
     let mut attached = 0;
     if job.clusters.merge == MergeCondition::Tolerant && job.clusters.attach == Attach::Nearby {
         attached = places::attach(net, crawl, links, labels, &mut similar_clusters, room)?;
@@ -105,7 +117,7 @@ pub fn keep(
     let linked = (from_elsewhere, &depths[..]);
     let memory = kept_before::read(net, crawl, &job.keep, given.earlier)?;
     let pinned = pins::pages(crawl, &decisions.pins)?;
-    let first = (&keeping, &memory.pages[..], &pinned[..], given.originals);
+    let first = (&keeping, &memory.pages[..], &pinned[..], originals);
     let sizes = net.once(|| sizes(labels))?;
     let copies = avoid::copies(net, crawl, (labels, &sizes), linked, links_to_host, first, (&seeds, room))?;
     drop((depths, sizes));
@@ -121,7 +133,7 @@ pub fn keep(
     room.give_back();
     let kept_before = memory.outcome(net, &verdicts)?;
     let pins = pins::outcome(net, crawl, (!job.keep.pins.is_empty(), &decisions.pins), &verdicts)?;
-    let told = Told { labels, links, exact_pairs: given.exact_pairs };
+    let told = Told { labels, links, exact_pairs: given.similar.pairs.of(Kind::Exact) };
     let (collections, members) = report::rows(net, crawl, &judged, told, room)?;
     let told_of = similar_clusters.iter().filter(|cluster| !cluster.double);
     let taken_out = told_of.map(|cluster| u64::from(cluster.taken_out)).sum();

@@ -5,15 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::report::{self, Largest};
 use super::summary::{self, Saving, SkipContained, Summary};
 use crate::applications::keep::Why;
-use crate::dataflow::find::ReplicaTables;
-use crate::dataflow::pairs::counts::OverlapCounts;
+use crate::dataflow::pairs::counts::{OverlapCounts, PairCounts};
 use crate::dataflow::pairs::kinds::Kind;
-use crate::dataflow::pairs::minhash_pairs::MinhashCounts;
-use crate::dataflow::pairs::signatures::SignatureCounts;
-use crate::dataflow::pairs::simhash_pairs::SimhashCounts;
-use crate::dataflow::pairs::views::ViewCounts;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::lists::until_failure;
+use crate::dataflow::sinks::found::ReplicaTables;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
 use crate::ids::{HostId, Page};
@@ -28,9 +24,6 @@ pub fn by_size(sizes: &[u32]) -> BTreeMap<u64, u64> {
 
 /// Counts of one worker, added up over all.
 type Tally = BTreeMap<String, u64>;
-
-/// What was counted on the way to similar pairs, this worker's share.
-pub type PairCounts = (OverlapCounts, SimhashCounts, SignatureCounts, MinhashCounts, ViewCounts);
 
 /// What is told of a run, the same on every worker, but for what a step has counted itself. `trivial_clusters` are those by size,
 /// `taken_out` the pages taken out of this worker's similar clusters, `server` has for every host the smallest of its server.
@@ -102,8 +95,8 @@ pub fn summarise(
     for (name, n) in tallies.into_iter().flatten() {
         *all.entry(name).or_default() += n;
     }
-    let overlap = all_counts.iter().fold(OverlapCounts::default(), |x, y| x + &y.0);
-    let hamming = all_counts[0].1;
+    let overlap = all_counts.iter().fold(OverlapCounts::default(), |x, y| x + &y.overlap);
+    let hamming = all_counts[0].hamming;
     let mut trivial = Vec::new();
     found.verdicts.each_group(
         |x, y| x.cluster == y.cluster,
@@ -140,9 +133,9 @@ pub fn summarise(
         replication_similar: summary::bars(&trivial_clusters, pages.pages),
         overlap,
         hamming,
-        signatures: counts.2,
-        minhash: counts.3,
-        views: counts.4,
+        signatures: counts.signatures,
+        minhash: counts.minhash,
+        views: counts.views,
         exact_pairs: get("exact pairs"),
         trivial_clusters: trivial_clusters.iter().filter(|(size, _)| **size > 1).map(|(_, n)| n).sum(),
         similar_clusters: get("similar clusters"),

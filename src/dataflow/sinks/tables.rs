@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use crate::clusters::link_summary::LinkSummary;
 use crate::dataflow::clusters::servers;
-use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::pairs::kinds::Kind;
 use crate::dataflow::reading::byte_lists::ByteLists;
 use crate::dataflow::reading::capture_rows::Numbers;
@@ -17,6 +16,7 @@ use crate::dataflow::reading::captures::{Crawl, host};
 use crate::dataflow::sinks::avoid::Verdict;
 use crate::dataflow::sinks::avoid_table::Avoid;
 use crate::dataflow::sinks::drafts::{Draft, Rows, by_page, by_page_aside};
+use crate::dataflow::sinks::found::ReplicaTables;
 use crate::dataflow::sinks::rejected;
 use crate::dataflow::sinks::report::{CollectionRow, MemberRow};
 use crate::dataflow::sinks::url_rules;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use crate::build::peak_memory_bytes;
-use crate::dataflow::find::ReplicaTables;
 use crate::dataflow::reading::rejections::Rejections;
 use crate::dataflow::shuffle::memory_estimate::lacking_to_make_tables;
 use crate::dataflow::sinks::drafts::Draft;
 use crate::dataflow::sinks::exports;
 use crate::dataflow::sinks::files::{self, Making};
+use crate::dataflow::sinks::found::ReplicaTables;
 use crate::dataflow::sinks::rejected::Rejected;
 use crate::dataflow::sinks::tables::{NAMES, TableRows, drafts, empty};
 use crate::dataflow::steps::Step;

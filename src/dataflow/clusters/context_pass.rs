@@ -1,0 +1,45 @@
+//! The context pass: pairs that only collections tell are added, and those that no collection vouches for are taken back.
+
+use super::alone;
+use super::grown::Grown;
+use super::places::Places;
+use super::second_look::{SecondLook, is_asked_for, look};
+use crate::dataflow::pairs::guards::Context;
+use crate::dataflow::pairs::kinds::Kind;
+use crate::dataflow::pairs::similar::Similar;
+use crate::dataflow::run::Run;
+use crate::dataflow::steps;
+use crate::dataflow::web::Web;
+use crate::error::Result;
+use crate::ids::ClusterId;
+
+/// Bytes a page that the pass takes in each process, whatever is on disk ([`super::second_look`]).
+const CONTEXT_A_PAGE: u64 = 24;
+
+/// Changes the similar pairs by what they grew to, if the job asks for it; `labels` are the trivial clusters of all pages.
+///
+/// # Errors
+/// As [`look`].
+pub fn context_pass(
+    run: &mut Run<'_, '_>,
+    web: &Web,
+    labels: &[ClusterId],
+    grown: &Grown,
+    similar: &mut Similar,
+) -> Result<SecondLook> {
+    if !is_asked_for(run.job) {
+        return Ok(SecondLook::default());
+    }
+    let (crawl, links, pairs) = (&web.crawl, &web.links, &mut similar.pairs);
+    let places = Places::new(run.net, &grown.similar_clusters, crawl.directory.len())?;
+    let budget = run.budget(web, CONTEXT_A_PAGE)?;
+    let context = Context { crawl, joined: &pairs.between_sites(), links, room: &budget };
+    let (found, mut counts) =
+        run.step(steps::SECOND_LOOK, |run| look(run.net, run.shelf, labels, &places, &context))?;
+    pairs.put(Kind::Context, run.set_aside(found)?);
+    let mut overlap = pairs.take(Kind::Overlap);
+    let context = Context { crawl, joined: &[pairs.of(Kind::Exact)], links, room: &budget };
+    counts.alone = alone::take_back(run.net, &mut overlap, &std::mem::take(&mut similar.weak), &places, &context)?;
+    pairs.put(Kind::Overlap, overlap);
+    Ok(counts)
+}

@@ -1,0 +1,133 @@
+//! Similar pages, by whatever a job asks for (\[CSG00\] Definition 4 leaves the test open).
+
+use super::counts::PairCounts;
+use super::kinds::{Kind, Pairs};
+use super::overlap_before::{self, Before, HandOn};
+use super::{minhash_pairs, overlap, signatures, simhash_pairs, views};
+use crate::dataflow::run::Run;
+use crate::dataflow::sinks::paper_tables;
+use crate::dataflow::sinks::tables::Part;
+use crate::dataflow::steps;
+use crate::dataflow::web::Web;
+use crate::error::Result;
+use crate::ids::Page;
+use crate::job::Measure;
+use crate::overlap::SimilarPair;
+use crate::storage::aside::Aside;
+use crate::storage::table::Table;
+
+/// Similar pages, this worker's share.
+#[derive(Default)]
+pub struct Similar {
+    /// Pairs by what they were found by.
+    pub pairs: Pairs,
+    /// Pairs by shared chunks that are too weak to stand without collections, ascending.
+    pub weak: Vec<SimilarPair>,
+    /// Pages that others rightly call canonical, some more than once.
+    pub originals: Vec<Page>,
+    /// What was counted.
+    pub counts: PairCounts,
+    /// Parts of tables of the measures.
+    pub parts: Vec<Part>,
+}
+
+impl Similar {
+    /// Finds the similar pages; `exact` are this worker's pairs of centre and copy.
+    ///
+    /// # Errors
+    /// Those of the measures.
+    pub fn pages(run: &mut Run<'_, '_>, web: &Web, exact: Aside<SimilarPair>) -> Result<Similar> {
+        let mut similar = Similar::default();
+        similar.pairs.put(Kind::Exact, exact);
+        let by = run.job.similar.by;
+        if matches!(by, Measure::Overlap | Measure::Both) {
+            similar.views(run, web)?;
+            similar.by_overlap(run, web)?;
+        }
+        if matches!(by, Measure::Hamming | Measure::Both) {
+            similar.by_hamming(run, web)?;
+        }
+        if by == Measure::Signatures {
+            similar.by_signatures(run, web)?;
+        }
+        if by == Measure::Minhash {
+            similar.by_minhash(run, web)?;
+        }
+        if run.job.output.fprint_docid {
+            let (partitions, bits) = (run.partitions, run.job.chunks.bits);
+            similar.parts.extend(paper_tables::fprint_docid(run.net, run.shelf, &web.crawl, partitions, bits)?);
+        }
+        Ok(similar)
+    }
+
+    fn put(&mut self, run: &Run<'_, '_>, kind: Kind, found: Vec<SimilarPair>) -> Result<()> {
+        self.pairs.put(kind, run.set_aside(found)?);
+        Ok(())
+    }
+
+    /// Views of one page, placeholders and declared copies.
+    fn views(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
+        let budget = run.budget(web, 0)?;
+        let found = run.step(steps::VIEWS, |run| views::views(run.net, run.shelf, &web.crawl, run.job, &budget))?;
+        (self.originals, self.counts.views) = (found.originals, found.counts);
+        for (kind, of_kind) in views::KINDS.into_iter().zip(found.pairs) {
+            self.put(run, kind, of_kind)?;
+        }
+        budget.give_back();
+        Ok(())
+    }
+
+    /// F >= T chunks of a pair of pages are equal (\[SGM98\] section 2).
+    fn by_overlap(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
+        let (resume, job) = (run.resume, run.job);
+        let worker = (run.net.index(), run.net.peers());
+        let each_page = |hand_on: HandOn<'_>| {
+            if let Some(resume) = resume {
+                overlap_before::each_left_page(resume, job.effort.memory_bytes > 0, worker, hand_on);
+            }
+        };
+        let tell = |what| drop(resume.map(|resume| resume.pairs.set(what)));
+        let shares = resume.and_then(|resume| resume.store.shares());
+        let max_change = job.recrawl.max_change;
+        let before = shares.map(|shares| Before { shares, each_page: &each_page, tell: &tell, max_change });
+        let exact = self.pairs.of(Kind::Exact);
+        let found;
+        (found, self.weak, self.counts.overlap) = run.step(steps::OVERLAP, |run| {
+            overlap::similar_pairs(run.net, run.shelf, &web.crawl, exact, &web.links, (job, before.as_ref()))
+        })?;
+        self.put(run, Kind::Overlap, found)
+    }
+
+    /// Simhashes are within k bits of each other (\[MJS07\] section 3).
+    fn by_hamming(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
+        let exact = self.pairs.of(Kind::Exact);
+        let found;
+        (found, self.counts.hamming) =
+            run.step(steps::HAMMING, |run| simhash_pairs::similar_pairs(run.net, &web.crawl, exact, &run.job.hamming))?;
+        self.put(run, Kind::Hamming, found)
+    }
+
+    /// Signatures of content and hyperlinks are within (C, D) (\[DDGMP03\] section 2).
+    fn by_signatures(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
+        let exact = self.pairs.of(Kind::Exact);
+        let (found, parts): (_, Vec<(u64, Table)>);
+        (found, self.counts.signatures, parts) = run.step(steps::SIGNATURES, |run| {
+            let found = signatures::similar_pairs(run.net, &web.crawl, &web.links, exact, run.job)?;
+            let parts = found.parts.into_iter().map(|(_, partition, rows)| (partition as u64, rows)).collect();
+            Ok((found.pairs, found.counts, parts))
+        })?;
+        self.parts.extend(parts.into_iter().map(|(partition, rows)| (signatures::TABLE, partition as usize, rows)));
+        self.put(run, Kind::Signatures, found)
+    }
+
+    /// Sets of shingles resemble each other.
+    fn by_minhash(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
+        let exact = self.pairs.of(Kind::Exact);
+        let found;
+        (found, self.counts.minhash) = run.step(steps::MINHASH, |run| {
+            minhash_pairs::similar_pairs(run.net, run.shelf, &web.crawl, exact, &web.links, run.job)
+        })?;
+        run.shelf.sets = None;
+        self.put(run, Kind::Minhash, found)
+    }
+}

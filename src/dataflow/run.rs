@@ -1,0 +1,100 @@
+//! A run after reading, on one worker: what every step is given.
+
+use bytemuck::Pod;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::reading::resume::Resume;
+use super::reading::worker_pages::WorkerPages;
+use super::shuffle::directory::Partitions;
+use super::shuffle::memory_budget::MemoryBudget;
+use super::shuffle::memory_estimate::{MemoryEstimate, for_each_page, room};
+use super::steps::{Seen, Step, Steps};
+use super::web::Web;
+use crate::engine::Net;
+use crate::error::Result;
+use crate::job::Job;
+use crate::storage::aside::Aside;
+use crate::storage::spill_file::Disk;
+
+/// A run on one worker.
+pub struct Run<'r, 'n> {
+    /// The other workers.
+    pub net: &'r mut Net<'n>,
+    /// What is asked for.
+    pub job: &'r Job,
+    /// What this worker has read.
+    pub shelf: &'r mut WorkerPages,
+    /// Records of an interrupted or earlier run.
+    pub resume: Option<&'r Resume>,
+    /// Partitions of the tables.
+    pub partitions: Partitions,
+    /// Where lists wait that no step needs for a while; none where memory has no bound.
+    pub disk: Option<Disk>,
+    steps: Steps<'r>,
+}
+
+impl<'r, 'n> Run<'r, 'n> {
+    /// A run that has read the pages on the shelf, and records no steps yet.
+    pub fn new(
+        net: &'r mut Net<'n>,
+        job: &'r Job,
+        shelf: &'r mut WorkerPages,
+        resume: Option<&'r Resume>,
+    ) -> Run<'r, 'n> {
+        let partitions = Partitions::new(job.output.partitions, net.peers());
+        Run { net, job, shelf, resume, partitions, disk: None, steps: Steps::default() }
+    }
+
+    /// Records steps from here on, and restores those that all workers have on record; `earlier` is the attempt that made the result of
+    /// `keep.sticky`.
+    ///
+    /// # Errors
+    /// As [`Steps::begin`].
+    pub fn begin_steps(&mut self, web: &Web, earlier: Option<&str>) -> Result<()> {
+        let seen = Seen { crawl: &web.crawl, shelf: self.shelf, links: &web.links, earlier };
+        self.steps = Steps::begin(self.net, self.resume, seen)?;
+        Ok(())
+    }
+
+    /// Restores what a step found, or takes the step and records it.
+    ///
+    /// # Errors
+    /// Those of `take`; [`Steps::restored`].
+    pub fn step<T: Serialize + DeserializeOwned>(
+        &mut self,
+        step: Step,
+        take: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        if let Some(found) = self.steps.restored(step)? {
+            return Ok(found);
+        }
+        let found = take(self)?;
+        self.steps.record(step, &found);
+        Ok(found)
+    }
+
+    /// Steps that were restored, the same on all workers.
+    pub fn restored_steps(&self) -> Vec<Step> {
+        self.steps.taken_up.clone()
+    }
+
+    /// Puts rows where they wait for a later step.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn set_aside<T: Pod + Serialize + DeserializeOwned>(&self, rows: Vec<T>) -> Result<Aside<T>> {
+        Aside::put(rows, self.disk.as_ref())
+    }
+
+    /// Agrees on what the next step may use, beside what is held and so many bytes of each page that it cannot spill. One round where
+    /// memory has a bound.
+    ///
+    /// # Errors
+    /// Only when the run has ended.
+    pub fn budget(&mut self, web: &Web, bytes_a_page: u64) -> Result<MemoryBudget> {
+        let held = MemoryEstimate::with(self.shelf, &web.crawl.pages, Some(&web.links));
+        let needed = for_each_page(self.net, bytes_a_page, web.crawl.directory.len());
+        room(self.net, held, needed, self.job)
+    }
+}

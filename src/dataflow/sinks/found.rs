@@ -1,0 +1,140 @@
+//! What a run has found, as its tables are made of it.
+
+use std::sync::Arc;
+
+use super::avoid::Verdict;
+use super::avoid_table::{AvoidTable, CrawlerLists};
+use super::by_first::by_first;
+use super::kept::Kept;
+use super::report::{CollectionRow, MemberRow};
+use super::skip_lists::SkipLists;
+use super::sorted::Sorted;
+use super::summarise::{by_size, summarise};
+use super::summary::Summary;
+use super::tables::{PairRow, Part};
+use crate::clusters::link_summary::LinkSummary;
+use crate::dataflow::clusters::giant_clusters::Giant;
+use crate::dataflow::clusters::grown::Grown;
+use crate::dataflow::clusters::links::Links;
+use crate::dataflow::clusters::second_look::SecondLook;
+use crate::dataflow::clusters::servers::ServerOverlap;
+use crate::dataflow::pairs::apart::ApartCounts;
+use crate::dataflow::pairs::kinds::Kind;
+use crate::dataflow::pairs::similar::Similar;
+use crate::dataflow::reading::captures::Crawl;
+use crate::dataflow::run::Run;
+use crate::dataflow::shuffle::page_set::page_set;
+use crate::dataflow::steps::Step;
+use crate::dataflow::web::Web;
+use crate::error::Result;
+use crate::ids::Page;
+use crate::overlap::prune::PageSet;
+use crate::storage::aside::Aside;
+use crate::url_rules::rows::RuleRow;
+
+/// All that one worker owns of the answer, every list ascending by its key.
+pub struct ReplicaTables {
+    /// Pages.
+    pub crawl: Crawl,
+    /// Links.
+    pub links: Links,
+    /// Exact copies with their centres, and pairs by each measure, with the owner of their smaller page.
+    pub pairs: Aside<PairRow>,
+    /// Verdicts on the pages of trivial clusters, with the owner of the cluster's smallest page.
+    pub verdicts: Aside<Verdict>,
+    /// Placeholders of all workers.
+    pub placeholders: Arc<PageSet>,
+    /// `LinkSummary`, with the owner of the source cluster's smallest page.
+    pub link_summary: Aside<LinkSummary>,
+    /// Collections, with the owner of their similar cluster's smallest page.
+    pub collections: Vec<CollectionRow>,
+    /// Their pages, likewise.
+    pub members: Aside<MemberRow>,
+    /// The avoid list, with the owner of the page.
+    pub avoid: AvoidTable,
+    /// The avoid list as crawlers take it.
+    pub lists: CrawlerLists,
+    /// URL rules, at worker 0.
+    pub url_rules: Sorted<RuleRow>,
+    /// Parts of `hosts`, and of `fprint_docid` where it is asked for.
+    pub more_tables: Vec<Part>,
+    /// Steps that were taken from records, the same on every worker.
+    pub taken_up: Vec<Step>,
+    /// Attempt that made the earlier result of `keep.sticky`, if there is one.
+    pub earlier: Option<String>,
+    /// What was found, the same on every worker; `records` is filled in by the reader.
+    pub summary: Summary,
+}
+
+/// What pages were clustered into.
+pub struct Clustered {
+    /// Trivial clusters and what they grew to, without the similar clusters.
+    pub grown: Grown,
+    /// What the context pass changed.
+    pub context: SecondLook,
+    /// What became of pages that a person has told apart.
+    pub apart: ApartCounts,
+    /// How servers overlap.
+    pub servers: ServerOverlap,
+    /// The largest trivial clusters.
+    pub giants: Vec<Giant>,
+}
+
+impl ReplicaTables {
+    /// Brings rows to the owners of their tables, and adds up the summary; `earlier` is the attempt that made the result of
+    /// `keep.sticky`.
+    ///
+    /// # Errors
+    /// Those of the disk; or when the run has ended.
+    pub fn of(
+        run: &mut Run<'_, '_>,
+        web: Web,
+        similar: Similar,
+        clustered: Clustered,
+        kept: Kept,
+        skip: SkipLists,
+        earlier: Option<String>,
+    ) -> Result<ReplicaTables> {
+        let Clustered { grown, mut context, apart, servers, giants } = clustered;
+        let Similar { pairs, counts, parts: mut more_tables, .. } = similar;
+        let in_pairs = pairs.of(Kind::Placeholder).rows().map(|pair| pair.map(|pair| [pair.a, pair.b]));
+        let placeholders = in_pairs.collect::<Result<Vec<[Page; 2]>>>()?.into_flattened();
+        let placeholders = page_set(run.net, placeholders, web.crawl.directory.len())?;
+        let trivial_clusters = by_size(&grown.sizes);
+        let budget = run.budget(&web, 0)?;
+        let (pairs, link_summary) = by_first(run.net, &web.crawl, pairs, grown.link_summary, &budget)?;
+        budget.give_back();
+        more_tables.extend(servers.parts);
+        more_tables.extend(skip.rules.parts);
+        more_tables.extend(skip.hosts);
+        let mut found = ReplicaTables {
+            crawl: web.crawl,
+            links: web.links,
+            pairs,
+            verdicts: kept.verdicts,
+            placeholders,
+            link_summary,
+            collections: kept.collections,
+            members: kept.members,
+            avoid: skip.avoid,
+            lists: skip.lists,
+            url_rules: skip.rules.all,
+            more_tables,
+            taken_up: run.restored_steps(),
+            earlier,
+            summary: Summary::default(),
+        };
+        found.summary =
+            summarise(run.net, run.job, &found, &counts, trivial_clusters, kept.taken_out, &servers.server)?;
+        context.attached = kept.attached;
+        found.summary.servers = servers.counts;
+        found.summary.second_look = context;
+        found.summary.giant_trivial_clusters = giants;
+        found.summary.ways = kept.ways;
+        found.summary.kept_before = kept.kept_before;
+        found.summary.pins = kept.pins;
+        found.summary.url_rules = skip.rules.counts;
+        found.summary.apart = (!run.job.pairs.apart.is_empty()).then_some(apart);
+        Ok(found)
+    }
+}

@@ -1,0 +1,55 @@
+//! The web of a crawl: its pages, and the links between them.
+
+use std::sync::Arc;
+
+use super::clusters::links::{self, Links};
+use super::pairs::exact;
+use super::reading::captures::{self, Crawl};
+use super::reading::idf;
+use super::reading::least_pages::LeastPages;
+use super::run::Run;
+use super::shuffle::memory_estimate::{MemoryEstimate, make_room, room};
+use crate::error::Result;
+use crate::overlap::SimilarPair;
+use crate::storage::aside::Aside;
+
+/// Pages and links of this worker.
+pub struct Web {
+    /// Its pages, and what all workers know of all pages.
+    pub crawl: Crawl,
+    /// LINK(src, dst): links from its pages.
+    pub links: Links,
+    /// Links from other hosts to its pages, in their order.
+    pub from_elsewhere: Aside<u32>,
+    /// Links from other hosts to every host.
+    pub links_to_host: Arc<Vec<u32>>,
+}
+
+/// Makes pages of captures, numbers them by doc id, and resolves links; equal texts fold into their first page, their *centre*
+/// (\[SGM98\] section 2.2), and this worker's pairs of centre and copy are returned. `floors[item]` is the offset from which the
+/// records of a work item are true. A crawl with fewer pages than `least` is refused.
+///
+/// # Errors
+/// [`crate::error::Error::MemoryLimit`], [`crate::error::Error::TooFewPages`]; those of the disk; or when the run has ended.
+pub fn settle(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -> Result<(Web, Aside<SimilarPair>)> {
+    let Run { net, job, shelf, partitions, disk, .. } = run;
+    make_room(net, "pages and links, and the steps after", shelf, job)?;
+    // Captures have it, too.
+    shelf.exact = Vec::new();
+    let mut crawl = captures::settle(net, shelf, floors, *partitions)?;
+    least.map_or(Ok(()), |least| least.hold_against(crawl.directory.len() as u64))?;
+    if job.simhash.idf && job.simhash.bits > 0 {
+        idf::simhashes(net, shelf, &mut crawl, job)?;
+    }
+    let held = MemoryEstimate::with(shelf, &crawl.pages, None);
+    let room = room(net, held, 4 * crawl.pages.len() as u64, job)?;
+    *disk = room.disk_if_bounded(net);
+    let texts = crawl.pages.map(|row| (row.exact, row.page));
+    let exact = exact::fold(net, (texts, crawl.pages.len() as u64), &room)?;
+    let links = links::resolve(net, shelf, &crawl, &room)?;
+    let from_elsewhere = links::from_elsewhere(net, &links, disk.as_ref())?;
+    let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
+    disk.as_ref().map_or(Ok(()), |disk| crawl.directory.put_doc_ids_aside(disk))?;
+    room.give_back();
+    Ok((Web { crawl, links, from_elsewhere, links_to_host }, exact))
+}
