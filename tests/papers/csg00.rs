@@ -504,6 +504,7 @@ fn section_5_1_only_collections_at_a_single_web_site_are_considered() {
 #[test]
 fn section_5_1_a_crawler_visits_one_page_of_a_trivial_cluster_and_avoids_the_others() {
     let copy = |page| PageCopy {
+        title: Default::default(),
         exact: 1,
         cluster: ClusterId(0),
         page,
