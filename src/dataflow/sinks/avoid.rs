@@ -360,8 +360,9 @@ fn verdicts_on<'c>(
         let at = copies.partition_point(|copy| copy.page < neighbours[1].page);
         ranks[at] = (rank as u32 + 1, keeping.criterion(neighbours[1], neighbours[0], placed));
     }
+    // What others rightly call canonical stands for them under any title.
     let are_told_apart = move |copy: &PageCopy, keep: &PageCopy| {
-        host(copy.page) != host(keep.page) && copy.title.differ_from(keep.title)
+        host(copy.page) != host(keep.page) && keep.is_original == 0 && copy.title.differ_from(keep.title)
     };
     let role = move |copy: &PageCopy, keep: &PageCopy| {
         let [language, kept] = [copy.language, keep.language].map(Language::from_number);
