@@ -1,5 +1,5 @@
-//! A crawler obeys the list, so the next crawls have little of what is on it: the list in force is that of the comparison, whose exports
-//! and index answer as those of the first run did.
+//! A crawler obeys the list, so the next crawls have little of what is on it: the list in force is
+//! that of the comparison, whose exports and index answer as those of the first run did.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -70,9 +70,10 @@ impl Weeks {
     }
 }
 
-/// A manual on host a and its mirror below `/M/` of host x, which has pages of its own at URLs that differ from these by case alone: no SURT
-/// prefix may stand for the mirror. A second mirror is below `/copy/` of host y, and one page has a copy at the root of host z. From the second week
-/// on only what is not on the list is there.
+/// A manual on host a and its mirror below `/M/` of host x, which has pages of its own at URLs that
+/// differ from these by case alone: no SURT prefix may stand for the mirror. A second mirror is
+/// below `/copy/` of host y, and one page has a copy at the root of host z. From the second week on
+/// only what is not on the list is there.
 fn crawl(week: u32) -> String {
     let mut lines = String::new();
     let mut put = |url: String, text: String| {

@@ -1,20 +1,23 @@
-"""Scrapy obeys what webtwin found: skips copies, visits mirrors again to see whether they still are, and writes links by URL rules.
+"""Scrapy obeys what webtwin found: it skips copies, visits some of them again to see whether they still
+are, and writes links by URL rules.
 
 A spider gets all of it by a base class, with this file where your spiders are imported from:
 
     class Spider(scrapy_webtwin.ObeysWebtwin, scrapy.Spider):
         custom_settings = {"WEBTWIN_EXPORTS": "out"}     # or: scrapy crawl ... -s WEBTWIN_EXPORTS=diff-3
 
-WEBTWIN_EXPORTS is the folder of a run, from the second crawl on that of the newest comparison, or the folder `exports` in either. The
-parts can be named in settings.py, too:
+WEBTWIN_EXPORTS is the folder of a run, from the second crawl on that of the newest comparison, or the
+folder `exports` in either. The parts can be named in settings.py, too:
 
     DOWNLOADER_MIDDLEWARES = {"scrapy_webtwin.SkipCopies": 50}
     SPIDER_MIDDLEWARES = {"scrapy_webtwin.Probes": 30, "scrapy_webtwin.RewriteUrls": 40}
 
-SkipCopies reads prefixes.txt and urls.txt, and looks each URL up in sets: its cost does not grow with the lists. Probes requests the
-pages of revisit-scrapy.jsonl, which a comparison has, before anything else; they are on the list, so nothing may drop them. RewriteUrls
-reads url-substitutions.tsv; it changes links that spiders follow, but no targets of redirects, so a redirect from the rewritten URL to
-one that a rule rewrites is followed as it is. Requests with meta={"webtwin": False} pass all middlewares of webtwin.
+SkipCopies reads prefixes.txt and urls.txt, and looks each URL up in sets: its cost does not grow with
+the lists. Probes requests the pages of revisit-scrapy.jsonl, which a comparison has, before anything
+else; they are on the list, so nothing may drop them. RewriteUrls reads url-substitutions.tsv; it changes
+links that spiders follow, but no targets of redirects, so a redirect from the rewritten URL to one that
+a rule rewrites is followed as it is. Requests with meta={"webtwin": False} pass all middlewares of
+webtwin.
 """
 
 import functools
@@ -139,8 +142,9 @@ class Probes(ReadsExports):
             for line in file:
                 probe = json.loads(line)
                 self.stats.inc_value("webtwin/probes")
-                # A link to a page on the list may have been seen, and skipped, before: the filter of duplicates must let the probe pass
-                # all the same, as must that of hosts. And a cache would answer for a mirror that is gone.
+                # A link to a page on the list may have been seen, and skipped, before: the filter of
+                # duplicates must let the probe pass all the same, as must that of hosts. And a cache
+                # would answer for a mirror that is gone.
                 meta = {"webtwin": False, "allow_offsite": True, "dont_cache": True}
                 is_listed = probe["url"] in self.copies
                 yield Request(probe["url"], priority=probe["priority"], dont_filter=is_listed, meta=meta)
@@ -158,13 +162,15 @@ class Probes(ReadsExports):
 
 
 class ObeysWebtwin:
-    """For a spider, before scrapy.Spider among its base classes: sets the middlewares of this module that are not set yet."""
+    """For a spider, before scrapy.Spider among its base classes: sets the middlewares of this module
+    that are not set yet."""
 
     @classmethod
     def update_settings(cls, settings):
         super().update_settings(settings)
         if not settings.get("WEBTWIN_EXPORTS"):
-            raise ValueError(f"{cls.__name__}: WEBTWIN_EXPORTS is not set; name the folder of a run, or of the newest comparison")
+            missing = "WEBTWIN_EXPORTS is not set; name the folder of a run, or of the newest comparison"
+            raise ValueError(f"{cls.__name__}: {missing}")
         add(settings, "DOWNLOADER_MIDDLEWARES", SkipCopies, 50)
         add(settings, "SPIDER_MIDDLEWARES", Probes, 30)
         add(settings, "SPIDER_MIDDLEWARES", RewriteUrls, 40)

@@ -6,7 +6,9 @@
     WEBTWIN_KEY = "..."            # if the server asks for one
     WEBTWIN_TIMEOUT = 0.2          # seconds; then everything is fetched
 
-Requests with meta={"webtwin": False} pass both, as probes of `scrapy_webtwin.py` must. Both fail open: whatever is wrong with the server, the crawl goes on as without it, and `webtwin/failed` counts it. Needs the
+Requests with meta={"webtwin": False} pass both, as probes of `scrapy_webtwin.py` must.
+
+Both fail open: whatever is wrong with the server, the crawl goes on as without it, and `webtwin/failed` counts it. Needs the
 asyncio reactor, which is Scrapy's default, and nothing beside the standard library.
 """
 

@@ -13,8 +13,9 @@ pub type Put<'p> = &'p mut dyn FnMut(&str) -> Result<()>;
 /// Writes the text of a file.
 pub type WriteText<'w> = &'w mut dyn FnMut(Put<'_>) -> Result<()>;
 
-/// Writes the exports of an avoid list and of URL rules. Calls `file` for each of them with its name and a function that writes its
-/// text. `sites` and `rules` come in the order of the files, `wide` in the order of [`WidePrefix`].
+/// Writes the exports of an avoid list and of URL rules. Calls `file` for each of them with its
+/// name and a function that writes its text. `sites` and `rules` come in the order of the files,
+/// `wide` in the order of [`WidePrefix`].
 ///
 /// # Errors
 /// Those of the rows, and of `file`.

@@ -23,7 +23,8 @@ Examples:
 pub(super) struct Args {
     /// Folder of a run: path or URL
     run: String,
-    /// Folder of the comparison whose newer result RUN is, path or URL: answer by the list in force, and not by that of RUN alone
+    /// Folder of the comparison whose newer result RUN is, path or URL: answer by the list in
+    /// force, and not by that of RUN alone
     #[arg(long, value_name = "URL")]
     in_force: Option<String>,
     /// Folder for the index: path or URL

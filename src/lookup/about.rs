@@ -18,8 +18,9 @@ pub const FORMAT: u32 = 1;
 pub struct OfRun {
     /// Its folder, as it is called from anywhere.
     pub url: String,
-    /// Hash of its files but the manifest, in hexadecimal: equal for equal results, whoever made them. With those of the comparison
-    /// whose list is in force, for other lists are other answers.
+    /// Hash of its files but the manifest, in hexadecimal: equal for equal results, whoever made
+    /// them. With those of the comparison whose list is in force, for other lists are other
+    /// answers.
     pub result: String,
     /// Digest of its job.
     pub digest: String,
@@ -48,7 +49,8 @@ pub struct About {
     pub columns: BTreeMap<String, Seal>,
     /// k of the tables of simhashes, if there are any.
     pub simhash_k: Option<u32>,
-    /// Folder of the comparison whose list is in force, as it is called from anywhere; the list of the run where there is none.
+    /// Folder of the comparison whose list is in force, as it is called from anywhere; the list of
+    /// the run where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_force: Option<String>,
     /// Texts that can be searched, if they were asked for.

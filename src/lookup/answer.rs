@@ -17,8 +17,8 @@ use crate::url_rules::rules::Rule;
 pub enum Action {
     /// The page stays.
     Fetch,
-    /// Another page stays for it, or it stands on the list in force, or all crawled pages of its folder may be skipped, or a URL rule makes it the URL
-    /// of a page.
+    /// Another page stays for it, or it stands on the list in force, or all crawled pages of its
+    /// folder may be skipped, or a URL rule makes it the URL of a page.
     Skip,
     /// It was not crawled: nothing is known against fetching it.
     Unknown,
@@ -147,8 +147,8 @@ impl<'i> Asker<'i> {
         })
     }
 
-    /// What URL rules say of a URL that was not crawled. It is skipped if they make it the URL of a page that was, or that stands on the
-    /// list in force for one.
+    /// What URL rules say of a URL that was not crawled. It is skipped if they make it the URL of a
+    /// page that was, or that stands on the list in force for one.
     fn rewritten(&self, url: &str) -> Result<Found> {
         let Some((rewritten, used)) = self.index.rules().rewrite(url) else { return Ok(Found::NOTHING) };
         let (found, rule) = (self.id(doc_id(&rewritten))?, used.last().copied());

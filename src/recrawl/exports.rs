@@ -1,4 +1,5 @@
-//! What crawlers read of a comparison: the list in force, and what one that has the old list adds to it and takes off it.
+//! What crawlers read of a comparison: the list in force, and what one that has the old list adds
+//! to it and takes off it.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -20,10 +21,11 @@ use crate::url_rules::rows::RuleRow;
 const LISTS: [&str; 6] =
     ["prefixes.txt", "urls.txt", "regex-urlfilter.txt", "scrapy-deny.txt", "browsertrix.yaml", "heritrix-surts.txt"];
 
-/// Writes the exports of the list and of the URL rules in force, under the names that they have in a run. For each of [`LISTS`] writes
-/// `exports/add-NAME` and `exports/remove-NAME`, too: the lines in force now and not before, and those in force before and not now, each
-/// in its order; not where nobody knows what list the crawler has. The entries that stand beside the new list are in the table
-/// `entries_standing`. Returns lines added and removed by list.
+/// Writes the exports of the list and of the URL rules in force, under the names that they have in
+/// a run. For each of [`LISTS`] writes `exports/add-NAME` and `exports/remove-NAME`, too: the lines
+/// in force now and not before, and those in force before and not now, each in its order; not where
+/// nobody knows what list the crawler has. The entries that stand beside the new list are in the
+/// table `entries_standing`. Returns lines added and removed by list.
 ///
 /// # Errors
 /// Those of the stores.

@@ -12,8 +12,9 @@ use crate::applications::heritrix::{SurtPrefixes, SurtRules};
 use crate::error::Result;
 use crate::pages::surt::surt_prefix_of;
 
-/// Makes the list of which the exports are made, of the entries that the newer result lists and of what stands. Heritrix gets the SURT
-/// prefixes of both, and each page on the list that none of these covers as a URL.
+/// Makes the list of which the exports are made, of the entries that the newer result lists and of
+/// what stands. Heritrix gets the SURT prefixes of both, and each page on the list that none of
+/// these covers as a URL.
 ///
 /// # Errors
 /// Those of tables and stores.

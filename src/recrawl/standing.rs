@@ -129,8 +129,9 @@ impl Standing {
         slashes.chain([url]).filter_map(|beginning| self.prefixes.get(beginning))
     }
 
-    /// What stands: the entries that do as a whole, and a URL for each page that stands below a prefix which others leave. Heritrix gets no
-    /// line for such a URL, which may be the beginning of one that stays.
+    /// What stands: the entries that do as a whole, and a URL for each page that stands below a
+    /// prefix which others leave. Heritrix gets no line for such a URL, which may be the beginning
+    /// of one that stays.
     ///
     /// # Errors
     /// Those of the tables.

@@ -77,7 +77,8 @@ const LEARNED: [&str; 2] = ["new", "confirmed"];
 /// Value of `what` of rules that are no more in force.
 pub const WITHDRAWN: &str = "withdrawn";
 
-/// Reads the rules of a comparison whose `what` is not `gone`, in the order of the table; `None` if it has no such table.
+/// Reads the rules of a comparison whose `what` is not `gone`, in the order of the table; `None` if
+/// it has no such table.
 ///
 /// # Errors
 /// Those of [`scan`].

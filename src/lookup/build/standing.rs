@@ -43,7 +43,8 @@ pub(super) fn write(making: &Making<'_>, comparison: &Run, words: &mut Words, st
         let rows = pages.read(range, &["doc_id", "keep_doc_id", "why", "crawls_ago"])?;
         let (ids, keep) = (rows.u64("doc_id")?, rows.u64("keep_doc_id")?);
         let (why, ago) = (rows.text("why")?, rows.u32("crawls_ago")?);
-        // What stood beside the older list is there for a comparison that is made again. A page of the run speaks for itself.
+        // What stood beside the older list is there for a comparison that is made again. A page of
+        // the run speaks for itself.
         for row in (0..ids.len()).filter(|&row| ago[row] == 0 && making.rank(ids[row]).is_err()) {
             // A crawl without pages has none that stay.
             let keep = making.rank(keep[row]).unwrap_or(NONE);
