@@ -502,30 +502,31 @@ fn lines_of(files: &BTreeMap<String, Vec<u8>>, name: &str) -> Vec<String> {
     text.lines().map(String::from).collect()
 }
 
+/// The run over a crawl of pages, each with its site, its number and what it says, and of one that links to site a.
+fn run_saying(folder: &Path, week: u32, pages: &[(char, u32, u32)]) -> String {
+    let out = |name: String| folder.join(name).to_str().unwrap().to_string();
+    let text = |says: u32| (0..30).map(move |line| format!("<p>a{says}x{line} b{line}y{says} c{says}z{says}q{line}"));
+    let line = |&(site, page, says): &(char, u32, u32)| {
+        let next = format!("<p><a href='{}'>next</a>", (page + 1) % 6);
+        let html: String = text(says).chain([next]).collect();
+        let url = format!("http://{site}.example/manual/{page}");
+        let time = 1_700_000_000 + week * 604_800;
+        format!("{}\n", serde_json::json!({ "url": url, "html": html, "fetch_time": time }))
+    };
+    let input = out(format!("saying-{week}.jsonl"));
+    let home = "<a href='http://a.example/manual/0'>the manual</a>";
+    let home = serde_json::json!({ "url": "http://home.example/", "html": home });
+    std::fs::write(&input, pages.iter().map(line).collect::<String>() + &home.to_string()).unwrap();
+    let output = out(format!("saying-run-{week}"));
+    succeed(&["run", "--input", &input, "--output", &output, "--workers", "1"]);
+    output
+}
+
 #[test]
 fn a_page_leaves_the_list_when_the_one_that_stays_for_it_is_rewritten() {
     let folder = tempfile::tempdir().unwrap();
     let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-    let crawl = |week: u32, pages: &[(char, u32, u32)]| {
-        let text =
-            |says: u32| (0..30).map(move |line| format!("<p>a{says}x{line} b{line}y{says} c{says}z{says}q{line}"));
-        let line = |&(site, page, says): &(char, u32, u32)| {
-            let next = format!("<p><a href='{}'>next</a>", (page + 1) % 6);
-            let html: String = text(says).chain([next]).collect();
-            let url = format!("http://{site}.example/manual/{page}");
-            format!(
-                "{}\n",
-                serde_json::json!({ "url": url, "html": html, "fetch_time": 1_700_000_000 + week * 604_800 })
-            )
-        };
-        let input = out(&format!("rewritten-{week}.jsonl"));
-        let home = "<a href='http://a.example/manual/0'>the manual</a>";
-        let home = serde_json::json!({ "url": "http://home.example/", "html": home });
-        std::fs::write(&input, pages.iter().map(line).collect::<String>() + &home.to_string()).unwrap();
-        let output = out(&format!("rewritten-run-{week}"));
-        succeed(&["run", "--input", &input, "--output", &output, "--workers", "1"]);
-        output
-    };
+    let crawl = |week: u32, pages: &[(char, u32, u32)]| run_saying(folder.path(), week, pages);
     let both: Vec<(char, u32, u32)> =
         "ab".chars().flat_map(|site| (0..6).map(move |page| (site, page, page))).collect();
     let first = crawl(0, &both);
@@ -539,4 +540,35 @@ fn a_page_leaves_the_list_when_the_one_that_stays_for_it_is_rewritten() {
     assert_eq!(removed, ["http://b.example/manual/2"]);
     let in_force = lines_of(&files(Path::new(&out("rewritten"))), "urls.txt");
     assert_eq!(in_force, [0, 1, 3, 4, 5].map(|page| format!("http://b.example/manual/{page}")));
+}
+
+#[test]
+fn who_is_kept_has_drifted_once_most_of_it_is_rewritten_and_its_copies_are_unseen() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let says = |of: &dyn Fn(u32) -> u32| (0..6).map(|page| ('a', page, of(page))).collect::<Vec<_>>();
+    let both: Vec<_> = "ab".chars().flat_map(|site| (0..6).map(move |page| (site, page, page))).collect();
+    let first = run_saying(folder.path(), 0, &both);
+    for (week, rewritten, what) in [(1, 0, "lives"), (2, 3, "lives"), (3, 4, "drifted"), (4, 6, "drifted")] {
+        let kept = says(&|page| if page < rewritten { page + 50 } else { page });
+        let second = run_saying(folder.path(), week, &kept);
+        let diff = out(&format!("kept-{week}"));
+        obeying(&first, &second, &diff, &[]);
+        assert_eq!(told(&diff), expect(&[("a", what, 0), ("b", "lives", 0)]), "{rewritten}");
+        // Nothing says what became of the copies, and those of pages that were rewritten may be the last.
+        assert_eq!(rows(&diff, "avoid_changed").len(), rewritten as usize);
+    }
+    // That it says something new is no drift from one that led when it was seen last.
+    let weeks: [&[Shown<'_>]; 4] =
+        [&[("a", 1), ("b", 1), ("c", 1)], &[("a", 1), ("b", 2), ("c", 1)], &[("a", 2)], &[("a", 3)]];
+    let runs: Vec<String> = (0..).zip(weeks).map(|(week, shown)| run(folder.path(), week, shown)).collect();
+    obeying(&runs[0], &runs[1], &out("led-1"), &[]);
+    obeying(&runs[1], &runs[2], &out("led-2"), &["--history", &out("led-1")]);
+    obeying(&runs[2], &runs[3], &out("led-3"), &["--history", &out("led-2")]);
+    assert!(rows(&out("led-3"), "mirrors_changed").iter().any(|row| row["is_original"] == true && row["unseen"] == 2));
+    assert_eq!(told(&out("led-3"))["a"].0, "lives");
+    // All at once tells the same.
+    let all = [&["diff"][..], &runs.iter().map(String::as_str).collect::<Vec<_>>(), &["--output"]].concat();
+    succeed(&[&all[..], &[&out("at-once"), "--set", "recrawl.avoided=true"]].concat());
+    assert_eq!(told(&out("at-once")), told(&out("led-3")));
 }

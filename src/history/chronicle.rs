@@ -11,7 +11,7 @@ use super::rates::Visits;
 use super::read::{self, MILLION};
 use super::revisit::Kind;
 use super::saved::{Ended, Saved};
-use super::{Collection, Crawl, Member, visits};
+use super::{Collection, Crawl, Member, kept, visits};
 use crate::error::{Error, Result};
 use crate::ids::{DocId, doc_id};
 use crate::job::Recrawl;
@@ -195,7 +195,13 @@ impl Chronicle {
         self.note_lines(facts.iter());
         self.note_lags(number);
         let standing = self.standing(&facts, run)?;
-        let mut told: Vec<Told> = facts.iter().filter_map(|&fact| self.told(fact, number, &standing)).collect();
+        let bits = self.settings.rewritten_bits;
+        let kept = match before {
+            Some(before) => kept::with_unseen_copies(&self.crawls()[&number], before, run, bits)?,
+            None => BTreeMap::new(),
+        };
+        let mut told: Vec<Told> =
+            facts.iter().filter_map(|&fact| self.told(fact, number, (&standing, &kept))).collect();
         told.sort_unstable_by_key(|told| (told.fate, told.new, told.old));
         self.remember(&told, number, interval);
         if let Some(before) = before.filter(|_| interval > 0) {
@@ -260,7 +266,17 @@ impl Chronicle {
         Ok(standing)
     }
 
-    fn told(&self, fact: Fact, number: u32, standing: &BTreeMap<Version, u32>) -> Option<Told> {
+    fn told(
+        &self,
+        fact: Fact,
+        number: u32,
+        (standing, kept): (&BTreeMap<Version, u32>, &BTreeMap<u32, kept::Pages>),
+    ) -> Option<Told> {
+        let least = self.settings.drift;
+        let drifted = |old: Version, new: Version| match kept.get(&new.collection).filter(|_| new.crawl == number) {
+            Some(pages) => pages.have_drifted(least),
+            None => has_drifted(self.collection(old), self.collection(new), least),
+        };
         let behind = |of: &Collection| of.lag.map(|lag| lag.crawls);
         let seen = |old: Option<Version>, new: Option<Version>| {
             let (old_one, new_one) = (old.map(|old| self.collection(old)), new.map(|new| self.collection(new)));
@@ -269,7 +285,7 @@ impl Chronicle {
                 kept: old_one.is_some_and(|one| one.keep),
                 stays: old_one.zip(new_one).is_some_and(|(old, new)| old.prefix == new.prefix),
                 standing: old.and_then(|old| standing.get(&old)).copied().unwrap_or(0),
-                drifted: old_one.zip(new_one).is_some_and(|(old, new)| has_drifted(old, new, self.settings.drift)),
+                drifted: old.zip(new).is_some_and(|(old, new)| drifted(old, new)),
                 behind: (old_one.and_then(behind), new_one.and_then(behind)),
             }
         };

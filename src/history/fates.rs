@@ -10,7 +10,8 @@ pub enum Fate {
     Died,
     /// This crawl has nothing of it.
     Missing,
-    /// Its pages are there, but too few of them have what its original has or had.
+    /// Its pages are there, but too few of them have what its original has or had; or what they
+    /// had, of one that is kept and whose copies were not looked at.
     Drifted,
     /// Its texts or places are those of a collection that stood elsewhere.
     Moved,

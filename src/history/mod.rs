@@ -15,6 +15,7 @@ pub mod chronicle;
 pub mod compare;
 pub mod crawls;
 pub mod fates;
+mod kept;
 pub mod lag;
 pub mod lifelines;
 pub mod live_growth;
