@@ -572,3 +572,26 @@ fn who_is_kept_has_drifted_once_most_of_it_is_rewritten_and_its_copies_are_unsee
     succeed(&[&all[..], &[&out("at-once"), "--set", "recrawl.avoided=true"]].concat());
     assert_eq!(told(&out("at-once")), told(&out("led-3")));
 }
+
+#[test]
+fn a_mirror_that_is_back_is_whole_while_only_probes_of_another_are_fetched() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let sites = [("a", 1), ("b", 1), ("d", 1)];
+    let first = run(folder.path(), 0, &sites);
+    // The first comparison asks for all pages of both; those of d are looked for in vain, and later two of b.
+    let second = run(folder.path(), 1, &sites[..1]);
+    obeying(&first, &second, &out("back-1"), &[]);
+    let third = run(folder.path(), 2, &sites[..2]);
+    let probed = ["--set", "recrawl.probed=true"];
+    obeying(&second, &third, &out("back-2"), &[&["--history", &out("back-1")][..], &probed].concat());
+    assert_eq!(told(&out("back-2"))["d"].0, "missing");
+    let fourth = run_over(folder.path(), 3, &sites, |site, number| site != "b" || number % 4 != 3);
+    assert_eq!(rows(&fourth, "collections").iter().filter(|row| row["host"] == "d.example").count(), 2);
+    obeying(&third, &fourth, &out("back-3"), &[&["--history", &out("back-2")][..], &probed].concat());
+    let rows = rows(&out("back-3"), "mirrors_changed");
+    let words: Vec<[&str; 2]> =
+        rows.iter().map(|row| [&row["host_new"], &row["what"]].map(|text| text.as_str().unwrap())).collect();
+    assert_eq!(words, [["b.example", "shrank"], ["a.example", "lives"], ["d.example", "lives"]]);
+    assert!(rows.iter().all(|row| row["similar_cluster"] == rows[0]["similar_cluster"]));
+}

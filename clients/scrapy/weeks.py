@@ -1,8 +1,8 @@
 """Tries scrapy_webtwin in Scrapy over weeks of a site on loopback whose mirrors die, drift and return: weeks.py WEBTWIN
 
-An original has four mirrors, each on a port of its own. After a crawl of everything, a spider obeys the list for four weeks, and what it
-fetches is run and compared each week. Told must be what happened, and no mirror that is there may be `missing`. Needs
-`pip install scrapy`.
+An original has four mirrors, each on a port of its own. After a crawl of everything, a spider obeys the
+list for four weeks, and what it fetches is run and compared each week. Told must be what happened, and no
+mirror that is there may be `missing`. Needs `pip install scrapy`.
 """
 
 import http.server
@@ -20,15 +20,14 @@ HERE = pathlib.Path(__file__).resolve().parent
 PAGES = 40
 MIRRORS = ["stays", "dies", "drifts", "returns"]
 
-# In which weeks a mirror is gone, or says something else, and what the comparison of a week tells of it. Of a mirror that returns other
-# words may be told: while others are only probed, its pages may be of two collections.
+# In which weeks a mirror is gone, or says something else, and what the comparison of a week tells of it.
 GONE = {"dies": [2, 3, 4], "returns": [2]}
 DRIFTED = {"drifts": [2, 3, 4]}
 TOLD = {
     1: {"stays": "lives", "dies": "lives", "drifts": "lives", "returns": "lives"},
     2: {"stays": "lives", "dies": "missing", "drifts": "drifted", "returns": "missing"},
-    3: {"stays": "lives", "dies": "died"},
-    4: {"stays": "lives"},
+    3: {"stays": "lives", "dies": "died", "returns": "lives"},
+    4: {"stays": "lives", "returns": "lives"},
 }
 
 
@@ -78,13 +77,14 @@ class Host:
             return b""
         number = int(path.rpartition("/")[2])
         says = f"{self.name} {self.week}" if self.week in DRIFTED.get(self.name, []) else "manual"
-        lines = "".join(f"<p>Line {line} of page {number} says {number * line + 37} as {says} says.</p>" for line in range(40))
+        line = lambda at: f"<p>Line {at} of page {number} says {number * at + 37} as {says} says.</p>"
+        lines = "".join(map(line, range(40)))
         next_page = f'<a href="/manual/{(number + 1) % PAGES}">next</a>'
-        return f"<html><title>Page {number}</title><body><h1>Page {number}</h1>{lines}{next_page}</body></html>".encode()
+        return f"<html><title>Page {number}</title><body>{lines}{next_page}</body></html>".encode()
 
 
 class Portal(Host):
-    """Links to every page of the manuals, mirrors first: the spider sees, and skips, links to pages that it is to probe."""
+    """Links to every page of the manuals, mirrors first: a spider sees links to pages that it is to probe."""
 
     def page(self, path):
         links = (f"{host.root}manual/{number}" for host in self.linked for number in range(PAGES))

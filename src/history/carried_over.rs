@@ -5,8 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::read;
-use super::{Collection, Crawl, Member};
+use super::{Collection, Crawl, Member, parts, read};
 use crate::error::Result;
 use crate::ids::{DocId, doc_id};
 use crate::results::Run;
@@ -29,7 +28,13 @@ pub(super) fn carry_over(
     let clusters = super::lag::clusters(last).into_iter().map(|of| of.1);
     let of_skipped: Vec<Vec<u32>> =
         clusters.filter(|cluster| cluster.iter().any(|&at| is_skipped[at as usize])).collect();
-    drop_probed(last, &of_skipped, &is_skipped, crawl);
+    let of_clusters = of_skipped.iter().flatten().flat_map(|&at| last.members_of(at));
+    let known: BTreeMap<DocId, u32> = of_clusters.map(|page| (page.doc_id, page.collection)).collect();
+    let family_of = |at: u32| last.collections[at as usize].similar_cluster;
+    let clusters_before: BTreeMap<DocId, DocId> = known.iter().map(|(&page, &at)| (page, family_of(at))).collect();
+    let families = parts::families(crawl, &clusters_before);
+    drop_probed(last, &known, &is_skipped, crawl);
+    parts::join(crawl, &families, &clusters_before);
     let in_collections: BTreeSet<DocId> = crawl.members.iter().map(|page| page.doc_id).collect();
     for at in of_skipped.into_iter().flatten() {
         let is_skipped = is_skipped[at as usize];
@@ -172,12 +177,11 @@ impl<'a> Fetched<'a> {
     }
 }
 
-/// Drops the collections of a crawl that have no other pages than those of these similar clusters of the crawl before, and those most of
-/// whose pages are of its collections that `is_skipped`: where little of a mirror was fetched, that is all it shares with what it
-/// mirrors. One with nine in ten pages of a collection before was fetched, and stays.
-fn drop_probed(last: &Crawl, clusters: &[Vec<u32>], is_skipped: &[bool], crawl: &mut Crawl) {
-    let of_clusters = clusters.iter().flatten().flat_map(|&at| last.members_of(at));
-    let known: BTreeMap<DocId, u32> = of_clusters.map(|page| (page.doc_id, page.collection)).collect();
+/// Drops the collections of a crawl that have no other pages than those `known` of similar clusters
+/// of the crawl before, with their collections, and those most of whose pages are of its
+/// collections that `is_skipped`: where little of a mirror was fetched, that is all it shares with
+/// what it mirrors. One with nine in ten pages of a collection before was fetched, and stays.
+fn drop_probed(last: &Crawl, known: &BTreeMap<DocId, u32>, is_skipped: &[bool], crawl: &mut Crawl) {
     let is_probed = |at: u32| {
         let pages = crawl.members_of(at);
         let mut of: BTreeMap<u32, u32> = BTreeMap::new();

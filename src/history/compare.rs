@@ -84,7 +84,8 @@ pub fn compare(before: Before<'_>, new: &Run, settings: &Recrawl, workers: usize
         earlier.iter().try_for_each(|run| each_listed(run, with))
     };
     let visits = visits_worthwhile(&chronicle, &told, [&own, &others], settings)?;
-    let singles = singles(&chronicle, &visits, [&own, &others], new, settings)?;
+    let ended = ended(&chronicle, &told);
+    let singles = singles(&chronicle, (&visits, &ended), [&own, &others], new, settings)?;
     chronicle.ask(urls_within_budget(&visits));
     let clusters = tables::similar_clusters(&chronicle, &told);
     let mut compared = Compared {
@@ -96,7 +97,7 @@ pub fn compare(before: Before<'_>, new: &Run, settings: &Recrawl, workers: usize
         ],
         summary: summary(&chronicle, &told, &clusters, (&visits, &singles)),
         collections: collections(&chronicle, &told),
-        ended: ended(&chronicle, &told),
+        ended,
         is_backwards: chronicle
             .crawls()
             .values()

@@ -21,6 +21,7 @@ pub mod lifelines;
 pub mod live_growth;
 pub mod lives;
 pub mod matching;
+mod parts;
 pub mod rates;
 pub mod read;
 pub mod revisit;

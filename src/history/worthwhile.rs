@@ -149,8 +149,9 @@ fn urls(chronicle: &Chronicle, (of, worths): (&[Version], &[Worth]), lists: List
     Ok(urls)
 }
 
-/// Pages that stand on the lists before, are in no collection, and were not fetched for the newest crawl: a draw of so many as the budget
-/// has left, ascending by URL. Another crawl draws others, so each has its turn.
+/// Pages that stand on the lists before, are in no collection nor in one that has `ended`, and were
+/// not fetched for the newest crawl: a draw of so many as the budget has left, ascending by URL.
+/// Another crawl draws others, so each has its turn.
 ///
 /// # Errors
 /// Those of the lists, and of the tables of `new`, the newest crawl.
@@ -159,7 +160,7 @@ fn urls(chronicle: &Chronicle, (of, worths): (&[Version], &[Worth]), lists: List
 /// The lists once more, and the doc ids of the crawl; in memory those of the pages that stand.
 pub fn singles(
     chronicle: &Chronicle,
-    visits: &[Visit],
+    (visits, ended): (&[Visit], &[DocId]),
     lists: Lists<'_>,
     new: &Run,
     settings: &Recrawl,
@@ -171,7 +172,7 @@ pub fn singles(
     let mut standing: BTreeSet<DocId> = BTreeSet::new();
     lists[1](&mut |doc_id, _| _ = standing.insert(doc_id))?;
     lists[0](&mut |doc_id, _| _ = standing.remove(&doc_id))?;
-    crawl.members.iter().for_each(|page| _ = standing.remove(&page.doc_id));
+    crawl.members.iter().map(|page| &page.doc_id).chain(ended).for_each(|page| _ = standing.remove(page));
     read::each_part(new, "pages", &["doc_id"], |part| {
         part.u64("doc_id")?.iter().for_each(|page| _ = standing.remove(page));
         Ok(())
