@@ -40,6 +40,9 @@ mod decisions;
 // A corpus of texts without its duplicates: the bytes that stay, and what is said of those that go.
 mod dedup;
 
+// A deduplicated corpus looked at: why two records are duplicates, and its report.
+mod explained_corpus;
+
 // Two crawls compared: what became of pages, sites and the avoid list.
 mod diff;
 

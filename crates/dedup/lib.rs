@@ -2,6 +2,7 @@
 
 use webtwin_base::{error, job, progress, read_at, threads};
 use webtwin_pages::pages;
+use webtwin_results::{explain, results};
 use webtwin_stages::minhash;
 use webtwin_storage::storage;
 

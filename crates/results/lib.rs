@@ -2,7 +2,7 @@
 
 use webtwin_base::{error, ids, job, progress, read_at, threads};
 use webtwin_pages::{pages, synth};
-use webtwin_stages::{chunks, clusters, hamming, overlap, url_rules};
+use webtwin_stages::{chunks, clusters, hamming, minhash, overlap, url_rules};
 use webtwin_storage::storage;
 
 #[path = "../../src/archive/mod.rs"]

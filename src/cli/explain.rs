@@ -1,21 +1,30 @@
-//! `webtwin explain RUN URL URL`, and `webtwin explain NEW URL --against OLD`.
+//! `webtwin explain RUN URL URL`, `webtwin explain NEW URL --against OLD`, and `webtwin explain CORPUS RECORD RECORD`.
 
 use serde::Serialize;
 
 use crate::console::print;
-use crate::error::Result;
-use crate::explain::{captures, tell};
+use crate::dedup::explained::Asked as AskedRecords;
+use crate::error::{Error, Result};
+use crate::explain::{captures, duplicates, tell};
 use crate::results::Run;
 use crate::results::captured::Captured;
 use crate::results::explained::Asked;
 
+const EXAMPLES: &str = "\
+Examples:
+  webtwin explain out/ http://a.example/page http://b.example/page
+  webtwin explain june/ http://a.example/page --against may/
+  webtwin explain clean/ doc-17 doc-4711                           records by their ids
+  webtwin explain clean/ corpus/a.jsonl:0 corpus/b.jsonl.zst:12    records by file and row, as the table removed has them";
+
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Folder of a run
+    /// Folder of a run, or of a corpus that `webtwin dedup` wrote
     run: String,
-    /// URL of a page of the run
+    /// URL of a page of the run; of a corpus a record: its id, or FILE:ROW
     url_a: String,
-    /// URL of another page of the run
+    /// URL of another page of the run, or another record
     #[arg(required_unless_present = "against", conflicts_with = "against")]
     url_b: Option<String>,
     /// Result of an older crawl: shows how the page has changed since, instead of comparing two pages
@@ -36,6 +45,9 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Result<()> {
     let run = Run::open(&args.run)?;
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
+    if run.manifest.job["kind"] == "dedup" {
+        return records(&run, &args, limit);
+    }
     if let Some(old) = &args.against {
         let captured = Captured::read(&Run::open(old)?, &run, &args.url_a)?;
         let said = captured.captures();
@@ -45,6 +57,19 @@ pub(super) fn run(args: Args) -> Result<()> {
     let mut asked = Asked::read(&run, [&args.url_a, url_b], args.read_crawl)?;
     let said = asked.explain()?;
     put(&args, &said, || tell(&said, limit))
+}
+
+/// Explains two records of a corpus.
+fn records(run: &Run, args: &Args, limit: usize) -> Result<()> {
+    let Some(record_b) = args.url_b.as_deref().filter(|_| !args.read_crawl) else {
+        return Err(Error::Usage(format!(
+            "{}: a corpus; --against and --read-crawl are for runs with pages",
+            args.run
+        )));
+    };
+    let asked = AskedRecords::read(run, [&args.url_a, record_b])?;
+    let said = asked.explain();
+    put(args, &said, || duplicates::tell(&said, limit))
 }
 
 /// Prints what is said, as JSON or in words.

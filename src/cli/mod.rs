@@ -102,7 +102,7 @@ enum Command {
     Synth(synth::Args),
     /// Compares a run with a truth table: precision and recall of pairs, clusters and collections
     Evaluate(evaluate::Args),
-    /// Explains why two pages of a run are, or are not, in one trivial cluster
+    /// Explains why two pages of a run are, or are not, in one trivial cluster; or two records of a corpus duplicates
     Explain(explain::Args),
     /// Makes an index of a run, for look-ups of single URLs and texts
     Index(index::Args),

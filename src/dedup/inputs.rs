@@ -95,8 +95,23 @@ pub fn find(settings: &Settings, tell: &dyn Fn(String)) -> Result<Inputs> {
     Ok(Inputs { files, against })
 }
 
+/// The file with a name.
+///
+/// # Errors
+/// [`Error::Input`] if it is missing or no corpus of texts.
+pub fn named(name: &str) -> Result<InputFile> {
+    look(&Location::parse(name)?)?.ok_or_else(|| no_corpus(name))
+}
+
+fn no_corpus(name: &str) -> Error {
+    Error::input(name, "neither JSONL nor Parquet, so no corpus of texts")
+}
+
 /// The files of some inputs, ascending by name, each once.
-fn files(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<InputFile>> {
+///
+/// # Errors
+/// As [`find`].
+pub fn files(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<InputFile>> {
     let (mut locations, mut passed_over) = (BTreeMap::new(), 0);
     let mut others = Vec::new();
     for input in inputs {
@@ -117,7 +132,7 @@ fn files(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<InputFile>> {
             Ok(Some(file)) => files.push(file),
             Ok(None) if !is_named => passed_over += 1,
             Err(Error::Input { .. }) if !is_named && !claims_rows(location.name()) => passed_over += 1,
-            Ok(None) => return Err(Error::input(location.name(), "neither JSONL nor Parquet, so no corpus of texts")),
+            Ok(None) => return Err(no_corpus(location.name())),
             Err(error) => return Err(error),
         }
     }

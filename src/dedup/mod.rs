@@ -16,6 +16,7 @@
 //! About 60 bytes a record; sets of shingles, keys of bands, hashes and ids go to the local disk beyond
 //! their share (`budget.rs`).
 
+pub mod again;
 mod annotate;
 mod batches;
 mod buckets;
@@ -24,6 +25,7 @@ mod corpus;
 mod counts;
 mod encode;
 mod exact;
+pub mod explained;
 mod fields;
 mod inputs;
 mod near;
@@ -32,6 +34,7 @@ mod parquet_copy;
 mod parquet_encodings;
 mod parquet_texts;
 mod read;
+mod record;
 mod report;
 mod sample;
 pub mod settings;

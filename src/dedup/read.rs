@@ -6,23 +6,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::annotate;
-use super::batches::{Batch, Batches, Row, bare, lines};
+use super::batches::{Batch, Batches, Row, lines};
 use super::buckets::bucket;
 use super::budget::Budget;
 use super::corpus::{BandRow, BatchRecords, Corpus, ExactRow, NO_ID, Record, Rejection, Worker, record_bytes};
 use super::counts::Values;
-use super::fields::{Purpose, wanted};
+use super::fields::wanted;
 use super::inputs::{InputFile, Inputs};
-
 use super::order::{self, Key};
+use super::record::{self, LineRecord, NoRecord};
 use super::settings::{Keep, Near, Settings};
 use crate::error::{Error, Result};
 use crate::minhash::candidates;
 use crate::minhash::shingles::Shingles;
 use crate::minhash::signature::Permutations;
 use crate::pages::damage::Damage;
-use crate::pages::fetch_time;
-use crate::pages::json_fields::{Scalar, Wanted, without_nan};
+use crate::pages::json_fields::Wanted;
 use crate::pages::record::Reason;
 use crate::progress::Progress;
 use crate::storage::spill::Buckets;
@@ -262,7 +261,8 @@ impl Reader<'_> {
                 }
             }
             Batch::TooLong { offset, length } => {
-                self.reject(&of_batch, offset, Reason::RecordTooLarge, self.too_long(length));
+                let detail = record::too_long(length, &self.shared.settings.limits);
+                self.reject(&of_batch, offset, Reason::RecordTooLarge, detail);
                 of_batch.rows = 1;
             }
             Batch::Damaged { offset, reason, detail, lost } => {
@@ -301,112 +301,52 @@ impl Reader<'_> {
         }
     }
 
-    fn too_long(&self, bytes: u64) -> String {
-        format!("a record of {bytes} bytes; --max-record is {}", self.shared.settings.limits.record_bytes)
-    }
-
     fn reject(&mut self, batch: &BatchRecords, offset: u64, reason: Reason, detail: String) {
         self.tally.rejections.push((batch.number, Rejection { file: batch.file, offset, reason, detail, lost: 0 }));
     }
 
     fn line(&mut self, line: &[u8], offset: u64, batch: &mut BatchRecords) -> Result<()> {
-        let bare = bare(line);
-        if bare.is_empty() {
-            return Ok(());
-        }
-        if line.len() as u64 > self.shared.settings.limits.record_bytes.saturating_add(1) {
-            self.reject(batch, offset, Reason::RecordTooLarge, self.too_long(line.len() as u64));
-            return Ok(());
-        }
-        let text = match std::str::from_utf8(bare) {
-            Ok(text) => text,
-            Err(error) => {
-                let detail = format!("byte {} of the line is no UTF-8", error.valid_up_to());
-                self.reject(batch, offset, Reason::NotUtf8, detail);
-                return Ok(());
+        let (shared, mut repaired) = (self.shared, None);
+        match record::of_line(line, shared.settings, &shared.wanted, &mut repaired) {
+            Ok(LineRecord { text, id, key, values }) => {
+                self.count(&values, batch)?;
+                self.record(&text, id.as_deref(), key, batch)
             }
-        };
-        let shared = self.shared;
-        let repaired;
-        let mut found = match shared.wanted.find(text) {
-            Ok(found) => found,
-            Err(detail) => {
-                repaired = without_nan(text);
-                let Some(Ok(found)) = repaired.as_deref().map(|text| shared.wanted.find(text)) else {
-                    self.reject(batch, offset, Reason::BadJson, detail);
-                    return Ok(());
-                };
-                found
+            Err(NoRecord::Blank) => Ok(()),
+            Err(NoRecord::Rejected(reason, detail)) => {
+                self.reject(batch, offset, reason, detail);
+                Ok(())
             }
-        };
-        if found.take(Purpose::Taken.number()).is_some() {
-            let name = shared.files[batch.file as usize].0.name();
-            return Err(annotate::taken(name, Some(offset)));
+            Err(NoRecord::Annotated) => Err(annotate::taken(shared.files[batch.file as usize].0.name(), Some(offset))),
         }
-        let text = match found.take(Purpose::Text.number()) {
-            Some(Scalar::Text(text)) => text,
-            other => {
-                let names = shared.settings.text_fields.join("|");
-                let detail = match other {
-                    None => format!("no field {names}"),
-                    Some(other) => format!("{names} is {}, but must be a string", other.what()),
-                };
-                self.reject(batch, offset, Reason::BadField, detail);
-                return Ok(());
-            }
-        };
-        let id = match found.take(Purpose::Id.number()) {
-            Some(Scalar::Text(id)) => Some(id.into_owned()),
-            Some(Scalar::Whole(id)) => Some(id.to_string()),
-            _ => None,
-        };
-        let is_time = matches!(shared.settings.keep, Keep::Newest(_));
-        let key = match found.take(Purpose::Key.number()) {
-            Some(Scalar::Text(time)) if is_time => fetch_time::parse(&time).map_or(Key::None, Key::Time),
-            Some(Scalar::Whole(number)) if is_time => {
-                i64::try_from(number).map_or(Key::None, |number| Key::Time(fetch_time::of_number(number)))
-            }
-            Some(Scalar::Real(number)) if is_time => Key::Time(fetch_time::of_number(number as i64)),
-            Some(Scalar::Whole(number)) => Key::Number(number as f64),
-            Some(Scalar::Real(number)) => Key::Number(number),
-            _ => Key::None,
-        };
-        for (at, field) in shared.settings.count_by.iter().enumerate() {
-            let value = found.take(Purpose::Counted(at).number()).and_then(Scalar::into_text);
-            batch.values.push(self.worker.values[at].number(field, value.as_deref())?);
-        }
-        self.record(&text, id, key, batch)
     }
 
     fn row(&mut self, row: Row, batch: &mut BatchRecords) -> Result<()> {
-        let offset = batch.rows;
-        let Some(text) = row.text else {
-            self.reject(batch, offset, Reason::BadField, "the text is null".into());
-            return Ok(());
-        };
-        if text.len() as u64 > self.shared.settings.limits.record_bytes {
-            self.reject(batch, offset, Reason::RecordTooLarge, self.too_long(text.len() as u64));
-            return Ok(());
-        }
-        match std::str::from_utf8(text.data()) {
+        match record::text_of_row(&row, &self.shared.settings.limits) {
             Ok(text) => {
-                for (at, field) in self.shared.settings.count_by.iter().enumerate() {
-                    batch.values.push(self.worker.values[at].number(field, row.values[at].as_deref())?);
-                }
-                self.record(text, row.id, row.key, batch)
+                self.count(&row.values, batch)?;
+                self.record(text, row.id.as_deref(), row.key, batch)
             }
-            Err(_) => {
-                self.reject(batch, offset, Reason::NotUtf8, "the text is no UTF-8".into());
+            Err((reason, detail)) => {
+                self.reject(batch, batch.rows, reason, detail);
                 Ok(())
             }
         }
     }
 
+    /// Notes the values of the fields that records are counted by.
+    fn count(&mut self, values: &[Option<String>], batch: &mut BatchRecords) -> Result<()> {
+        for (at, (field, value)) in self.shared.settings.count_by.iter().zip(values).enumerate() {
+            batch.values.push(self.worker.values[at].number(field, value.as_deref())?);
+        }
+        Ok(())
+    }
+
     /// Takes in a record, which is the last of its batch so far.
-    fn record(&mut self, text: &str, id: Option<String>, key: Key, batch: &mut BatchRecords) -> Result<()> {
+    fn record(&mut self, text: &str, id: Option<&str>, key: Key, batch: &mut BatchRecords) -> Result<()> {
         let settings = self.shared.settings;
         let keep = &settings.keep;
-        let key = order::key(keep, text, id.as_deref(), key);
+        let key = order::key(keep, text, id, key);
         self.tally.without_key += u64::from(key == order::MISSING && *keep != Keep::Longest);
         let name = [batch.arrival, batch.records.len() as u32];
         let mut record = Record {
@@ -417,7 +357,7 @@ impl Reader<'_> {
             row: batch.rows as u32,
             text_bytes: u32::try_from(text.len()).unwrap_or(u32::MAX),
         };
-        if let Some(id) = &id {
+        if let Some(id) = id {
             record.id_at = self.worker.ids.push(&(id.len() as u32).to_le_bytes())?;
             self.worker.ids.push(id.as_bytes())?;
         } else {

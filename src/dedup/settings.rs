@@ -121,7 +121,63 @@ impl Keep {
     }
 }
 
+impl Default for Settings {
+    fn default() -> Settings {
+        let threshold = 0.8;
+        let bands = Bands::choose(128, threshold);
+        Settings {
+            inputs: Vec::new(),
+            against: Vec::new(),
+            output: String::new(),
+            text_fields: TEXT_FIELDS.map(String::from).into(),
+            id_field: None,
+            near: Some(Near { shingling: Shingling::Words(5), threshold, bands }),
+            keep: Keep::First,
+            prefer: Vec::new(),
+            count_by: Vec::new(),
+            annotate: None,
+            max_bad: 0.01,
+            limits: Limits::default(),
+            workers: std::thread::available_parallelism().map_or(1, usize::from),
+            memory_bytes: 2 << 30,
+            spill: std::env::temp_dir(),
+        }
+    }
+}
+
 impl Settings {
+    /// The settings by which the records of a result were found and compared, given its [`Settings::answer`]; others are the
+    /// default. `None` if a build with other settings wrote it.
+    pub fn of_result(answer: &Value) -> Option<Settings> {
+        let texts = |value: &Value| -> Option<Vec<String>> {
+            value.as_array()?.iter().map(|of| Some(of.as_str()?.to_string())).collect()
+        };
+        let near = &answer["near"];
+        let number = |name: &str| u32::try_from(near[name].as_u64()?).ok();
+        let near = match near["by"].as_str()? {
+            "minhash" => Some(Near {
+                shingling: near["shingle"].as_str()?.parse().ok()?,
+                threshold: near["threshold"].as_f64()?,
+                bands: Bands { bands: number("bands")?, rows: number("rows")? },
+            }),
+            _ => None,
+        };
+        Some(Settings {
+            inputs: texts(&answer["inputs"])?,
+            against: texts(&answer["against"])?,
+            text_fields: texts(&answer["text_fields"])?,
+            id_field: answer["id_field"].as_str().map(String::from),
+            near,
+            // The result was made, so the windows of its files were within the limit.
+            limits: Limits {
+                record_bytes: answer["record_bytes"].as_u64()?,
+                window_bytes: 1 << 31,
+                ..Limits::default()
+            },
+            ..Settings::default()
+        })
+    }
+
     /// The settings that the answer depends on, as the summary and the manifest have them.
     pub fn answer(&self) -> Value {
         let near = self.near.map(|near| {

@@ -1,11 +1,14 @@
-//! Why two pages are, or are not, in one trivial cluster.
+//! Why two pages are, or are not, in one trivial cluster; and why two records of a corpus are, or are not,
+//! [`duplicates`].
 //!
 //! [`evidence`] weighs chunks and rivals, [`chain`] finds the pairs that joined two pages, and [`diff`] shows how their
 //! texts differ, of two pages or, with [`captures`], of one page in two crawls. An [`Explanation`] combines all of it with conclusions in words; [`tell`] prints it for people.
 
+pub mod broken_lines;
 pub mod captures;
 pub mod chain;
 pub mod diff;
+pub mod duplicates;
 pub mod evidence;
 
 use std::fmt::Write;

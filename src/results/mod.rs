@@ -17,7 +17,7 @@ pub mod views;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::storage::location::Location;
-use crate::storage::manifest::Manifest;
+use crate::storage::manifest::{BESIDE_CORPUS, Manifest};
 use crate::storage::table::{Table, decode};
 
 /// A finished run: a folder with a manifest.
@@ -49,6 +49,19 @@ impl Run {
             let of = format!("its job is one of another build ({}): {cause}; run it again", self.manifest.build);
             Error::input(self.folder.name(), of)
         })
+    }
+
+    /// The totals of the run: `summary.json`, or `_webtwin/summary` of a corpus.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it is missing or damaged.
+    pub fn summary(&self) -> Result<serde_json::Value> {
+        let is_summary = |path: &str| path == "summary.json" || path.strip_prefix(BESIDE_CORPUS) == Some("summary");
+        let entry = self.manifest.files.iter().find(|file| is_summary(&file.path));
+        let entry = entry.ok_or_else(|| Error::input(self.folder.name(), "the result has no summary"))?;
+        let bytes = self.manifest.read_file(&self.folder, entry)?;
+        serde_json::from_slice(&bytes)
+            .map_err(|cause| Error::input(self.folder.name(), format!("{}: {cause}", entry.path)))
     }
 
     /// All rows of a table, ascending by key; a table without columns if the run does not have it.

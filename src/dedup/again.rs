@@ -1,0 +1,267 @@
+//! Records of the corpus that a result was made of, read again.
+
+use std::collections::BTreeMap;
+
+use super::batches::{Batch, Batches, lines};
+use super::fields::wanted;
+use super::inputs::{self, InputFile};
+use super::record::{self, NoRecord};
+use super::settings::Settings;
+use crate::error::{Error, Result};
+use crate::explain::duplicates::Name;
+use crate::results::Run;
+use crate::storage::location::{seen_from_anywhere, working_folder};
+use crate::threads;
+
+/// Records with one id that are listed.
+const LISTED: usize = 5;
+
+/// A record that was read again.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// Its name and place.
+    pub name: Name,
+    /// True if it is a record of `--against`.
+    pub is_against: bool,
+    /// Its text.
+    pub text: String,
+}
+
+/// The corpus that a result was made of.
+#[derive(Debug)]
+pub struct Source {
+    /// The settings by which its records are read.
+    pub settings: Settings,
+    files: Vec<File>,
+    started_in: String,
+}
+
+#[derive(Debug)]
+struct File {
+    /// As the tables have it.
+    name: String,
+    is_against: bool,
+}
+
+/// A row of a file.
+enum Row<'r> {
+    /// A record: its id, and its text.
+    Record(Option<&'r str>, &'r str),
+    /// Something else, which is described.
+    Other(String),
+}
+
+impl Source {
+    /// Finds the files of the corpus of a result.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for a result of another build; [`Error::Usage`] for one of another kind; those of listing `--against`.
+    pub fn of(run: &Run) -> Result<Source> {
+        let (job, folder) = (&run.manifest.job, run.folder.name());
+        if job["kind"] != "dedup" {
+            return Err(Error::Usage(format!("{folder}: no result of `webtwin dedup`")));
+        }
+        let settings = Settings::of_result(job);
+        let settings = settings.ok_or_else(|| {
+            Error::input(
+                folder,
+                format!("its settings are those of another build ({}); run it again", run.manifest.build),
+            )
+        })?;
+        let summary = run.summary()?;
+        let of_input = summary["files"].as_array().into_iter().flatten().filter_map(|file| file["file"].as_str());
+        let mut files: Vec<File> = of_input.map(|name| File { name: name.into(), is_against: false }).collect();
+        let started_in = run.manifest.started_in.clone();
+        // What a list names cannot be told from elsewhere.
+        let here = |name: &String| match name.starts_with('@') || started_in == working_folder() {
+            true => name.clone(),
+            false => seen_from_anywhere(name, &started_in),
+        };
+        let against: Vec<String> = settings.against.iter().map(here).collect();
+        let against = inputs::files(&against, &|_| ())?;
+        files.extend(against.iter().map(|file| File { name: file.name().into(), is_against: true }));
+        Ok(Source { settings, files, started_in })
+    }
+
+    /// Reads records by their names: an id, or a file and a row as `FILE:ROW`.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for a name of none, or of a rejected one; [`Error::Usage`] for an id of several; those of reading files.
+    ///
+    /// # Cost
+    /// The file up to the row; for ids, the whole corpus once. The texts are in memory.
+    pub fn find<const N: usize>(&self, names: [&str; N]) -> Result<[Record; N]> {
+        let places = names.map(|name| self.place(name));
+        let ids: Vec<&str> = (0..N).filter(|&at| places[at].is_none()).map(|at| names[at]).collect();
+        if let (Some(name), None) = (ids.first(), &self.settings.id_field) {
+            return Err(Error::Usage(format!(
+                "{name}: names no record; the run had no --id-field, so name a record by file and row, as FILE:ROW"
+            )));
+        }
+        let mut of_ids = if ids.is_empty() { BTreeMap::new() } else { self.by_ids(&ids)? };
+        let mut found = Vec::with_capacity(N);
+        for (name, place) in names.iter().zip(places) {
+            found.push(match place {
+                Some((file, row)) => self.at(file, row)?,
+                None => one(name, of_ids.get_mut(*name).map(std::mem::take).unwrap_or_default())?,
+            });
+        }
+        Ok(found.try_into().expect("there is a record for each name"))
+    }
+
+    /// Reads the texts of some rows of a file, which the tables call so.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the file is missing or is no longer read to these rows.
+    ///
+    /// # Cost
+    /// The file up to the last row.
+    pub fn texts(&self, file: &str, rows: &[u64]) -> Result<BTreeMap<u64, String>> {
+        let mut texts = BTreeMap::new();
+        let last = rows.iter().max().copied();
+        self.each_row(&self.open(file)?, &mut |row, found| {
+            if let (true, Row::Record(_, text)) = (rows.contains(&row), found) {
+                texts.insert(row, text.to_string());
+            }
+            Ok(last.is_some_and(|last| row < last))
+        })?;
+        match rows.iter().find(|row| !texts.contains_key(row)) {
+            Some(row) => Err(Error::input(file, format!("row {row} is no longer a record: the file has changed"))),
+            None => Ok(texts),
+        }
+    }
+
+    /// File and row that a name stands for, if it has that form and the file is one of the corpus.
+    fn place(&self, name: &str) -> Option<(&File, u64)> {
+        let (file, row) = name.rsplit_once(':')?;
+        let row = row.parse().ok()?;
+        let is_named = |of: &&File| of.name == file;
+        let everywhere = seen_from_anywhere(file, &working_folder());
+        let is_meant = |of: &&File| seen_from_anywhere(&of.name, &self.started_in) == everywhere;
+        let found = self.files.iter().find(is_named).or_else(|| self.files.iter().find(is_meant));
+        found.map(|file| (file, row))
+    }
+
+    fn open(&self, name: &str) -> Result<InputFile> {
+        inputs::named(&seen_from_anywhere(name, &self.started_in))
+    }
+
+    fn at(&self, file: &File, wanted: u64) -> Result<Record> {
+        let (mut record, mut other, mut rows) = (None, None, 0);
+        self.each_row(&self.open(&file.name)?, &mut |row, found| {
+            rows = row + 1;
+            match found {
+                Row::Record(id, text) if row == wanted => record = Some(named(file, row, id, text)),
+                Row::Other(what) if row == wanted => other = Some(what),
+                _ => {}
+            }
+            Ok(row < wanted)
+        })?;
+        let name = format!("{}:{wanted}", file.name);
+        record.ok_or_else(|| match other {
+            Some(what) => Error::input(name, what),
+            None => Error::input(name, format!("the file has {rows} rows, which are counted from 0")),
+        })
+    }
+
+    /// The first records with each of these ids.
+    fn by_ids(&self, ids: &[&str]) -> Result<BTreeMap<String, Vec<Record>>> {
+        let of_files = threads::for_each(self.settings.workers, self.files.len(), Vec::new, |found, number| {
+            let file = &self.files[number];
+            let mut records: Vec<Record> = Vec::new();
+            self.each_row(&self.open(&file.name)?, &mut |row, of_row| {
+                if let Row::Record(Some(id), text) = of_row
+                    && ids.contains(&id)
+                    && records.iter().filter(|record| record.name.id == id).count() <= LISTED
+                {
+                    records.push(named(file, row, Some(id), text));
+                }
+                Ok(true)
+            })?;
+            found.push((number, records));
+            Ok(())
+        })?;
+        let mut of_files: Vec<(usize, Vec<Record>)> = of_files.into_iter().flatten().collect();
+        of_files.sort_unstable_by_key(|(number, _)| *number);
+        let mut of_ids: BTreeMap<String, Vec<Record>> = BTreeMap::new();
+        for record in of_files.into_iter().flat_map(|(_, records)| records) {
+            of_ids.entry(record.name.id.clone()).or_default().push(record);
+        }
+        Ok(of_ids)
+    }
+
+    /// Passes each row of a file, numbered from 0, until `visit` returns false.
+    fn each_row(&self, file: &InputFile, visit: &mut dyn FnMut(u64, Row<'_>) -> Result<bool>) -> Result<()> {
+        let (settings, wanted) = (&self.settings, wanted(&self.settings));
+        let mut batches = Batches::open(file, settings)?;
+        let mut row = 0;
+        let rejected = |detail: &str| Row::Other(format!("the record is rejected: {detail}"));
+        while let Some(batch) = batches.next()? {
+            match batch {
+                Batch::Lines { bytes, .. } => {
+                    for line in lines(&bytes) {
+                        let mut repaired = None;
+                        let goes_on = match record::of_line(line, settings, &wanted, &mut repaired) {
+                            Ok(record) => visit(row, Row::Record(record.id.as_deref(), &record.text))?,
+                            Err(NoRecord::Rejected(_, detail)) => visit(row, rejected(&detail))?,
+                            Err(NoRecord::Blank | NoRecord::Annotated) => {
+                                visit(row, Row::Other("the line is blank".into()))?
+                            }
+                        };
+                        row += 1;
+                        if !goes_on {
+                            return Ok(());
+                        }
+                    }
+                }
+                Batch::Rows(rows) => {
+                    for of_table in rows {
+                        let goes_on = match record::text_of_row(&of_table, &settings.limits) {
+                            Ok(text) => visit(row, Row::Record(of_table.id.as_deref(), text))?,
+                            Err((_, detail)) => visit(row, rejected(&detail))?,
+                        };
+                        row += 1;
+                        if !goes_on {
+                            return Ok(());
+                        }
+                    }
+                }
+                Batch::TooLong { length, .. } => {
+                    if !visit(row, rejected(&record::too_long(length, &settings.limits)))? {
+                        return Ok(());
+                    }
+                    row += 1;
+                }
+                Batch::Damaged { detail, .. } => {
+                    visit(row, rejected(&detail))?;
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn named(file: &File, row: u64, id: Option<&str>, text: &str) -> Record {
+    let id = id.map_or_else(|| format!("{}:{row}", file.name), String::from);
+    Record { name: Name { id, file: file.name.clone(), row }, is_against: file.is_against, text: text.into() }
+}
+
+/// The record with an id, if it is the only one.
+fn one(id: &str, mut records: Vec<Record>) -> Result<Record> {
+    match (records.pop(), &records[..]) {
+        (Some(record), []) => Ok(record),
+        (None, _) => Err(Error::input(id, "no record of the corpus has this id; FILE:ROW names a record, too")),
+        (Some(last), _) => {
+            let place = |record: &Record| format!("{}:{}", record.name.file, record.name.row);
+            let mut places: Vec<String> = records.iter().chain([&last]).take(LISTED).map(place).collect();
+            if records.len() >= LISTED {
+                places.push("...".into());
+            }
+            Err(Error::Usage(format!(
+                "{id}: several records have this id; name one as FILE:ROW: {}",
+                places.join(", ")
+            )))
+        }
+    }
+}

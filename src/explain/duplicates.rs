@@ -1,0 +1,364 @@
+//! Why two records of a corpus are, or are not, duplicates of each other.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::diff::Piece;
+use super::{difference, printable};
+use crate::minhash::bands::Bands;
+use crate::minhash::resemblance::Threshold;
+use crate::minhash::shingles::{Shingles, Shingling};
+use crate::minhash::signature::Permutations;
+
+/// Everything that a result says about two records of its corpus.
+#[derive(Debug, Serialize)]
+pub struct Duplicates<'t> {
+    /// The two records, in the order asked.
+    pub records: [Side; 2],
+    /// True if one record stays for both.
+    pub together: bool,
+    /// Why, or why not; the first reason decides.
+    pub reasons: Vec<String>,
+    /// True if their texts are equal, byte for byte.
+    pub same_text: bool,
+    /// Comparison of their shingles; `None` if the run removed exact copies only.
+    pub minhash: Option<Comparison>,
+    /// The difference of the texts, line by line.
+    pub diff: Vec<Piece<'t>>,
+}
+
+/// Name and place of a record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Name {
+    /// Id of the record.
+    pub id: String,
+    /// File with the record.
+    pub file: String,
+    /// Row in the file, from 0.
+    pub row: u64,
+}
+
+impl std::fmt::Display for Name {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Name { id, file, row } = self;
+        f.write_str(id)?;
+        match *id == format!("{file}:{row}") {
+            true => Ok(()),
+            false => write!(f, " ({file}:{row})"),
+        }
+    }
+}
+
+/// One of the two records.
+#[derive(Debug, Clone, Serialize)]
+pub struct Side {
+    /// The record.
+    #[serde(flatten)]
+    pub name: Name,
+    /// True if it is a record of `--against`, which is never removed.
+    pub is_against: bool,
+    /// Length of its text, in bytes.
+    pub text_bytes: u64,
+    /// Why it is removed; `None` if it is kept.
+    pub removed: Option<Removed>,
+    /// Records in its cluster: the kept one and those that are removed in its favour.
+    pub cluster: u64,
+}
+
+impl Side {
+    /// The record that stays for this one.
+    fn kept(&self) -> &Name {
+        self.removed.as_ref().map_or(&self.name, |removed| &removed.kept)
+    }
+}
+
+/// A row of the table `removed`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Removed {
+    /// The record that stays for it.
+    pub kept: Name,
+    /// `exact`, `near` or `against`.
+    pub why: String,
+    /// Resemblance of the two.
+    pub similarity: f64,
+}
+
+/// How near-duplicates were found.
+#[derive(Debug, Clone, Copy)]
+pub struct Method {
+    /// Shingles that texts are compared by.
+    pub shingling: Shingling,
+    /// Minimum resemblance of near-duplicates.
+    pub threshold: f64,
+    /// Bands that propose candidates.
+    pub bands: Bands,
+}
+
+/// Two texts compared by their shingles.
+#[derive(Debug, Serialize)]
+pub struct Comparison {
+    /// Unit and length of the shingles.
+    pub shingle: String,
+    /// Distinct shingles of each.
+    pub shingles: [u64; 2],
+    /// Distinct shingles of both.
+    pub shared: u64,
+    /// Shared shingles divided by the shingles of either.
+    pub resemblance: f64,
+    /// Minimum resemblance of near-duplicates.
+    pub threshold: f64,
+    /// True if the resemblance reaches it.
+    pub suffices: bool,
+    /// Bands of a signature.
+    pub bands: u32,
+    /// Minima in a band.
+    pub rows: u32,
+    /// Bands in which the signatures agree; two records with one are compared.
+    pub agreeing: u64,
+    /// Probability that two texts with this resemblance agree in a band.
+    pub found: f64,
+}
+
+impl Method {
+    /// Compares two texts.
+    pub fn compare(&self, left: &str, right: &str) -> Comparison {
+        let Method { shingling, threshold, bands } = *self;
+        let mut shingles = Shingles::new(shingling);
+        let sets = [left, right].map(|text| shingles.of(text).to_vec());
+        let permutations = Permutations::new(bands.permutations());
+        let keys = [0, 1].map(|side| {
+            let mut signature = Vec::new();
+            permutations.signature(&sets[side], &mut signature);
+            bands.keys(&signature).collect::<Vec<u64>>()
+        });
+        let shared = sets[0].iter().filter(|shingle| sets[1].binary_search(shingle).is_ok()).count();
+        let either = sets[0].len() + sets[1].len() - shared;
+        let resemblance = shared as f64 / either.max(1) as f64;
+        let is_compared = !sets[0].is_empty() && !sets[1].is_empty();
+        let agreeing = keys[0].iter().zip(&keys[1]).filter(|(x, y)| x == y && is_compared).count();
+        Comparison {
+            shingle: shingling.to_string(),
+            shingles: [0, 1].map(|side| sets[side].len() as u64),
+            shared: shared as u64,
+            resemblance,
+            threshold,
+            suffices: Threshold::new(threshold).reached(&sets[0], &sets[1]).is_some(),
+            bands: bands.bands,
+            rows: bands.rows,
+            agreeing: agreeing as u64,
+            found: bands.probability(resemblance),
+        }
+    }
+}
+
+/// Concludes from the rows and the texts of two records. `to_kept` is, for each of them that is removed, the resemblance of the
+/// other record to the one that stays for it.
+pub fn conclude<'t>(
+    records: [Side; 2],
+    texts: [&str; 2],
+    method: Option<&Method>,
+    to_kept: [Option<f64>; 2],
+    diff: Vec<Piece<'t>>,
+) -> Duplicates<'t> {
+    let minhash = method.map(|method| method.compare(texts[0], texts[1]));
+    let (same_text, together) = (texts[0] == texts[1], records[0].kept() == records[1].kept());
+    let reasons = match together {
+        true => why_together(&records),
+        false => why_apart(&records, texts, minhash.as_ref(), to_kept),
+    };
+    Duplicates { records, together, reasons, same_text, minhash, diff }
+}
+
+/// Says how a removed record resembles the one that stays.
+fn likeness(removed: &Removed) -> String {
+    match (&*removed.why, removed.similarity) {
+        ("exact", _) => "which has the same text, byte for byte".into(),
+        ("against", similarity) => format!("a record of --against that it resembles by {similarity:.3}"),
+        (_, similarity) => format!("which it resembles by {similarity:.3}"),
+    }
+}
+
+fn why_together(records: &[Side; 2]) -> Vec<String> {
+    let removed = ["A", "B"].into_iter().zip(records);
+    let line = |(letter, side): (&str, &Side)| {
+        let removed = side.removed.as_ref()?;
+        Some(format!("{letter} is removed in favour of {}, {}", removed.kept, likeness(removed)))
+    };
+    removed.filter_map(line).collect()
+}
+
+fn why_apart(
+    records: &[Side; 2],
+    texts: [&str; 2],
+    minhash: Option<&Comparison>,
+    to_kept: [Option<f64>; 2],
+) -> Vec<String> {
+    if records.iter().all(|side| side.is_against) {
+        return vec!["both are records of --against, which are never removed".into()];
+    }
+    if texts.iter().any(|text| text.trim().is_empty()) {
+        return vec!["a text of white space only is no duplicate of another".into()];
+    }
+    const CHANGED: &str = "today they would be duplicates: the corpus has changed since the run";
+    if texts[0] == texts[1] {
+        return vec![CHANGED.into()];
+    }
+    let Some(said) = minhash else {
+        return vec!["their texts differ, and the run removed exact copies only (--by exact)".into()];
+    };
+    let Comparison { resemblance, threshold, found, .. } = said;
+    if !said.suffices {
+        return vec![format!("their resemblance is {resemblance:.3}, and {threshold} would do (--threshold)")];
+    }
+    if said.agreeing == 0 {
+        return vec![format!(
+            "their resemblance, {resemblance:.3}, would do, but no band of their signatures agrees, so they were not compared; \
+             {:.2} % of such pairs are, more with more --bands of fewer --rows",
+            found * 100.0
+        )];
+    }
+    let mut reasons = Vec::new();
+    for (at, letters) in [["A", "B"], ["B", "A"]].into_iter().enumerate() {
+        if let (Some(removed), Some(other)) = (&records[at].removed, to_kept[at]) {
+            let [letter, other_letter] = letters;
+            reasons.push(format!(
+                "{letter} is removed in favour of {}, {}; {other_letter} resembles that by {other:.3}, and is not compared \
+                 with records that are removed",
+                removed.kept,
+                likeness(removed)
+            ));
+        }
+    }
+    if reasons.is_empty() {
+        reasons.push(CHANGED.into());
+    }
+    reasons
+}
+
+/// Returns the explanation for people: at most `limit` lines of difference.
+pub fn tell(said: &Duplicates<'_>, limit: usize) -> String {
+    let mut out = String::new();
+    let mut line = |text: &str| printable(&mut out, text);
+    for (letter, side) in ["A", "B"].into_iter().zip(&said.records) {
+        line(&format!("{letter}  {}", side.name));
+        let mut about = format!("   {} bytes of text", side.text_bytes);
+        if side.is_against {
+            about += "; a record of --against";
+        }
+        let _ = match &side.removed {
+            Some(removed) => write!(about, "; removed ({}) in favour of {}", removed.why, removed.kept),
+            None => write!(about, "; kept"),
+        };
+        if side.cluster > 1 {
+            let _ = write!(about, "; in a cluster of {} records", side.cluster);
+        }
+        line(&about);
+    }
+    line(if said.together { "TOGETHER in one cluster of duplicates:" } else { "APART:" });
+    said.reasons.iter().for_each(|reason| line(&format!("  {reason}")));
+    line("BY MEASURE:");
+    line(&format!("  exact: {}", if said.same_text { "the same text" } else { "not the same text" }));
+    match &said.minhash {
+        None => line("  minhash: not used by the run"),
+        Some(of) => {
+            let [a, b] = of.shingles;
+            line(&format!(
+                "  minhash: {} of {a} and {b} shingles ({}) shared: resemblance {:.3}, {} would do",
+                of.shared, of.shingle, of.resemblance, of.threshold
+            ));
+            line(&format!(
+                "  bands: {} of {} bands of {} minima agree, 1 would do; {:.2} % of pairs with this resemblance have one",
+                of.agreeing,
+                of.bands,
+                of.rows,
+                of.found * 100.0
+            ));
+        }
+    }
+    line("DIFFERENCE, A - and B +:");
+    difference(&said.diff, limit, line);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn name(row: u64) -> Name {
+        Name { id: format!("r{row}"), file: "f.jsonl".into(), row }
+    }
+
+    fn side(row: u64, removed: Option<(u64, &str, f64)>) -> Side {
+        let removed = removed.map(|(kept, why, similarity)| Removed { kept: name(kept), why: why.into(), similarity });
+        Side { name: name(row), is_against: false, text_bytes: 9, removed, cluster: 2 }
+    }
+
+    const METHOD: Method =
+        Method { shingling: Shingling::Words(1), threshold: 0.5, bands: Bands { bands: 64, rows: 1 } };
+
+    fn reason(records: [Side; 2], texts: [&str; 2], method: Option<&Method>, to_kept: [Option<f64>; 2]) -> String {
+        conclude(records, texts, method, to_kept, Vec::new()).reasons.remove(0)
+    }
+
+    #[test]
+    fn each_reason_is_given_where_it_decides() {
+        let (kept, other) = (side(0, None), side(1, None));
+        let of = |texts: [&str; 2], method: Option<&Method>| {
+            reason([kept.clone(), other.clone()], texts, method, [None, None])
+        };
+        assert!(of(["a b c", "x y z"], Some(&METHOD)).starts_with("their resemblance is 0.000, and 0.5 would do"));
+        assert!(of(["a b", " "], Some(&METHOD)).starts_with("a text of white space only"));
+        assert!(of(["a b", "a c"], None).contains("--by exact"));
+        assert!(of(["a b c d", "a b c e"], Some(&METHOD)).starts_with("today they would be"));
+        let few = Method { bands: Bands { bands: 1, rows: 60 }, ..METHOD };
+        assert!(of(["a b c d", "a b c e"], Some(&few)).contains("no band of their signatures agrees"));
+
+        let near = side(2, Some((0, "near", 0.75)));
+        let both = conclude([near.clone(), kept], ["a b c d", "a b c e"], Some(&METHOD), [None, None], Vec::new());
+        assert!(both.together);
+        assert_eq!(both.reasons, ["A is removed in favour of r0 (f.jsonl:0), which it resembles by 0.750"]);
+        // A chain: what A resembles is not what B resembles.
+        let chain = reason([near, other], ["a b c d", "a b c e"], Some(&METHOD), [Some(0.4), None]);
+        assert!(chain.contains("B resembles that by 0.400, and is not compared with"), "{chain}");
+        let mut old = [side(0, None), side(1, None)];
+        old.iter_mut().for_each(|side| side.is_against = true);
+        assert!(reason(old, ["a", "a"], Some(&METHOD), [None, None]).contains("never removed"));
+    }
+
+    #[test]
+    fn people_read_places_likeness_and_difference() {
+        let records = [side(0, None), side(2, Some((0, "exact", 1.0)))];
+        let diff = super::super::diff::pieces("a\u{1b}", "b", 2);
+        let told = tell(&conclude(records, ["a b", "a b"], Some(&METHOD), [None, None], diff), 1);
+        assert!(
+            told.starts_with("A  r0 (f.jsonl:0)\n   9 bytes of text; kept; in a cluster of 2 records\nB  r2"),
+            "{told}"
+        );
+        assert!(
+            told.contains(
+                "TOGETHER in one cluster of duplicates:\n  B is removed in favour of r0 (f.jsonl:0), which has"
+            )
+        );
+        assert!(told.contains("minhash: 2 of 2 and 2 shingles (words:1) shared: resemblance 1.000, 0.5 would do\n"));
+        assert!(told.ends_with("- a\u{fffd}\n  ... and 1 more (--limit)\n"), "{told}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_comparison_is_that_of_the_sets(left in "([a-e] ){0,9}", right in "([a-e] ){0,9}") {
+            let said = METHOD.compare(&left, &right);
+            let (x, y): (BTreeSet<&str>, BTreeSet<&str>) = (left.split_whitespace().collect(), right.split_whitespace().collect());
+            let (shared, either) = (x.intersection(&y).count(), x.union(&y).count());
+            prop_assert_eq!((said.shared, said.shingles), (shared as u64, [x.len() as u64, y.len() as u64]));
+            prop_assert_eq!(said.suffices, shared > 0 && 2 * shared >= either);
+            // One row a band: signatures agree wherever the smallest element is shared.
+            prop_assert!(said.agreeing <= 64 && (shared > 0 || said.agreeing == 0));
+            prop_assert!(said.resemblance < 1.0 || said.agreeing == 64);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::program::{fail, succeed};
+
+/// Words that no two texts share by chance, some of them replaced.
+fn text(number: usize, replaced: &[usize]) -> String {
+    let word = |at: usize| if replaced.contains(&at) { format!("other{at}") } else { format!("w{number}x{at}") };
+    (0..60).map(word).collect::<Vec<_>>().join(" ")
+}
+
+fn line(id: &str, text: &str) -> String {
+    json!({ "meta": { "id": id, "lang": if id < "d" { "en" } else { "de" } }, "text": text }).to_string() + "\n"
+}
+
+/// A corpus with copies, near-copies, a chain and odd lines, deduplicated against an old file.
+struct Corpus(tempfile::TempDir);
+
+impl Corpus {
+    fn new() -> Corpus {
+        let corpus = Corpus(tempfile::tempdir().unwrap());
+        let first = [
+            line("a", &text(0, &[])),
+            "\n".into(),
+            line("b", &text(0, &[10])),
+            line("c", &text(0, &[10, 40])),
+            "no json\n".into(),
+            line("d", &text(0, &[])),
+            line("e", " "),
+        ];
+        let second = [line("f", &text(1, &[5])), line("g", &text(2, &[])), line("g", &text(3, &[]))];
+        std::fs::create_dir(corpus.at("in")).unwrap();
+        std::fs::write(corpus.at("in/1.jsonl"), first.concat()).unwrap();
+        std::fs::write(corpus.at("in/2.jsonl.zst"), zstd::encode_all(second.concat().as_bytes(), 3).unwrap()).unwrap();
+        std::fs::write(corpus.at("old.jsonl"), line("o", &text(1, &[]))).unwrap();
+        corpus.dedup("out", &[]);
+        corpus
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_string()
+    }
+
+    fn dedup(&self, out: &str, more: &[&str]) {
+        let (input, against, output) = (self.at("in"), self.at("old.jsonl"), self.at(out));
+        let of = ["dedup", &input, "--against", &against, "--output", &output, "--id-field", "meta.id"];
+        succeed(&[&of[..], &["--max-bad", "0.5", "--count-by", "meta.lang"], more].concat());
+    }
+
+    fn explain(&self, a: &str, b: &str) -> (String, Value) {
+        let out = self.at("out");
+        let told = succeed(&["explain", &out, a, b]);
+        (told, serde_json::from_str(&succeed(&["explain", &out, a, b, "--json"])).unwrap())
+    }
+}
+
+#[test]
+fn two_records_of_a_corpus_are_explained_by_id_or_place() {
+    let corpus = Corpus::new();
+    let reason = |a: &str, b: &str, together: bool| {
+        let (told, json) = corpus.explain(a, b);
+        assert_eq!(json["together"], json!(together), "{told}");
+        let reason = json["reasons"][0].as_str().unwrap().to_string();
+        assert!(told.contains(&format!("{}\n  {reason}", if together { "duplicates:" } else { "APART:" })), "{told}");
+        reason
+    };
+    let first = corpus.at("in/1.jsonl");
+    assert_eq!(
+        reason("a", "d", true),
+        format!("B is removed in favour of a ({first}:0), which has the same text, byte for byte")
+    );
+    assert!(reason("b", "a", true).ends_with("which it resembles by 0.836"));
+    assert!(reason("b", "d", true).starts_with("A is removed in favour of a "));
+    // What b resembles is removed no more than once.
+    let chain = reason("b", "c", false);
+    assert!(chain.contains("B resembles that by 0.697, and is not compared with records that are removed"), "{chain}");
+    assert_eq!(reason("a", "c", false), "their resemblance is 0.697, and 0.8 would do (--threshold)");
+    assert!(reason("a", "e", false).starts_with("a text of white space only"));
+    assert!(reason("o", "f", true).contains("a record of --against that it resembles by 0.836"));
+
+    let (told, json) = corpus.explain(&format!("{first}:2"), "a");
+    assert_eq!(json["records"][0]["id"], json!("b"));
+    assert_eq!((&json["records"][1]["cluster"], &json["minhash"]["shared"]), (&json!(3), &json!(51)));
+    assert!(
+        told.contains("  minhash: 51 of 56 and 56 shingles (words:5) shared: resemblance 0.836, 0.8 would do\n"),
+        "{told}"
+    );
+    assert!(told.contains(" of 21 bands of 6 minima agree, 1 would do; 99.9"), "{told}");
+    let changed: Vec<&str> = told.lines().filter(|line| line.starts_with(['+', '-'])).collect();
+    assert!(changed.len() <= 4 && changed[0].contains("other10") && changed[0].len() < 300, "{told}");
+}
+
+#[test]
+fn names_of_no_record_or_of_several_are_refused_with_what_would_do() {
+    let corpus = Corpus::new();
+    let (out, first) = (corpus.at("out"), corpus.at("in/1.jsonl"));
+    let refused = |a: &str, code: i32| fail(&["explain", &out, a, "b"], code);
+    assert!(refused("nobody", 3).contains("no record of the corpus has this id"));
+    assert!(refused(&format!("{first}:1"), 3).contains("the line is blank"));
+    assert!(refused(&format!("{first}:4"), 3).contains("the record is rejected"));
+    assert!(refused(&format!("{first}:99"), 3).contains("the file has 7 rows"));
+    let second = corpus.at("in/2.jsonl.zst");
+    assert!(refused("g", 2).contains(&format!("{second}:1, {second}:2")));
+    assert!(refused(&format!("{first}:2"), 2).contains("both name one record"));
+    assert!(fail(&["explain", &out, "a", "--against", &out], 2).contains("a corpus"));
+    // Without ids there are places, also as seen from where the run was started.
+    let started = ["dedup", "in/1.jsonl", "--output", "plain", "--max-bad", "0.5"];
+    let status = crate::support::program::webtwin(&started).current_dir(corpus.0.path()).status().unwrap();
+    assert!(status.success());
+    assert!(fail(&["explain", &corpus.at("plain"), "a", "b"], 2).contains("FILE:ROW"));
+    let told = succeed(&["explain", &corpus.at("plain"), "in/1.jsonl:0", &format!("{first}:5")]);
+    assert!(told.contains("TOGETHER") && told.starts_with("A  in/1.jsonl:0\n"), "{told}");
+    std::fs::remove_file(Path::new(&corpus.at("in/1.jsonl"))).unwrap();
+    fail(&["explain", &corpus.at("plain"), "in/1.jsonl:0", "in/1.jsonl:5"], 3);
+}
