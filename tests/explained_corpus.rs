@@ -2,12 +2,16 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::program::{fail, succeed};
+use crate::support::program::{fail, rows, succeed};
 
 /// Words that no two texts share by chance, some of them replaced.
 fn text(number: usize, replaced: &[usize]) -> String {
     let word = |at: usize| if replaced.contains(&at) { format!("other{at}") } else { format!("w{number}x{at}") };
     (0..60).map(word).collect::<Vec<_>>().join(" ")
+}
+
+fn summary(out: &str) -> Value {
+    serde_json::from_slice(&std::fs::read(Path::new(out).join("_webtwin/summary")).unwrap()).unwrap()
 }
 
 fn line(id: &str, text: &str) -> String {
@@ -113,4 +117,81 @@ fn names_of_no_record_or_of_several_are_refused_with_what_would_do() {
     assert!(told.contains("TOGETHER") && told.starts_with("A  in/1.jsonl:0\n"), "{told}");
     std::fs::remove_file(Path::new(&corpus.at("in/1.jsonl"))).unwrap();
     fail(&["explain", &corpus.at("plain"), "in/1.jsonl:0", "in/1.jsonl:5"], 3);
+}
+
+fn report(corpus: &str, more: &[&str]) -> Value {
+    serde_json::from_str(&succeed(&[&["report", corpus, "--json", "--output", "-"], more].concat())).unwrap()
+}
+
+#[test]
+fn the_report_of_a_corpus_says_what_its_tables_say_and_shows_texts_side_by_side() {
+    let corpus = Corpus::new();
+    let out = corpus.at("out");
+    let said = report(&out, &[]);
+    let removed = rows(&out, "removed");
+    let records = &summary(&out)["records"];
+    assert_eq!(said["run"]["duplicates"], json!(removed.len()));
+    assert_eq!((&said["run"]["read"], &said["run"]["kept"]), (&records["read"], &records["kept"]));
+    assert_eq!(said["run"]["rejected"], json!({ "bad_json": 1 }));
+    // Only what is not the default.
+    let settings = said["run"]["settings"].as_object().unwrap();
+    assert_eq!(settings.keys().collect::<Vec<_>>(), ["against", "count_by", "id_field", "max_bad"]);
+
+    let [parts, clusters] = [&said["parts"], &said["clusters"]];
+    assert_eq!(parts[0]["headline"], json!("33 % of the records are duplicates"));
+    let bars = |heading: &str| -> Vec<(String, u64)> {
+        let charts = parts[0]["charts"].as_array().unwrap();
+        let bars = charts.iter().find(|chart| chart["heading"] == heading).unwrap()["bars"].as_array().unwrap();
+        bars.iter().map(|bar| (bar["what"].as_str().unwrap().to_string(), bar["count"].as_u64().unwrap())).collect()
+    };
+    let counted = |counts: &[(&str, u64)]| counts.iter().map(|(what, n)| (what.to_string(), *n)).collect::<Vec<_>>();
+    let fates = [("kept", 5), ("removed: same text", 1), ("removed: similar", 1), ("removed: in the older corpus", 1)];
+    assert_eq!(bars("Records"), counted(&[&fates[..], &[("rejected", 1)]].concat()));
+    assert_eq!(bars("Similar texts by resemblance"), counted(&[("0.80 to 0.85", 2)]));
+    assert_eq!(bars("Clusters by size"), counted(&[("2 records", 1), ("3 records", 1)]));
+    let by_field = &parts[1]["tables"][0];
+    assert_eq!(
+        (&by_field["heading"], &by_field["rows"][0][0], &by_field["rows"][0][1]),
+        (&json!("meta.lang"), &json!("de"), &json!(3))
+    );
+
+    assert_eq!((&clusters["all"], clusters["shown"].as_array().unwrap().len()), (&json!(2), 2));
+    let first = &clusters["shown"][0];
+    assert_eq!((&first["kept"]["id"], &first["removed"]), (&json!("a"), &json!(2)));
+    assert_eq!(first["removed_by"], json!({ "exact": 1, "near": 1 }));
+    // The least similar one first.
+    assert_eq!((&first["members"][0]["id"], &first["members"][1]["id"]), (&json!("b"), &json!("d")));
+    assert!(first["diff"].to_string().contains(r#"{"changed":true,"text":"other10"}"#), "{}", first["diff"]);
+    assert_eq!(clusters["shown"][1]["kept"]["file"], json!(corpus.at("old.jsonl")));
+
+    assert!(report(&out, &["--pairs", "0"])["clusters"]["shown"][0]["diff"].as_array().unwrap().is_empty());
+    let page = |out: &str| succeed(&["report", out, "--output", "-", "--no-run-facts"]);
+    let html = page(&out);
+    for shown in
+        ["<ins>other10</ins>", "Clusters of duplicates", "83.6 % alike", "9 records read = 5 kept + 3 duplicates"]
+    {
+        assert!(html.contains(shown), "{shown}");
+    }
+    assert!(html == page(&out));
+    std::fs::remove_file(corpus.at("in/1.jsonl")).unwrap();
+    assert!(report(&out, &[])["clusters"]["shown"][0]["unread"].as_str().unwrap().contains("in/1.jsonl"));
+    assert!(page(&out).contains("could not be read again"));
+}
+
+#[test]
+fn reports_of_a_corpus_hold_whatever_its_records_say_and_of_nothing_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let hostile = "</script><img src=x onerror=\"alert(1)\"> ".repeat(9);
+    let records = [hostile.clone() + "end", hostile.clone() + "End!", "x".into()];
+    let lines: String = records.iter().map(|text| line("\"><script>alert(2)</script>", text)).collect();
+    std::fs::write(at("a.jsonl"), lines).unwrap();
+    succeed(&["dedup", &at("a.jsonl"), "--id-field", "meta.id", "--annotate", "--output", &at("out")]);
+    let html = succeed(&["report", &at("out"), "--output", "-"]);
+    assert_eq!(html.matches("<script").count(), 1);
+    assert!(!html.contains("<img") && html.contains("same shingles") && html.contains("marked as duplicates"));
+    std::fs::write(at("empty.jsonl"), "").unwrap();
+    succeed(&["dedup", &at("empty.jsonl"), "--output", &at("none")]);
+    assert!(succeed(&["report", &at("none"), "--output", "-"]).contains("No record is a duplicate of another"));
+    assert!(fail(&["report", &at("none"), "--against", &at("out"), "--output", "-"], 2).contains("--against"));
 }

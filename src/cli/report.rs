@@ -12,12 +12,13 @@ Examples:
   webtwin report out/ --output s3://bucket/report.html
   webtwin report out/ --json --output - | jq .overview.skip
   webtwin report june/ --against may-june/         with what `webtwin diff may/ june/ --output may-june/` has found
-  webtwin report may-june/                         the same by itself; a study and a Hamming batch have reports, too";
+  webtwin report may-june/                         the same by itself; a study and a Hamming batch have reports, too
+  webtwin report clean/                            what `webtwin dedup` has removed, the largest clusters side by side";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Folder of a run, of a study, of a Hamming batch, or of a comparison by `webtwin diff`
+    /// Folder of a run, of a study, of a Hamming batch, of a comparison by `webtwin diff`, or of a corpus by `webtwin dedup`
     run: String,
     /// File to write, which is replaced: path or URL, or - for stdout; report.html or report.json in this folder when not given
     #[arg(long, value_name = "FILE")]
@@ -31,7 +32,7 @@ pub(super) struct Args {
     /// What `webtwin evaluate --json` has printed of this run: path or URL
     #[arg(long, value_name = "FILE")]
     evaluation: Option<String>,
-    /// Most pairs of pages to show side by side; they are read again from the input of the run, if it is still there
+    /// Most pairs of pages, or of records of a corpus, to show side by side; they are read again from the input of the run, if it is still there
     #[arg(long, value_name = "N", default_value_t = Wanted::default().pairs)]
     pairs: usize,
     /// Leave out what differs from run to run of the same job: times, memory, folders, build
@@ -69,7 +70,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         let of = format!("{}: --against and --evaluation go with a run that has pages to look at", args.run);
         return Err(Error::Usage(of));
     } else {
-        let outline = outline(&run, machine)?;
+        let outline = outline(&run, &Wanted { pairs: args.pairs, machine, ..Wanted::default() })?;
         if args.json { json(&outline) } else { outline_page(&outline) }
     };
     if output == "-" {

@@ -37,6 +37,8 @@ pub struct Summary {
     pub compared: u64,
     /// Kept records in favour of which others are removed.
     pub clusters: u64,
+    /// Clusters by their number of records, kept ones included, in classes.
+    pub cluster_sizes: Vec<ClusterSizes>,
     /// Those in favour of which the most are.
     pub largest_clusters: Vec<Cluster>,
     /// Counts by file of the input.
@@ -78,8 +80,36 @@ pub struct TextBytes {
 pub struct Cluster {
     /// Its id.
     pub id: String,
+    /// File with it.
+    pub file: String,
+    /// Its row there, from 0.
+    pub row: u64,
     /// Records removed in favour of it.
     pub removed: u64,
+}
+
+/// Number of clusters of some sizes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ClusterSizes {
+    /// Fewest records of such a cluster.
+    pub from: u64,
+    /// Most records of such a cluster; `None` for no limit.
+    pub to: Option<u64>,
+    /// Number of clusters.
+    pub clusters: u64,
+}
+
+/// The fewest records of a cluster in each class of sizes.
+const SIZES: [u64; 7] = [2, 3, 4, 5, 10, 100, 1000];
+
+/// Counts clusters by size, given the records removed in each.
+fn cluster_sizes(clusters: &[(u64, u32)]) -> Vec<ClusterSizes> {
+    let classes = SIZES.iter().enumerate().map(|(at, &from)| {
+        let to = SIZES.get(at + 1).map(|next| next - 1);
+        let is_of_class = |(removed, _): &&(u64, u32)| (from..=to.unwrap_or(u64::MAX)).contains(&(removed + 1));
+        ClusterSizes { from, to, clusters: clusters.iter().filter(is_of_class).count() as u64 }
+    });
+    classes.filter(|class| class.clusters > 0).collect()
 }
 
 /// Counts of a file.
@@ -146,10 +176,14 @@ impl Summary {
         favoured.sort_unstable();
         let mut clusters: Vec<(u64, u32)> =
             favoured.chunk_by(|x, y| x == y).map(|same| (same.len() as u64, same[0])).collect();
-        let all = clusters.len() as u64;
+        let (all, cluster_sizes) = (clusters.len() as u64, cluster_sizes(&clusters));
         clusters.sort_unstable_by_key(|&(removed, record)| (std::cmp::Reverse(removed), record));
         clusters.truncate(SHOWN);
-        let cluster = |(removed, record)| Some(Cluster { id: corpus.id(record).ok()?, removed });
+        let cluster = |(removed, record)| {
+            let (file, row) = corpus.place(record);
+            let file = inputs.files[file as usize].name().into();
+            Some(Cluster { id: corpus.id(record).ok()?, file, row, removed })
+        };
         Ok(Summary {
             records,
             text_bytes,
@@ -159,6 +193,7 @@ impl Summary {
             without_key: corpus.without_key,
             compared,
             clusters: all,
+            cluster_sizes,
             largest_clusters: clusters.into_iter().filter_map(cluster).collect(),
             files,
             counts_by: counts::count(&settings.count_by, corpus, verdicts)?,

@@ -47,7 +47,7 @@ pub struct Report {
 pub struct Outline {
     /// [`FORMAT`].
     pub format: u32,
-    /// Kind of the job: `study`, `hamming`, `diff`.
+    /// Kind of the job: `study`, `hamming`, `diff`, `dedup`.
     pub kind: String,
     /// Digest of the job.
     pub digest: String,
@@ -55,8 +55,60 @@ pub struct Outline {
     pub inputs: Vec<String>,
     /// What was found.
     pub parts: Vec<Part>,
+    /// Duplicates of a corpus, cluster by cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clusters: Option<Clusters>,
     /// Where the figures come from.
     pub run: RunFacts,
+}
+
+/// Clusters of duplicates in a corpus.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Clusters {
+    /// The largest ones, the largest first.
+    pub shown: Vec<Cluster>,
+    /// How many there are in all.
+    pub all: u64,
+}
+
+/// A record that stays, and those that are removed in its favour.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cluster {
+    /// The record that stays.
+    pub kept: Record,
+    /// Number of removed records.
+    pub removed: u64,
+    /// The same by reason: `exact`, `near`, `against`.
+    pub removed_by: BTreeMap<String, u64>,
+    /// Removed records that are least like it, the least first.
+    pub members: Vec<Duplicate>,
+    /// The text that stays next to that of the first member; empty if both are equal or were not read.
+    pub diff: Vec<Row>,
+    /// Why the texts could not be read again; empty if they could, or were not wanted.
+    pub unread: String,
+}
+
+/// Name and place of a record of a corpus.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Record {
+    /// Its id.
+    pub id: String,
+    /// File with it.
+    pub file: String,
+    /// Its row there, from 0.
+    pub row: u64,
+}
+
+/// A record that is removed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Duplicate {
+    /// The record.
+    #[serde(flatten)]
+    pub record: Record,
+    /// `exact`, `near` or `against`.
+    pub why: String,
+    /// Resemblance to the record that stays.
+    pub similarity: f64,
 }
 
 /// A view in plain parts.
@@ -562,8 +614,11 @@ pub struct Export {
 pub struct RunFacts {
     /// Records read.
     pub read: u64,
-    /// Records kept as pages.
+    /// Records kept as pages, or of a corpus in it.
     pub kept: u64,
+    /// Records of a corpus that were removed, or annotated, as duplicates; none for a job that reads pages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicates: Option<u64>,
     /// Records not kept, by reason.
     pub rejected: BTreeMap<String, u64>,
     /// Pages kept though something in them was mended, by reason.

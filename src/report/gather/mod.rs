@@ -9,6 +9,7 @@
 //! the crawl.
 
 pub mod compare;
+pub mod corpus;
 pub mod hosts;
 pub mod mirrors;
 pub mod overview;
@@ -69,7 +70,7 @@ pub fn gather(run: &Run, wanted: &Wanted) -> Result<Report> {
             run.folder
         )));
     }
-    let summary = summary(run)?;
+    let summary = run.summary()?;
     let mut parts = Vec::new();
     if let Some(against) = &wanted.against {
         parts.push(changes(run, against)?);
@@ -121,15 +122,7 @@ fn changes(run: &Run, against: &Run) -> Result<Part> {
             format!("{}: compares {} with an earlier one, not {}", against.folder, job["new"]["url"], run.folder);
         return Err(Error::Usage(what));
     }
-    parts::comparison(against, &summary(against)?)
-}
-
-/// The file `summary.json`.
-fn summary(run: &Run) -> Result<serde_json::Value> {
-    let entry = run.manifest.files.iter().find(|file| file.path == "summary.json");
-    let entry = entry.ok_or_else(|| Error::input(run.folder.name(), "the result has no summary.json"))?;
-    let bytes = run.manifest.read_file(&run.folder, entry)?;
-    serde_json::from_slice(&bytes).map_err(|cause| Error::input(run.folder.name(), format!("summary.json: {cause}")))
+    parts::comparison(against, &against.summary()?)
 }
 
 /// A count of a summary; 0 where it has none.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{count, counts, run_facts, summary};
+use super::{Wanted, corpus, count, counts, run_facts};
 use crate::error::{Error, Result};
 use crate::report::contract::{Bars, Cell, Count, FORMAT, Outline, Part, Rows, Tile};
 use crate::report::figures;
@@ -19,21 +19,27 @@ const ROWS: usize = 50;
 /// Documents of a study above which clusters are not counted: 16 bytes a cluster are held.
 const MOST_DOCUMENTS: u64 = 4_000_000;
 
-/// Reads what a result says that has no pages of its own to look at; `machine` says whether the facts of the machine are wanted.
+/// Reads what a result says that has no pages of its own to look at.
 ///
 /// # Errors
 /// [`Error::Usage`] for a result of a kind that is not known here; [`Error::Input`] for files that are not what the manifest names.
 ///
 /// # Memory
 /// A batch of rows, and of a study of 4,000,000 documents at most some 24 bytes a cluster.
-pub fn outline(run: &Run, machine: bool) -> Result<Outline> {
+pub fn outline(run: &Run, wanted: &Wanted) -> Result<Outline> {
     let job = &run.manifest.job;
     let kind = job["kind"].as_str().unwrap_or_default().to_string();
-    let of_summary = summary(run)?;
-    let part = match kind.as_str() {
-        "study" => study(run, &of_summary)?,
-        "hamming" => hamming(run, &of_summary)?,
-        "diff" => comparison(run, &of_summary)?,
+    let of_summary = run.summary()?;
+    let mut clusters = None;
+    let parts = match kind.as_str() {
+        "study" => vec![study(run, &of_summary)?],
+        "hamming" => vec![hamming(run, &of_summary)?],
+        "diff" => vec![comparison(run, &of_summary)?],
+        "dedup" => {
+            let corpus = corpus::gather(run, &of_summary, wanted.pairs)?;
+            clusters = Some(corpus.clusters);
+            corpus.parts
+        }
         _ => {
             let what = format!("{}: a result of the job `{kind}`, of which no report is made", run.folder);
             return Err(Error::Usage(what));
@@ -41,6 +47,7 @@ pub fn outline(run: &Run, machine: bool) -> Result<Outline> {
     };
     let texts = |values: &[&Value]| values.iter().filter_map(|of| Some(of.as_str()?.to_string())).collect();
     let inputs: Vec<String> = match kind.as_str() {
+        "dedup" => texts(&job["inputs"].as_array().into_iter().flatten().collect::<Vec<_>>()),
         "diff" => texts(&[&job["old"]["url"], &job["new"]["url"]]),
         "hamming" => {
             let queries = job["batch"]["queries"].as_array().into_iter().flatten();
@@ -53,17 +60,18 @@ pub fn outline(run: &Run, machine: bool) -> Result<Outline> {
         kind,
         digest: run.manifest.digest.clone(),
         inputs,
-        parts: vec![part],
-        run: run_facts::gather(run, &of_summary, machine)?,
+        parts,
+        clusters,
+        run: run_facts::gather(run, &of_summary, wanted.machine)?,
     })
 }
 
-fn tile(figure: impl Into<String>, what: impl Into<String>) -> Tile {
+pub(super) fn tile(figure: impl Into<String>, what: impl Into<String>) -> Tile {
     Tile { figure: figure.into(), what: what.into() }
 }
 
 /// Bars of counts by name; those named in `words` first, in that order, in these words.
-fn bars(heading: &str, ask: &str, counts: &Value, words: &[(&str, &str)]) -> Bars {
+pub(super) fn bars(heading: &str, ask: &str, counts: &Value, words: &[(&str, &str)]) -> Bars {
     let all = super::counts(counts);
     let known = words.iter().filter_map(|(name, what)| Some(((*what).to_string(), *all.get(*name)?)));
     let others = all.iter().filter(|(name, _)| words.iter().all(|word| word.0 != name.as_str()));

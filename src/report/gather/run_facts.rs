@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{count, counts};
+use crate::dedup::settings::Settings;
 use crate::error::Result;
 use crate::job::Job;
 use crate::report::contract::{Count, Machine, Rejected, RunFacts, Stage};
@@ -17,7 +18,7 @@ use crate::results::scan::scan;
 const INPUTS: usize = 20;
 
 /// Settings that say where, not what; of a comparison what it compares.
-const PLACES: [&str; 7] = ["kind", "input.urls", "output.url", "effort.", "old.", "new.", "beside."];
+const PLACES: [&str; 8] = ["kind", "inputs", "input.urls", "output.url", "effort.", "old.", "new.", "beside."];
 
 /// Reads the facts; `machine` says whether those of the machine are wanted.
 ///
@@ -51,7 +52,12 @@ pub fn gather(run: &Run, summary: &Value, machine: bool) -> Result<RunFacts> {
     Ok(RunFacts {
         read: count(&records["read"]),
         kept: count(&records["kept"]),
-        rejected: counts(&records["rejected"]),
+        duplicates: records["removed"].as_u64(),
+        rejected: counts(if records["rejected_by"].is_object() {
+            &records["rejected_by"]
+        } else {
+            &records["rejected"]
+        }),
         mended: counts(&records["mended"]),
         torn: records["torn"].as_object().map_or(0, |torn| torn.len() as u64),
         inputs_with_rejected,
@@ -96,7 +102,11 @@ fn rejected(run: &Run) -> Result<(u64, Vec<Rejected>)> {
 fn settings(job: &Value) -> BTreeMap<String, String> {
     let (mut ours, mut default) = (BTreeMap::new(), BTreeMap::new());
     flatten("", job, &mut ours);
-    flatten("", &serde_json::to_value(Job::default()).expect("a job is plain values"), &mut default);
+    let of_kind = match job["kind"] == "dedup" {
+        true => Settings::default().answer(),
+        false => serde_json::to_value(Job::default()).expect("a job is plain values"),
+    };
+    flatten("", &of_kind, &mut default);
     let place =
         |name: &str| PLACES.iter().any(|place| name == *place || place.ends_with('.') && name.starts_with(place));
     ours.retain(|name, value| default.get(name) != Some(value) && !place(name));

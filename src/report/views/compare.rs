@@ -123,7 +123,8 @@ fn chain(html: &mut Html, pair: &Compared) {
     html.markup("</ol>");
 }
 
-fn diff(html: &mut Html, rows: &[Row]) {
+/// Two texts side by side.
+pub(super) fn diff(html: &mut Html, rows: &[Row]) {
     html.markup("<div class=diff tabindex=0 role=group aria-label=\"the two texts\"><table><thead class=unseen><tr><th scope=col>A</th><th scope=col>B</th></tr></thead><tbody>");
     for row in rows {
         match row {

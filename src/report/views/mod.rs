@@ -3,6 +3,7 @@
 //! Without a script all views stand below each other, whole. The script switches between them, sorts, filters, and takes
 //! decisions of whoever looks; it makes no content.
 
+mod clusters;
 pub mod compare;
 mod hosts;
 mod mirrors;
@@ -47,6 +48,10 @@ pub fn page(report: &Report) -> String {
 /// The page of a report of plain parts.
 pub fn outline_page(outline: &Outline) -> String {
     let mut views: Vec<View<'_>> = outline.parts.iter().map(part).collect();
+    if let Some(of) = &outline.clusters {
+        let at = views.len().min(1);
+        views.insert(at, ("clusters", "Clusters", Box::new(|html| clusters::write(html, of))));
+    }
     let run = |html: &mut Html| run_facts::write(html, &outline.inputs, &outline.digest, &outline.run);
     views.push(("run", "Run", Box::new(run)));
     whole(&outline.inputs.join(", "), &outline.digest, &views)

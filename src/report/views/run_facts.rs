@@ -47,9 +47,12 @@ pub(super) fn write(html: &mut Html, inputs: &[String], digest: &str, of: &RunFa
         html.markup("</div>");
     }
     html.markup(
-        "<div class=card><h2>Tables</h2><p class=ask>Rows of each; <code>webtwin show RUN TABLE</code> prints them, ",
+        "<div class=card><h2>Tables</h2><p class=ask>Rows of each; <code>webtwin show RUN TABLE</code> prints them",
     );
-    html.markup("<code>views.sql</code> opens them in DuckDB.</p><dl class=facts>");
+    if of.duplicates.is_none() {
+        html.markup(", <code>views.sql</code> opens them in DuckDB");
+    }
+    html.markup(".</p><dl class=facts>");
     for (table, rows) in &of.tables {
         fact(html, table, &count(*rows));
     }
@@ -62,15 +65,19 @@ fn fact(html: &mut Html, what: &str, value: &str) {
 
 fn records(html: &mut Html, of: &RunFacts) {
     let rejected: u64 = of.rejected.values().sum();
-    html.markup("<p>").text(format_args!(
-        "{} read = {} kept as pages + {} not kept.",
-        counted(of.read, "record", "records"),
-        count(of.kept),
-        count(rejected)
-    ));
+    let (read, kept, rejected_records) = (counted(of.read, "record", "records"), count(of.kept), count(rejected));
+    html.markup("<p>");
+    match of.duplicates.map(count) {
+        None => html.text(format_args!("{read} read = {kept} kept as pages + {rejected_records} not kept.")),
+        Some(removed) => {
+            html.text(format_args!("{read} read = {kept} kept + {removed} duplicates + {rejected_records} rejected."))
+        }
+    };
     html.markup("</p>");
-    if rejected == 0 {
+    if rejected == 0 && of.duplicates.is_none() {
         html.markup("<p class=note>Every record was a page.</p>");
+    } else if rejected == 0 {
+        html.markup("<p class=note>No record was rejected.</p>");
     } else {
         let longest = of.rejected.values().copied().max().unwrap_or(0);
         html.markup("<table class=bars><caption class=unseen>records not kept, by reason</caption><tbody>");

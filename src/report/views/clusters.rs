@@ -1,0 +1,106 @@
+//! The largest clusters of duplicates in a corpus, and how the least similar record of each differs from the one that stays.
+
+use super::{cut, filter, heading};
+use crate::report::contract::{Cluster, Clusters, Duplicate, Record};
+use crate::report::figures::{count, counted};
+use crate::report::html::Html;
+
+pub(super) fn write(html: &mut Html, of: &Clusters) {
+    let lead = match of.all {
+        0 => "No record is a duplicate of another.".to_string(),
+        all => format!(
+            "{}, the largest first. Side by side are the record that stays and the one that is least like it, where a \
+             false duplicate is most likely. For any other two: webtwin explain CORPUS RECORD RECORD.",
+            counted(all, "cluster", "clusters")
+        ),
+    };
+    heading(html, "clusters", "Clusters of duplicates", &lead);
+    if of.shown.is_empty() {
+        return;
+    }
+    filter(html, "cluster-list", "Filter by id or file");
+    html.markup("<div id=cluster-list>");
+    for (number, cluster) in of.shown.iter().enumerate() {
+        item(html, number, cluster);
+    }
+    html.markup("</div>");
+    cut(html, of.shown.len(), of.all, "clusters", "removed");
+}
+
+fn item(html: &mut Html, number: usize, cluster: &Cluster) {
+    let kept = &cluster.kept;
+    html.markup("<details class=\"card item\" id=\"cluster-").text(number + 1);
+    html.markup(if number == 0 { "\" open>" } else { "\">" });
+    html.markup("<summary><span class=size>").text(count(cluster.removed));
+    html.markup("<span class=unseen> duplicates of </span></span><span class=what><span>").crawled(&kept.id);
+    html.markup("</span><span class=sub>").crawled(&kept.file).text(format_args!(", row {}", count(kept.row)));
+    html.markup("</span></span>");
+    match cluster.members.first() {
+        Some(least) if least.why != "exact" => {
+            html.markup("<span class=\"tag similar\">").text(alike(least)).markup("</span>")
+        }
+        _ => html.markup("<span class=\"tag exact\">same text</span>"),
+    };
+    html.markup("</summary><div class=inside><p class=ask>").text(sentence(cluster)).markup("</p>");
+    members(html, cluster);
+    if !cluster.unread.is_empty() {
+        html.markup("<p class=\"note warn\">The texts could not be read again from the corpus: ");
+        html.crawled(&cluster.unread).markup("</p>");
+    }
+    if let (false, Some(least)) = (cluster.diff.is_empty(), cluster.members.first()) {
+        html.markup("<h2 class=gap>Side by side</h2><div class=sides>");
+        side(html, "A", kept, "stays");
+        side(html, "B", &least.record, &alike(least));
+        html.markup("</div>");
+        super::compare::diff(html, &cluster.diff);
+    }
+    html.markup("</div></details>");
+}
+
+fn sentence(cluster: &Cluster) -> String {
+    let words =
+        [("exact", "with the same text"), ("near", "with a similar text"), ("against", "that the older corpus has")];
+    let of_reason = |(why, words): (&str, &str)| {
+        let records = cluster.removed_by.get(why)?;
+        Some(format!("{} {words}", counted(*records, "record", "records")))
+    };
+    let reasons: Vec<String> = words.into_iter().filter_map(of_reason).collect();
+    format!("In favour of this record: {}.", reasons.join(", "))
+}
+
+fn alike(of: &Duplicate) -> String {
+    match of.similarity {
+        // Such texts differ in what is folded: case, spaces, forms of characters.
+        1.0 if of.why != "exact" => "same shingles".into(),
+        _ if of.why == "exact" => "same text".into(),
+        similarity => format!("{:.1} % alike", similarity * 100.0),
+    }
+}
+
+fn members(html: &mut Html, cluster: &Cluster) {
+    html.markup("<div class=scroll tabindex=0 role=group aria-label=records><table class=small><thead><tr>");
+    html.markup(
+        "<th scope=col>duplicate</th><th scope=col>file</th><th scope=col class=num>row</th><th scope=col>why</th>",
+    );
+    html.markup("</tr></thead><tbody>");
+    for of in &cluster.members {
+        html.markup("<tr><td class=url>").crawled(&of.record.id).markup("</td><td class=url>").crawled(&of.record.file);
+        html.markup("</td><td class=num>")
+            .text(count(of.record.row))
+            .markup("</td><td>")
+            .text(alike(of))
+            .markup("</td></tr>");
+    }
+    html.markup("</tbody></table></div>");
+    let more = cluster.removed.saturating_sub(cluster.members.len() as u64);
+    if more > 0 {
+        html.markup("<p class=note>").text(counted(more, "more duplicate is", "more duplicates are"));
+        html.markup(" not shown.</p>");
+    }
+}
+
+fn side(html: &mut Html, letter: &'static str, of: &Record, what: &str) {
+    html.markup("<div class=\"card side\"><span class=letter>").markup(letter).markup("</span><div><div class=url>");
+    html.crawled(&of.id).markup("</div><p class=note>").text(what).text(" · ").crawled(&of.file);
+    html.text(format_args!(", row {}", count(of.row))).markup("</p></div></div>");
+}
