@@ -40,6 +40,7 @@ mod names;
 mod near;
 mod pack;
 mod record;
+mod references;
 mod report;
 mod restore;
 mod rewrite;

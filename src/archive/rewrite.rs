@@ -6,16 +6,16 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use data_encoding::{BASE32, HEXLOWER};
+use data_encoding::HEXLOWER;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
-use super::head::Head;
 use super::inputs::InputFile;
 use super::matches::{Copies, Copy};
 use super::near::{self, MOST_BYTES, NearCopies, Place};
 use super::pack::Packer;
-use super::record::{Candidate, id_name, without_brackets};
+use super::record::Candidate;
+use super::references::{Original, differences_path, note, revisit};
 use super::report::{FileSummary, NearSummary, Records, SUMMARY, Summary};
 use super::survey::{Surveyed, pieces, stored_records};
 use super::{Settings, written};
@@ -30,53 +30,11 @@ use crate::storage::open::{OpenFile, open_pinned};
 use crate::storage::output::{Attempt, random_id};
 use crate::threads::for_each;
 
-/// Our field with the digest of the payload that was taken out.
-const PAYLOAD: &str = "Webtwin-Payload";
-
-/// What its value begins with; the digest follows in hexadecimal.
-const SHA256: &str = "sha256:";
-
-/// Fields of a record that do not hold for its revisit.
-const GONE: [&str; 4] = ["WARC-Type", "Content-Length", "WARC-Payload-Digest", "WARC-Block-Digest"];
-
-/// Our field with the digest of the payload that a difference is one to.
-const BASE: &str = "Webtwin-Base";
-
-/// Our field with the place of a difference in the file of differences: offset and length.
-const NEAR: &str = "Webtwin-Near";
-
-/// Fields of a record that do not hold for what stands for a near-copy.
-const GONE_NEAR: [&str; 5] =
-    ["WARC-Type", "Content-Type", "Content-Length", "WARC-Payload-Digest", "WARC-Block-Digest"];
-
 /// Heads of originals that a thread remembers.
 const REMEMBERED: usize = 1 << 12;
 
 /// Name and version of the form of rewritten records, as in the manifest.
 pub(super) const RECIPE: (&str, &str) = ("archive", "revisits with Webtwin-Line, version 1");
-
-/// The digest of the payload that a rewritten record refers to, if this is one.
-pub(super) fn payload_wanted(head: &Head) -> Option<[u8; 32]> {
-    let value = std::str::from_utf8(head.only(PAYLOAD).or_else(|| head.only(BASE))?).ok()?;
-    HEXLOWER.decode(value.strip_prefix(SHA256)?.as_bytes()).ok()?.try_into().ok()
-}
-
-/// The range of the difference in the file of differences, if this stands for a near-copy.
-pub(super) fn difference(head: &Head) -> Option<Range<u64>> {
-    let (offset, length) = std::str::from_utf8(head.only(NEAR)?).ok()?.split_once(' ')?;
-    let offset: u64 = offset.parse().ok()?;
-    Some(offset..offset.checked_add(length.parse().ok()?)?)
-}
-
-/// The path of the file of differences that belongs to a WARC file.
-pub(super) fn differences_path(path: &str) -> String {
-    format!("_near/{path}.near")
-}
-
-/// A digest as WARC files have it.
-fn sha1(digest: Sha1) -> String {
-    format!("sha1:{}", BASE32.encode(&digest.finalize()))
-}
 
 /// Writes the archive and commits it.
 ///
@@ -165,16 +123,6 @@ impl Done {
 
 /// Originals that are known, by their places.
 type Originals = HashMap<Place, Original>;
-
-/// What a revisit says of the record that holds its payload.
-#[derive(Clone)]
-struct Original {
-    /// `None` if other records have the same.
-    id: Option<String>,
-    uri: String,
-    date: String,
-    payload_digest: Option<String>,
-}
 
 /// What is known before any file is written.
 pub(super) struct Rewriter<'r> {
@@ -273,7 +221,7 @@ impl Rewriter<'_> {
                     writing.kept_referred += 1;
                 }
                 Reference::Copy(place) => {
-                    let revisit = revisit(&of, &record.http, &self.original(place, originals)?, taken);
+                    let revisit = revisit(&of, &record.http, &self.original(place, originals)?, taken.digests());
                     let packed = packer.pack(&[&revisit, &record.http, TRAILER])?;
                     if packed.len() as u64 >= record.range.end - record.range.start {
                         writing.kept_small += 1;
@@ -321,7 +269,7 @@ impl Rewriter<'_> {
         let open = open_pinned(&file.location, &file.stamp)?;
         let mut base = Taken { block: Some(Vec::new()), ..Taken::default() };
         let Some(found) = stored_records(&*open, file)?.read(base_offset, &mut base)? else { return Ok(()) };
-        let base_block = base.block.unwrap_or_default();
+        let base_block = base.block.take().unwrap_or_default();
         let kind = values(&found.head, "WARC-Type").concat().to_ascii_lowercase();
         let holds = found.payload_bytes > 0 && ["response", "resource"].contains(&kind.as_str());
         if base_block.len() as u64 > MOST_BYTES || !holds {
@@ -330,7 +278,7 @@ impl Rewriter<'_> {
         let payload = &base_block[found.http.len()..];
         let frame = near::compress(payload, &block, self.near_level)?;
         let place = (writing.differences_bytes, frame.len());
-        let note = note(of, &found.head, &base.sha256.finalize().into(), place);
+        let note = note(of, &found.head, &base.digests().0, place);
         let packed = packer.pack(&[&note.0, &note.1, TRAILER])?;
         let (stored_bytes, near_bytes) = (record.range.end - record.range.start, (packed.len() + frame.len()) as u64);
         if near_bytes >= stored_bytes {
@@ -366,21 +314,8 @@ impl Rewriter<'_> {
         let file = &self.files[place.0 as usize];
         let open = open_pinned(&file.location, &file.stamp)?;
         let head = stored_records(&*open, file)?.head(place.1)?;
-        let field = |name: &str| {
-            let value = Head::parse(&head)?.only(name)?.to_vec();
-            String::from_utf8(value).ok()
-        };
-        let original = (|| {
-            let is_ambiguous = |name: u64| self.ambiguous.binary_search(&name).is_ok();
-            let has_own_id = id_name(&head).is_some_and(|name| !is_ambiguous(name));
-            Some(Original {
-                id: field("WARC-Record-ID").filter(|_| has_own_id),
-                uri: without_brackets(&field("WARC-Target-URI")?).to_string(),
-                date: field("WARC-Date")?,
-                payload_digest: field("WARC-Payload-Digest"),
-            })
-        })();
-        let original = original.ok_or_else(|| changed(file, place.1))?;
+        let is_ambiguous = |name: u64| self.ambiguous.binary_search(&name).is_ok();
+        let original = Original::of(&head, is_ambiguous).ok_or_else(|| changed(file, place.1))?;
         if known.len() == REMEMBERED {
             known.clear();
         }
@@ -401,6 +336,13 @@ struct Taken {
     block: Option<Vec<u8>>,
 }
 
+impl Taken {
+    /// SHA-256 and SHA-1 of the payload.
+    fn digests(self) -> ([u8; 32], [u8; 20]) {
+        (self.sha256.finalize().into(), self.sha1.finalize().into())
+    }
+}
+
 impl Take for Taken {
     fn heads(&mut self, _: &[u8], http: &[u8]) {
         if let Some(block) = &mut self.block {
@@ -416,47 +358,4 @@ impl Take for Taken {
             block.extend_from_slice(bytes);
         }
     }
-}
-
-/// The head of the revisit of a record, whose block is its HTTP head alone.
-///
-/// Tools look for the record referred to by its target, date and payload digest: so the digest is the one that it has
-/// itself, or the one that they compute if it has none, that of the payload as stored.
-fn revisit(of: &Candidate, http: &[u8], original: &Original, digests: Taken) -> Vec<u8> {
-    let version = if of.head.is_1_0() { "1.0" } else { "1.1" };
-    let payload_digest = original.payload_digest.clone().unwrap_or_else(|| sha1(digests.sha1));
-    let mut lines = vec![
-        ("WARC-Type", "revisit".into()),
-        ("WARC-Profile", format!("http://netpreserve.org/warc/{version}/revisit/identical-payload-digest")),
-    ];
-    lines.extend(original.id.clone().map(|id| ("WARC-Refers-To", id)));
-    lines.extend([
-        ("WARC-Refers-To-Target-URI", original.uri.clone()),
-        ("WARC-Refers-To-Date", original.date.clone()),
-        ("WARC-Payload-Digest", payload_digest),
-        ("WARC-Block-Digest", sha1(Sha1::new().chain_update(http))),
-        ("WARC-Truncated", "length".into()),
-        ("Content-Length", http.len().to_string()),
-        (PAYLOAD, format!("{SHA256}{}", HEXLOWER.encode(&digests.sha256.finalize()))),
-    ]);
-    of.head.rewritten(&GONE, &lines)
-}
-
-/// The head and block of what stands for a near-copy: a `metadata` record that says where it is, which tools for web archives
-/// take for no content.
-fn note(of: &Candidate, base: &[u8], payload: &[u8; 32], (offset, length): (u64, usize)) -> (Vec<u8>, Vec<u8>) {
-    let first = |name: &str| values(base, name).into_iter().next().unwrap_or_default();
-    let (uri, date) = (first("WARC-Target-URI"), first("WARC-Date"));
-    let block = format!("near-copy-of: {}\r\nnear-copy-of-date: {date}\r\n", without_brackets(&uri)).into_bytes();
-    let head = of.head.rewritten(
-        &GONE_NEAR,
-        &[
-            ("WARC-Type", "metadata".into()),
-            ("Content-Type", "application/warc-fields".into()),
-            ("Content-Length", block.len().to_string()),
-            (BASE, format!("{SHA256}{}", HEXLOWER.encode(payload))),
-            (NEAR, format!("{offset} {length}")),
-        ],
-    );
-    (head, block)
 }

@@ -12,7 +12,7 @@ use super::inputs::InputFile;
 use super::matches::{HOLDS, Row, Rows, WANTS};
 use super::names::Names;
 use super::record::{self, Candidate, key, referred};
-use super::rewrite::payload_wanted;
+use super::references::payload_wanted;
 use crate::error::{Error, Result};
 use crate::job::Limits;
 use crate::pages::warc::Compression;

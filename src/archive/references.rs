@@ -1,0 +1,124 @@
+//! Records that refer to others for their content: revisits, and what stands for near-copies.
+
+use std::ops::Range;
+
+use data_encoding::{BASE32, HEXLOWER};
+use sha1::{Digest as _, Sha1};
+
+use super::head::Head;
+use super::record::{Candidate, id_name, without_brackets};
+use crate::pages::warc::stored::values;
+
+/// Our field with the digest of the payload that was taken out.
+const PAYLOAD: &str = "Webtwin-Payload";
+
+/// What its value begins with; the digest follows in hexadecimal.
+const SHA256: &str = "sha256:";
+
+/// Fields of a record that do not hold for its revisit.
+const GONE: [&str; 4] = ["WARC-Type", "Content-Length", "WARC-Payload-Digest", "WARC-Block-Digest"];
+
+/// Our field with the digest of the payload that a difference is one to.
+const BASE: &str = "Webtwin-Base";
+
+/// Our field with the place of a difference in the file of differences: offset and length.
+const NEAR: &str = "Webtwin-Near";
+
+/// Fields of a record that do not hold for what stands for a near-copy.
+const GONE_NEAR: [&str; 5] =
+    ["WARC-Type", "Content-Type", "Content-Length", "WARC-Payload-Digest", "WARC-Block-Digest"];
+
+/// The digest of the payload that a rewritten record refers to, if this is one.
+pub(super) fn payload_wanted(head: &Head) -> Option<[u8; 32]> {
+    let value = std::str::from_utf8(head.only(PAYLOAD).or_else(|| head.only(BASE))?).ok()?;
+    HEXLOWER.decode(value.strip_prefix(SHA256)?.as_bytes()).ok()?.try_into().ok()
+}
+
+/// The range of the difference in the file of differences, if this stands for a near-copy.
+pub(super) fn difference(head: &Head) -> Option<Range<u64>> {
+    let (offset, length) = std::str::from_utf8(head.only(NEAR)?).ok()?.split_once(' ')?;
+    let offset: u64 = offset.parse().ok()?;
+    Some(offset..offset.checked_add(length.parse().ok()?)?)
+}
+
+/// The path of the file of differences that belongs to a WARC file.
+pub(super) fn differences_path(path: &str) -> String {
+    format!("_near/{path}.near")
+}
+
+/// A digest as WARC files have it.
+fn sha1(digest: &[u8]) -> String {
+    format!("sha1:{}", BASE32.encode(digest))
+}
+
+/// What a revisit says of the record that holds its payload.
+#[derive(Clone)]
+pub(super) struct Original {
+    /// `None` if other records have the same.
+    id: Option<String>,
+    uri: String,
+    date: String,
+    payload_digest: Option<String>,
+}
+
+impl Original {
+    /// Reads it from the head of that record; `None` if the head does not say so.
+    pub fn of(head: &[u8], is_ambiguous: impl Fn(u64) -> bool) -> Option<Original> {
+        let field = |name: &str| String::from_utf8(Head::parse(head)?.only(name)?.to_vec()).ok();
+        let has_own_id = id_name(head).is_some_and(|name| !is_ambiguous(name));
+        Some(Original {
+            id: field("WARC-Record-ID").filter(|_| has_own_id),
+            uri: without_brackets(&field("WARC-Target-URI")?).to_string(),
+            date: field("WARC-Date")?,
+            payload_digest: field("WARC-Payload-Digest"),
+        })
+    }
+}
+
+/// The head of the revisit of a record, whose block is its HTTP head alone.
+///
+/// Tools look for the record referred to by its target, date and payload digest: so the digest is the one that it has
+/// itself, or the one that they compute if it has none, that of the payload as stored.
+pub(super) fn revisit(of: &Candidate, http: &[u8], original: &Original, digests: ([u8; 32], [u8; 20])) -> Vec<u8> {
+    let version = if of.head.is_1_0() { "1.0" } else { "1.1" };
+    let payload_digest = original.payload_digest.clone().unwrap_or_else(|| sha1(&digests.1));
+    let mut lines = vec![
+        ("WARC-Type", "revisit".into()),
+        ("WARC-Profile", format!("http://netpreserve.org/warc/{version}/revisit/identical-payload-digest")),
+    ];
+    lines.extend(original.id.clone().map(|id| ("WARC-Refers-To", id)));
+    lines.extend([
+        ("WARC-Refers-To-Target-URI", original.uri.clone()),
+        ("WARC-Refers-To-Date", original.date.clone()),
+        ("WARC-Payload-Digest", payload_digest),
+        ("WARC-Block-Digest", sha1(&Sha1::digest(http))),
+        ("WARC-Truncated", "length".into()),
+        ("Content-Length", http.len().to_string()),
+        (PAYLOAD, format!("{SHA256}{}", HEXLOWER.encode(&digests.0))),
+    ]);
+    of.head.rewritten(&GONE, &lines)
+}
+
+/// The head and block of what stands for a near-copy: a `metadata` record that says where it is, which tools for web archives
+/// take for no content.
+pub(super) fn note(
+    of: &Candidate,
+    base: &[u8],
+    payload: &[u8; 32],
+    (offset, length): (u64, usize),
+) -> (Vec<u8>, Vec<u8>) {
+    let first = |name: &str| values(base, name).into_iter().next().unwrap_or_default();
+    let (uri, date) = (first("WARC-Target-URI"), first("WARC-Date"));
+    let block = format!("near-copy-of: {}\r\nnear-copy-of-date: {date}\r\n", without_brackets(&uri)).into_bytes();
+    let head = of.head.rewritten(
+        &GONE_NEAR,
+        &[
+            ("WARC-Type", "metadata".into()),
+            ("Content-Type", "application/warc-fields".into()),
+            ("Content-Length", block.len().to_string()),
+            (BASE, format!("{SHA256}{}", HEXLOWER.encode(payload))),
+            (NEAR, format!("{offset} {length}")),
+        ],
+    );
+    (head, block)
+}
