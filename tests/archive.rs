@@ -118,6 +118,13 @@ impl Response {
         all
     }
 
+    /// The same capture.
+    fn record(&self) -> Vec<u8> {
+        let record = Record::with("", [&self.http[..], &self.payload].concat())
+            .lines(format!("WARC-Record-ID: <urn:id:{}>\r\n", self.uri));
+        gzip(&Record { uri: Some(self.uri.clone()), date: "2023-11-14T22:13:20Z", ..record }.bytes())
+    }
+
     /// A capture of the same a year later, as a revisit that says these lines of its original.
     fn revisit(&self, lines: &str) -> Vec<u8> {
         let profile = "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest\r\n";
@@ -167,6 +174,56 @@ fn near_copies_are_as_many_when_a_week_of_revisits_lies_beside() {
     assert_eq!(near("by-place", &[("week-1.warc.gz", &week), ("week-2.warc.gz", &by_place)]), expected);
     assert_eq!(near("by-digest", &[("week-1.warc.gz", &week), ("week-2.warc.gz", &by_digest)]), expected);
     assert_eq!(near("in-one-file", &[("both.warc.gz", &[&by_place[..], &week].concat())]), expected);
+}
+
+#[test]
+fn an_incremental_archive_refers_to_the_older_one_and_needs_it_to_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let crawl = unpacked(&files(&crawl(folder.path())));
+    let responses = Response::all(&crawl["crawl-00000.warc.gz"]);
+    for (month, is_of) in [("may", 0), ("june", 1)] {
+        let half = responses.iter().enumerate().filter(|(number, _)| number % 2 == is_of);
+        std::fs::create_dir(at(month)).unwrap();
+        // Both have a file of this name.
+        let file = format!("{}/pages.warc.gz", at(month));
+        std::fs::write(file, half.flat_map(|(_, response)| response.record()).collect::<Vec<u8>>()).unwrap();
+    }
+    told(&["archive", &at("may"), "--output", &at("may-out")]);
+    let june = |older: &str, more: &[&str], output: &str| {
+        let line = told(&[&["archive", &at("june"), "--against", &at(older), "--output", &at(output)], more].concat());
+        assert!(line.contains(&format!("of these refer to {}", at(older))), "{line}");
+        let summary: serde_json::Value = serde_json::from_slice(&files(&at(output))["summary.json"]).unwrap();
+        let number = |value: &serde_json::Value| value.as_u64().unwrap();
+        for counts in [&summary["records"], &summary["bytes"]] {
+            let kinds = ["copied", "revisits", "near"].map(|kind| number(&counts[kind]));
+            assert_eq!(number(&counts["read"]), kinds.iter().sum::<u64>());
+        }
+        assert_eq!(summary["bytes"]["read"], summary["bytes_in"]);
+        (number(&summary["records"]["near"]), number(&summary["against"]))
+    };
+    let (_, referring) = june("may-out", &["--workers", "1"], "one");
+    assert!(referring > 10);
+    june("may-out", &["--workers", "3", "--memory", "0"], "three");
+    assert!(files(&at("one")) == files(&at("three")));
+    // Of WARC files as they were crawled no record is a reference, so that more of them are referred to.
+    assert!(june("may", &[], "of-crawl").1 >= referring);
+
+    let refused = fail(&["restore", &at("one"), "--output", &at("back")], 3);
+    assert!(refused.contains(&format!("made against {}: name that with --against", at("may-out"))), "{refused}");
+    for older in ["may", "may-out"] {
+        let back = at(&format!("back-with-{older}"));
+        told(&["restore", &at("one"), "--against", &at(older), "--output", &back]);
+        assert!(unpacked(&files(&back)) == unpacked(&files(&at("june"))));
+    }
+
+    let [may, june_files] = ["may-out", "june"].map(|month| at(&format!("{month}/*.warc.gz")));
+    told(&["run", "--input", &may, "--input", &june_files, "--output", &at("run")]);
+    let (near, all) = june("may-out", &["--run", &at("run"), "--near", "--level", "3"], "near");
+    assert!(near > 10 && all > referring, "{near} differences, {all} references to older records, {referring} before");
+    fail(&["restore", &at("near"), "--output", &at("back")], 3);
+    told(&["restore", &at("near"), "--against", &at("may-out"), "--output", &at("back")]);
+    assert!(unpacked(&files(&at("back"))) == unpacked(&files(&at("june"))));
 }
 
 #[test]

@@ -3,10 +3,11 @@
 
     python3 -m venv /tmp/replay && /tmp/replay/bin/pip install pywb cdxj-indexer 'setuptools<81'
     webtwin archive CRAWL/*.warc.gz --output ARCHIVE
-    /tmp/replay/bin/python scripts/archive/replay.py CRAWL ARCHIVE [--sample 500] [--indexer cdxj-indexer]
+    /tmp/replay/bin/python scripts/archive/replay.py CRAWL ARCHIVE [--against OLDER] [--sample 500] [--indexer cdxj-indexer]
 
 Both folders are indexed, pywb serves both, and a sample of captures is fetched from both, unrewritten (id_): revisits
-that webtwin wrote, and captures that it did not touch. Status and body must be equal, and so must the HTTP headers that
+that webtwin wrote, and captures that it did not touch. An incremental archive is served together with the older ones
+that it was made against. Status and body must be equal, and so must the HTTP headers that
 pywb passes on. Prints counts; exit code 1 if anything differs.
 """
 import argparse, collections, glob, json, os, random, socket, subprocess, sys, tempfile, time
@@ -20,10 +21,12 @@ def warcs(folder):
     return sorted(path for path in found if '/_' not in path[len(folder):])
 
 
-def index(tool, folder, out):
-    """A sorted CDXJ of all files; returns its captures as {(url, timestamp): fields}."""
+def index(tool, folder, out, older=()):
+    """A sorted CDXJ of all files, with paths from the root; returns the captures of `folder` as {(url, timestamp): fields}."""
     flags = ['-j', '-s'] if tool == 'cdx-indexer' else ['-s']
-    text = subprocess.run([os.path.join(BIN, tool), *flags, *warcs(folder)], check=True, stdout=subprocess.PIPE).stdout
+    files = [path for of in [folder, *older] for path in warcs(of)]
+    command = [os.path.join(BIN, tool), *flags, '--dir-root', '/', *files]
+    text = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
     with open(out, 'wb') as file:
         file.write(text)
     captures = {}
@@ -31,7 +34,8 @@ def index(tool, folder, out):
         if not line.startswith('!'):
             _, timestamp, fields = line.split(' ', 2)
             fields = json.loads(fields)
-            captures[fields['url'], timestamp] = fields
+            if os.path.join('/', fields['filename']).startswith(folder + '/'):
+                captures[fields['url'], timestamp] = fields
     return captures
 
 
@@ -54,13 +58,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('crawl')
     parser.add_argument('archive')
+    parser.add_argument('--against', action='append', default=[], metavar='OLDER', help='may be given more than once')
     parser.add_argument('--sample', type=int, default=500, help='captures of each kind')
     parser.add_argument('--indexer', default='cdx-indexer', choices=['cdx-indexer', 'cdxj-indexer'])
     args = parser.parse_args()
     crawl, archive = os.path.abspath(args.crawl), os.path.abspath(args.archive)
     with tempfile.TemporaryDirectory() as work:
         before = index(args.indexer, crawl, os.path.join(work, 'before.cdxj'))
-        after = index(args.indexer, archive, os.path.join(work, 'after.cdxj'))
+        older = [os.path.abspath(folder) for folder in args.against]
+        after = index(args.indexer, archive, os.path.join(work, 'after.cdxj'), older)
         kinds = collections.defaultdict(list)
         for capture, fields in sorted(after.items()):
             was = before.get(capture, {}).get('mime')
@@ -69,8 +75,8 @@ def main():
         print('captures in the index before: %d, after: %d, of them revisits: %d, gone: %d'
               % (len(before), len(after), len(kinds['revisit']), len(before.keys() - after.keys())))
         with open(os.path.join(work, 'config.yaml'), 'w') as file:
-            json.dump({'collections': {name: {'index': os.path.join(work, name + '.cdxj'), 'archive_paths': paths}
-                                       for name, paths in [('before', crawl + '/'), ('after', archive + '/')]}}, file)
+            json.dump({'collections': {name: {'index': os.path.join(work, name + '.cdxj'), 'archive_paths': '/'}
+                                       for name in ['before', 'after']}}, file)
         with socket.socket() as free:
             free.bind(('127.0.0.1', 0))
             port = free.getsockname()[1]

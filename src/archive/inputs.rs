@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::report::SUMMARY;
+use super::report::{SUMMARY, Summary};
+use super::rewrite::RECIPE;
 use crate::error::{Error, Result};
 use crate::pages::detect::{Kind, claims_archive, claims_wacz, detect};
 use crate::pages::sniff::is_html;
 use crate::pages::warc::{Format, probe};
 use crate::storage::expand::{Expanded, expand};
 use crate::storage::location::Location;
-use crate::storage::manifest;
+use crate::storage::manifest::{self, Manifest};
 use crate::storage::open::{Stamp, open};
 use crate::storage::relative::{below_common_folder, segments};
 
@@ -20,6 +21,8 @@ pub(super) struct InputFile {
     pub stamp: Stamp,
     /// Its path below the deepest folder that all files are in.
     pub path: String,
+    /// True if it is of an older archive, to which records of others may refer.
+    pub is_older: bool,
 }
 
 /// Finds the files, ascending by name, each once. What a folder or glob holds beside WARC files is passed over and told.
@@ -38,7 +41,7 @@ pub(super) fn find(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<Input
     let mut passed_over = Vec::new();
     for (location, is_named) in locations {
         match look(&location)? {
-            Ok(stamp) => files.push(InputFile { location, stamp, path: String::new() }),
+            Ok(stamp) => files.push(InputFile { location, stamp, path: String::new(), is_older: false }),
             Err(reason) if is_named || claims_archive(location.name()) || claims_wacz(location.name()) => {
                 return Err(Error::input(location.name(), format!("{reason}; an archive is made of WARC files")));
             }
@@ -54,6 +57,58 @@ pub(super) fn find(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<Input
     }
     name(&mut files)?;
     Ok(files)
+}
+
+/// Finds the files of older archives, ascending by name, each once. An archive is a folder that `webtwin archive` has written,
+/// which must be complete, or WARC files as of [`find`].
+///
+/// # Errors
+/// As [`find`] and [`archived`].
+pub(super) fn older(archives: &[String], tell: &dyn Fn(String)) -> Result<Vec<InputFile>> {
+    let mut files = BTreeMap::new();
+    for name in archives {
+        let folder =
+            Location::parse(name).ok().filter(|folder| Manifest::read(folder).is_ok_and(|read| is_ours(&read)));
+        let found = match folder {
+            Some(folder) => archived(&folder)?.0,
+            None => find(std::slice::from_ref(name), tell)?,
+        };
+        files.extend(found.into_iter().map(|file| (file.location.clone(), InputFile { is_older: true, ..file })));
+    }
+    Ok(files.into_values().collect())
+}
+
+/// Whether this is the manifest of an archive of the form that this build writes.
+fn is_ours(manifest: &Manifest) -> bool {
+    manifest.recipes.get(RECIPE.0).map(String::as_str) == Some(RECIPE.1)
+}
+
+/// The files of an archive, its summary, and the older archives that it was made against.
+///
+/// # Errors
+/// [`Error::Input`] if the folder has no such archive, or a file of it is missing or has another length.
+pub(super) fn archived(from: &Location) -> Result<(Vec<InputFile>, Summary, Vec<String>)> {
+    let manifest = Manifest::read(from)?;
+    if !is_ours(&manifest) {
+        let what = format!("no archive of this form ({}); it was written by {}", RECIPE.1, manifest.build);
+        return Err(Error::input(from.name(), what));
+    }
+    let entry = |path: &str| {
+        let found = manifest.files.iter().find(|file| file.path == path);
+        found.ok_or_else(|| Error::input(from.name(), format!("its manifest does not name {path}")))
+    };
+    let summary = Summary::read(from, &manifest.read_file(from, entry(SUMMARY)?)?)?;
+    let files = summary.files.iter().map(|file| {
+        let location = from.join(&file.path)?;
+        let bytes = entry(&file.path)?.bytes;
+        let stamp = location.stamp()?.filter(|stamp| stamp.bytes == bytes).ok_or_else(|| {
+            Error::input(location.name(), "missing, or not of the length that the manifest of the archive names")
+        })?;
+        Ok(InputFile { location, stamp, path: file.path.clone(), is_older: false })
+    });
+    let files = files.collect::<Result<_>>()?;
+    let against = manifest.job["against"].as_array().into_iter().flatten();
+    Ok((files, summary, against.filter_map(|name| Some(name.as_str()?.to_string())).collect()))
 }
 
 /// The version of a WARC file, or what it is instead.
@@ -107,6 +162,7 @@ mod tests {
             location: Location::parse(name).unwrap(),
             stamp: Stamp { bytes: 0, version: String::new() },
             path: String::new(),
+            is_older: false,
         };
         let mut files: Vec<InputFile> = names.iter().map(file).collect();
         name(&mut files)?;

@@ -13,13 +13,16 @@
 //! records that stay, still compressed as they were, and all bytes that are no whole records
 //! ([`stored`](crate::pages::warc::stored)).
 //!
+//! An archive may be made against older ones: a payload that one of these holds is a reference to it. They are surveyed with
+//! the files to archive, their records come first, and they stay as they are.
+//!
 //! # What comes back
 //! [`restore`] gives every record back, byte for byte: head and block. A file without copies is the same file. In another,
 //! the members of what was restored are compressed anew, so it may differ from the original in its compressed bytes; its
 //! decompressed bytes are the same, and their SHA-256, which the archive has in `summary.json`, is checked.
 //!
 //! # Memory
-//! 48 bytes a payload and 32 a record, which go to the local disk beyond the memory allowed; 8 bytes for each of what revisits of the input
+//! 48 bytes a payload and 32 a record, of older archives, too, which go to the local disk beyond the memory allowed; 8 bytes for each of what revisits of the input
 //! refer to, and for each name that is not that of one record; one reader and one writer a thread.
 //!
 //! # Source
@@ -55,13 +58,15 @@ use crate::storage::location::Location;
 use crate::storage::output;
 use crate::storage::spill_file::Disk;
 
-pub use report::{FileSummary, NearSummary, Records, Restored, Summary};
+pub use report::{Counts, FileSummary, NearSummary, Restored, Summary};
 
 /// What an archive is made of, and with which means.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// WARC files: paths, URLs, globs, folders, `@LIST`s.
     pub inputs: Vec<String>,
+    /// Older archives, to which records may refer: folders that [`archive`] has written, or as `inputs`.
+    pub against: Vec<String>,
     /// Folder for the archive.
     pub output: String,
     /// What to do about near-copies.
@@ -111,7 +116,9 @@ pub fn archive(settings: &Settings, tell: &(dyn Fn(String) + Sync)) -> Result<Su
     let folder = Location::parse(&settings.output)?;
     output::prepare(&folder)?;
     let mut laps = Laps::start();
-    let files = inputs::find(&settings.inputs, tell)?;
+    let mut files = inputs::find(&settings.inputs, tell)?;
+    let new_files = files.len();
+    files.extend(inputs::older(&settings.against, tell)?);
     let survey = survey::survey(&files, survey::Purpose::Archive, &settings.effort)?;
     laps.lap("survey");
     let mut near = match &settings.near {
@@ -120,7 +127,7 @@ pub fn archive(settings: &Settings, tell: &(dyn Fn(String) + Sync)) -> Result<Su
     };
     let may_hold = |name: u64| survey.ambiguous.binary_search(&name).is_err();
     let (copies, kept_ambiguous) =
-        matches::copies(survey.rows, files.len(), &settings.effort, may_hold, |copy| near.leave_out(copy))?;
+        matches::copies(survey.rows, new_files, &settings.effort, may_hold, |copy| near.leave_out(copy))?;
     laps.lap("copies");
     let rewriter = rewrite::Rewriter {
         files: &files,
@@ -135,15 +142,22 @@ pub fn archive(settings: &Settings, tell: &(dyn Fn(String) + Sync)) -> Result<Su
     rewrite::rewrite(settings, &folder, rewriter, copies, &mut laps)
 }
 
-/// Restores the records of the archive in the folder `from` into the folder `to`.
+/// Restores the records of the archive in the folder `from` into the folder `to`; `against` names the older archives that it
+/// was made against.
 ///
 /// # Errors
 /// [`crate::error::Error::Input`] when the archive is incomplete or changed; those of stores;
 /// [`crate::error::Error::LostCommit`] when there is a result already.
-pub fn restore(from: &str, to: &str, effort: &Effort) -> Result<Restored> {
+pub fn restore(
+    from: &str,
+    against: &[String],
+    to: &str,
+    effort: &Effort,
+    tell: &(dyn Fn(String) + Sync),
+) -> Result<Restored> {
     let folder = Location::parse(to)?;
     output::prepare(&folder)?;
-    restore::restore(&Location::parse(from)?, &folder, effort)
+    restore::restore(&Location::parse(from)?, against, &folder, effort, tell)
 }
 
 /// What was written, or why it could not be; `path` names the file if the cause does not.

@@ -26,7 +26,7 @@ pub(super) struct NearCopies(BTreeMap<Place, Place>);
 
 impl NearCopies {
     /// The pages of a run that are in a cluster and not the one that is kept. For a page whose own record is a revisit, this
-    /// is the record with its content, of the page that is kept, too.
+    /// is the record with its content, of the page that is kept, too. What is in an older archive may be a base only.
     ///
     /// # Errors
     /// [`Error::Input`] if the run is none, or read none of the files.
@@ -57,8 +57,10 @@ impl NearCopies {
         for row in (0..ids.len()).filter(|row| !is_kept(row)) {
             let Some(&base) = kept.get(&ids[row]) else { continue };
             if let (Some(copy), Some(base)) = (place(members[row])?, place(base)?) {
-                near.insert(copy, base);
                 bases.insert(base);
+                if !files[copy.0 as usize].is_older {
+                    near.insert(copy, base);
+                }
             }
         }
         // Revisits of several pages may have one original.

@@ -8,12 +8,12 @@ use crate::storage::location::Location;
 /// Name of the file with the summary.
 pub(super) const SUMMARY: &str = "summary.json";
 
-/// Records, by what became of them; `read` is the sum of the others.
+/// Records, or bytes, of the input, by what became of the records; `read` is the sum of the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Records {
-    /// Whole records in the input.
+pub struct Counts {
+    /// Whole records in the input; all of its bytes.
     pub read: u64,
-    /// Copied as they are.
+    /// Copied as they are, with the bytes that are no whole records.
     pub copied: u64,
     /// Written as revisits.
     pub revisits: u64,
@@ -21,8 +21,8 @@ pub struct Records {
     pub near: u64,
 }
 
-impl Records {
-    fn add(&mut self, other: &Records) {
+impl Counts {
+    fn add(&mut self, other: &Counts) {
         self.read += other.read;
         self.copied += other.copied;
         self.revisits += other.revisits;
@@ -62,7 +62,10 @@ pub struct FileSummary {
     /// Its bytes now, with those of the differences of its near-copies.
     pub bytes_out: u64,
     /// Its records.
-    pub records: Records,
+    pub records: Counts,
+    /// Its bytes before.
+    #[serde(default)]
+    pub bytes: Counts,
     /// Stretches of bytes that are no whole records, copied as they are.
     pub others: u64,
     /// Their bytes.
@@ -75,8 +78,14 @@ pub struct FileSummary {
 /// What an archive holds: the content of `summary.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Sum over all files.
-    pub records: Records,
+    /// Records of all files.
+    pub records: Counts,
+    /// Bytes of all files before.
+    #[serde(default)]
+    pub bytes: Counts,
+    /// Revisits and differences, of `records`, that refer to older archives.
+    #[serde(default)]
+    pub against: u64,
     /// Bytes of all files before.
     pub bytes_in: u64,
     /// Bytes of all files now.
@@ -99,13 +108,17 @@ impl Summary {
     pub(super) fn of(
         mut files: Vec<FileSummary>,
         near: NearSummary,
+        against: u64,
         [kept_small, kept_referred, kept_ambiguous]: [u64; 3],
     ) -> Summary {
         files.sort_unstable_by(|x, y| x.path.cmp(&y.path));
-        let mut records = Records::default();
-        files.iter().for_each(|file| records.add(&file.records));
+        let (mut records, mut bytes) = (Counts::default(), Counts::default());
+        for file in &files {
+            records.add(&file.records);
+            bytes.add(&file.bytes);
+        }
         let (bytes_in, bytes_out) = files.iter().fold((0, 0), |(x, y), file| (x + file.bytes_in, y + file.bytes_out));
-        Summary { records, bytes_in, bytes_out, kept_small, kept_referred, kept_ambiguous, near, files }
+        Summary { records, bytes, against, bytes_in, bytes_out, kept_small, kept_referred, kept_ambiguous, near, files }
     }
 
     pub(super) fn to_json(&self) -> Vec<u8> {

@@ -7,12 +7,11 @@ use std::sync::{Mutex, PoisonError};
 use data_encoding::HEXLOWER;
 
 use super::head::Head;
-use super::inputs::InputFile;
+use super::inputs::{InputFile, archived, older};
 use super::matches::{Copies, Copy, holders};
 use super::pack::Member;
 use super::references::{difference, differences_path};
-use super::report::{Restored, SUMMARY, Summary};
-use super::rewrite::RECIPE;
+use super::report::{Restored, Summary};
 use super::survey::{Fingerprint, Purpose, pieces, stored_records, survey};
 use super::{Effort, near, written};
 use crate::error::{Error, Result};
@@ -31,13 +30,24 @@ use crate::threads::for_each;
 ///
 /// # Errors
 /// As [`super::restore`]; nothing is left behind then.
-pub(super) fn restore(from: &Location, folder: &Location, effort: &Effort) -> Result<Restored> {
+pub(super) fn restore(
+    from: &Location,
+    against: &[String],
+    folder: &Location,
+    effort: &Effort,
+    tell: &dyn Fn(String),
+) -> Result<Restored> {
     let mut laps = Laps::start();
-    let (files, summary) = archived(from)?;
+    let (mut files, summary, made_against) = archived(from)?;
+    files.extend(older(against, tell)?);
     let survey = survey(&files, Purpose::Restore, effort)?;
-    let (copies, missing) = holders(survey.rows, files.len(), effort)?;
+    let (copies, missing) = holders(survey.rows, summary.files.len(), effort)?;
     if let Some(row) = missing {
-        let what = format!("the record at {} refers to a payload that no file of the archive holds", row.offset);
+        let offset = row.offset;
+        let mut what = format!("the record at {offset} refers to a payload that no file of the archive holds");
+        if !made_against.is_empty() {
+            what += &format!("; it was made against {}: name that with --against", made_against.join(", "));
+        }
         return Err(Error::input(files[row.file as usize].location.name(), what));
     }
     laps.lap("survey");
@@ -55,42 +65,19 @@ pub(super) fn restore(from: &Location, folder: &Location, effort: &Effort) -> Re
     if let Some(temporary) = temporary {
         temporary.release();
     }
-    manifest(from, effort, &restored, &laps, entries, attempt.id()).commit(&attempt)?;
+    manifest((from, against), effort, &restored, &laps, entries, attempt.id()).commit(&attempt)?;
     Ok(restored)
 }
 
-/// The files of an archive, and its summary.
-fn archived(from: &Location) -> Result<(Vec<InputFile>, Summary)> {
-    let manifest = Manifest::read(from)?;
-    if manifest.recipes.get(RECIPE.0).map(String::as_str) != Some(RECIPE.1) {
-        let what = format!("no archive of this form ({}); it was written by {}", RECIPE.1, manifest.build);
-        return Err(Error::input(from.name(), what));
-    }
-    let entry = |path: &str| {
-        let found = manifest.files.iter().find(|file| file.path == path);
-        found.ok_or_else(|| Error::input(from.name(), format!("its manifest does not name {path}")))
-    };
-    let summary = Summary::read(from, &manifest.read_file(from, entry(SUMMARY)?)?)?;
-    let files = summary.files.iter().map(|file| {
-        let location = from.join(&file.path)?;
-        let bytes = entry(&file.path)?.bytes;
-        let stamp = location.stamp()?.filter(|stamp| stamp.bytes == bytes).ok_or_else(|| {
-            Error::input(location.name(), "missing, or not of the length that the manifest of the archive names")
-        })?;
-        Ok(InputFile { location, stamp, path: file.path.clone() })
-    });
-    Ok((files.collect::<Result<_>>()?, summary))
-}
-
 fn manifest(
-    from: &Location,
+    (from, against): (&Location, &[String]),
     effort: &Effort,
     restored: &Restored,
     laps: &Laps,
     files: Vec<FileEntry>,
     attempt: &str,
 ) -> Manifest {
-    let job = serde_json::json!({ "kind": "restore", "input": { "urls": [from.name()] } });
+    let job = serde_json::json!({ "kind": "restore", "input": { "urls": [from.name()] }, "against": against });
     let counts = [("records", restored.records), ("restored", restored.restored)];
     Manifest {
         workers: effort.workers as u64,
@@ -103,6 +90,7 @@ fn manifest(
 
 struct Restorer<'r> {
     from: &'r Location,
+    /// Those of the archive, then those of older archives.
     files: &'r [InputFile],
     summary: &'r Summary,
     attempt: &'r Attempt,

@@ -16,7 +16,7 @@ use super::near::{self, MOST_BYTES, NearCopies, Place};
 use super::pack::Packer;
 use super::record::Candidate;
 use super::references::{Original, differences_path, note, revisit};
-use super::report::{FileSummary, NearSummary, Records, SUMMARY, Summary};
+use super::report::{Counts, FileSummary, NearSummary, SUMMARY, Summary};
 use super::survey::{Surveyed, pieces, stored_records};
 use super::{Settings, written};
 use crate::error::{Error, Result};
@@ -69,7 +69,7 @@ pub(super) fn rewrite(
         )?;
         let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         let kept = [done.kept_small, done.kept_referred, rewriter.kept_ambiguous];
-        let summary = Summary::of(done.files, done.near, kept);
+        let summary = Summary::of(done.files, done.near, done.against, kept);
         let mut entries = done.entries;
         attempt.put(SUMMARY, &summary.to_json())?;
         entries.push(FileEntry::of(SUMMARY, None, &summary.to_json()));
@@ -88,9 +88,10 @@ pub(super) fn rewrite(
 
 fn manifest(settings: &Settings, summary: &Summary, laps: &Laps, files: Vec<FileEntry>, attempt: &str) -> Manifest {
     let near = settings.near.as_ref().map(|near| serde_json::json!({ "run": near.run, "write": near.write }));
-    let job = serde_json::json!({ "kind": "archive", "input": { "urls": settings.inputs }, "near": near });
-    let Records { read, copied, revisits, near } = summary.records;
-    let counts = [("read", read), ("copied", copied), ("revisits", revisits), ("near", near)];
+    let job = serde_json::json!({ "kind": "archive", "input": { "urls": settings.inputs }, "against": settings.against, "near": near });
+    let Counts { read, copied, revisits, near } = summary.records;
+    let counts =
+        [("read", read), ("copied", copied), ("revisits", revisits), ("near", near), ("against", summary.against)];
     Manifest {
         recipes: BTreeMap::from([(RECIPE.0.into(), RECIPE.1.into())]),
         workers: settings.effort.workers as u64,
@@ -107,6 +108,7 @@ struct Done {
     entries: Vec<FileEntry>,
     files: Vec<FileSummary>,
     near: NearSummary,
+    against: u64,
     kept_small: u64,
     kept_referred: u64,
 }
@@ -116,6 +118,7 @@ impl Done {
         self.entries.append(&mut other.entries);
         self.files.append(&mut other.files);
         self.near.add(&other.near);
+        self.against += other.against;
         self.kept_small += other.kept_small;
         self.kept_referred += other.kept_referred;
     }
@@ -126,6 +129,7 @@ type Originals = HashMap<Place, Original>;
 
 /// What is known before any file is written.
 pub(super) struct Rewriter<'r> {
+    /// Those to archive, then those of older archives.
     pub files: &'r [InputFile],
     pub surveyed: &'r [Surveyed],
     /// Hashes of what the input's own revisits refer to, ascending.
@@ -158,8 +162,10 @@ struct Writing<'w> {
     differences: Option<NewFile>,
     /// Bytes of differences so far, written or measured.
     differences_bytes: u64,
-    records: Records,
+    records: Counts,
+    bytes: Counts,
     near: NearSummary,
+    against: u64,
     kept_small: u64,
     kept_referred: u64,
 }
@@ -168,6 +174,7 @@ impl Writing<'_> {
     fn copy_up_to(&mut self, end: u64) -> Result<()> {
         let (out, path) = (&mut self.out, self.path);
         pieces(self.open, self.at..end, &mut |piece| written(out.write_all(piece), path))?;
+        self.bytes.copied += end - self.at;
         self.at = end;
         Ok(())
     }
@@ -194,8 +201,10 @@ impl Rewriter<'_> {
             at: 0,
             differences: None,
             differences_bytes: 0,
-            records: Records { read: surveyed.records, ..Records::default() },
+            records: Counts { read: surveyed.records, ..Counts::default() },
+            bytes: Counts { read: open.len(), ..Counts::default() },
             near: NearSummary::default(),
+            against: 0,
             kept_small: 0,
             kept_referred: 0,
         };
@@ -229,6 +238,8 @@ impl Rewriter<'_> {
                     }
                     writing.replace(record.range.clone(), &packed)?;
                     writing.records.revisits += 1;
+                    writing.bytes.revisits += record.range.end - record.range.start;
+                    writing.against += u64::from(self.files[place.0 as usize].is_older);
                 }
                 Reference::Near(base) => {
                     self.near_copy(attempt, &mut writing, &mut packer, (&of, &record, taken), base)?
@@ -237,7 +248,10 @@ impl Rewriter<'_> {
         }
         writing.copy_up_to(open.len())?;
         open.still_same()?;
-        let Writing { out, differences, mut records, near, kept_small, kept_referred, .. } = writing;
+        let Writing { out, differences, mut records, bytes, near, against, kept_small, kept_referred, .. } = writing;
+        if bytes.read != bytes.copied + bytes.revisits + bytes.near {
+            return Err(Error::Invariant(format!("{}: of {} bytes some are lost: {bytes:?}", file.path, bytes.read)));
+        }
         let mut entries = vec![out.finish(None)?];
         if let Some(differences) = differences {
             entries.push(differences.finish(None)?);
@@ -248,11 +262,12 @@ impl Rewriter<'_> {
             bytes_in: file.stamp.bytes,
             bytes_out: entries.iter().map(|entry| entry.bytes).sum(),
             records,
+            bytes,
             others: surveyed.others,
             other_bytes: surveyed.other_bytes,
             sha256: HEXLOWER.encode(&surveyed.sha256),
         };
-        Ok(Done { entries, files: vec![summary], near, kept_small, kept_referred })
+        Ok(Done { entries, files: vec![summary], near, against, kept_small, kept_referred })
     }
 
     /// Writes or measures a near-copy, if its difference to its base is smaller than itself.
@@ -303,6 +318,8 @@ impl Rewriter<'_> {
         }
         writing.replace(record.range.clone(), &packed)?;
         writing.records.near += 1;
+        writing.bytes.near += stored_bytes;
+        writing.against += u64::from(file.is_older);
         Ok(())
     }
 

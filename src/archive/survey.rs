@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::Effort;
 use super::head::Head;
 use super::inputs::InputFile;
-use super::matches::{HOLDS, Row, Rows, WANTS};
+use super::matches::{HOLDS, OLDER, Row, Rows, WANTS};
 use super::names::Names;
 use super::record::{self, Candidate, key, referred};
 use super::references::payload_wanted;
@@ -185,10 +185,12 @@ struct Surveyor<'s> {
 impl Surveyor<'_> {
     /// The row of a record that may be a copy; notes the names of any record.
     fn copy_row(&mut self, record: &Stored, payload: &[u8; 32]) -> Result<Option<Row>> {
-        if let Some(names) = referred(&record.head) {
+        let is_older = self.file.is_older;
+        if let Some(names) = referred(&record.head).filter(|_| !is_older) {
             self.referred.extend(names);
         }
-        if Head::parse(&record.head).is_some_and(|head| head.has_ours()) {
+        let rewritten = Head::parse(&record.head).filter(Head::has_ours);
+        if rewritten.is_some() && !is_older {
             return Err(Error::input(
                 self.file.location.name(),
                 format!(
@@ -197,19 +199,22 @@ impl Surveyor<'_> {
                 ),
             ));
         }
+        // It has the names of what it stands for.
+        let original = rewritten.and_then(|head| head.original());
+        let head = original.as_deref().unwrap_or(&record.head);
         let this = xxh3_64(format!("{} {}", self.number, record.range.start).as_bytes());
-        record::id_name(&record.head).map_or(Ok(()), |name| self.names.push(name, this))?;
+        record::id_name(head).map_or(Ok(()), |name| self.names.push(name, this))?;
         // What follows other bytes in a plain file stays as it is: a forged record among them may claim any length, and must
         // not claim another one in the archive than here.
         let stays = record.payload_bytes == 0 || self.is_plain && self.surveyed.others > 0;
         let candidate = Candidate::of(&record.head, &record.http).filter(|_| !stays);
         let row = candidate.map(|candidate| {
-            let name = candidate.place_name();
-            Row { name, ..self.row(record, candidate.key(payload), candidate.seconds) }
+            let rank = candidate.seconds + if is_older { OLDER } else { 0 };
+            Row { name: candidate.place_name(), ..self.row(record, candidate.key(payload), rank) }
         });
         let held = match &row {
             Some(row) => Some((row.name, u64::from(row.key[0]) << 32 | u64::from(row.key[1]))),
-            None => record::place_name(&record.head).map(|name| (name, this)),
+            None => record::place_name(head).map(|name| (name, this)),
         };
         held.map_or(Ok(()), |(name, payload)| self.names.push(name, payload))?;
         Ok(row)
@@ -219,6 +224,9 @@ impl Surveyor<'_> {
     fn holder_row(&self, record: &Stored, payload: &[u8; 32]) -> Result<Option<Row>> {
         let head = Head::parse(&record.head);
         if let Some(head) = head.filter(Head::has_ours) {
+            if self.file.is_older {
+                return Ok(None);
+            }
             let wanted = payload_wanted(&head).ok_or_else(|| {
                 let place = format!("the record at {} is in no form that this build knows", record.range.start);
                 Error::input(self.file.location.name(), place)

@@ -56,7 +56,7 @@ impl Visitor for Content {
 fn settings(input: &Path, output: &Path, workers: usize, memory_bytes: u64) -> Settings {
     let text = |path: &Path| path.to_str().unwrap().to_string();
     let effort = Effort { workers, memory_bytes, spill: std::env::temp_dir() };
-    Settings { inputs: vec![text(input)], output: text(output), near: None, effort }
+    Settings { inputs: vec![text(input)], against: Vec::new(), output: text(output), near: None, effort }
 }
 
 fn archived(input: &Path, output: &Path) -> Summary {
@@ -64,8 +64,13 @@ fn archived(input: &Path, output: &Path) -> Summary {
 }
 
 fn restored(archive: &Path, output: &Path) -> Result<Restored> {
+    restored_with(archive, &[], output)
+}
+
+fn restored_with(archive: &Path, older: &[&Path], output: &Path) -> Result<Restored> {
+    let older: Vec<String> = older.iter().map(|path| path.to_str().unwrap().to_string()).collect();
     let effort = Effort { workers: 2, memory_bytes: 1 << 30, spill: std::env::temp_dir() };
-    restore(archive.to_str().unwrap(), output.to_str().unwrap(), &effort)
+    restore(archive.to_str().unwrap(), &older, output.to_str().unwrap(), &effort, &|_| ())
 }
 
 /// The WARC files below a folder, by name.
@@ -130,7 +135,7 @@ fn a_copy_becomes_a_revisit_of_the_earliest_record_and_comes_back() {
     put(&input, "x.warc.gz", std::slice::from_ref(&late));
     put(&input, "y.warc.gz", std::slice::from_ref(&early));
     let summary = archived(&input, &out);
-    assert_eq!(summary.records, Records { read: 2, copied: 1, revisits: 1, near: 0 });
+    assert_eq!(summary.records, Counts { read: 2, copied: 1, revisits: 1, near: 0 });
     assert!(summary.bytes_out + 1500 < summary.bytes_in);
 
     let files = warcs(&out);
@@ -178,7 +183,7 @@ fn payloads_that_are_not_certainly_the_same_stay() {
         let [input, out] = ["in", "out"].map(|name| folder.path().join(name));
         put(&input, "x.warc", &[first.clone(), other]);
         let summary = archived(&input, &out);
-        assert_eq!(summary.records, Records { read: 2, copied: 2, revisits: 0, near: 0 }, "{what}");
+        assert_eq!(summary.records, Counts { read: 2, copied: 2, revisits: 0, near: 0 }, "{what}");
         assert_eq!(warcs(&out), warcs(&input), "{what}");
     }
 }
@@ -244,49 +249,61 @@ fn files() -> impl Strategy<Value = Vec<(usize, Vec<Part>)>> {
     prop::collection::vec((0usize..3, prop::collection::vec(part, 0..8)), 1..5)
 }
 
+/// Writes made-up files; returns the names of those with damage. `None` if one begins with damage that nothing but records would
+/// follow, and is no WARC file.
+fn made(input: &Path, files: &[(usize, Vec<Part>)]) -> Option<BTreeSet<String>> {
+    let mut number = 0;
+    let mut damaged = BTreeSet::new();
+    for (at, (compression, parts)) in files.iter().enumerate() {
+        let name = format!("{at}.warc{}", ["", ".gz", ".zst"][*compression]);
+        let mut bytes = Vec::new();
+        for &(what, seed, second) in parts {
+            number += 1;
+            let payload = noise(seed, [0, 40, 900, 5000][seed]);
+            let uri = format!("http://a/{}", number % 7);
+            let place = (number % 20, &uri[..], second);
+            let digest = format!("WARC-Payload-Digest: {}\r\n", sha1(&payload));
+            let one = match what {
+                0..5 => record("response", place, "", &response(&payload)),
+                5 => record("response", place, &digest, &response(&payload)),
+                6 => record("resource", place, "", &payload),
+                7 => record("request", place, "", b"GET / HTTP/1.1\r\n\r\n"),
+                8 => record("revisit", place, &digest, b"HTTP/1.1 200 OK\r\n\r\n"),
+                9 => record("metadata", place, "", b"a: b"),
+                10 => record("response", place, "", &response(&payload)).replace_first(b"Length: ", b"Length: 1"),
+                _ => [record("response", place, "", &response(&payload)), b"junk".to_vec()].concat(),
+            };
+            if what >= 10 {
+                damaged.insert(name.clone());
+            }
+            put(input, &format!("part.{name}"), &[one]);
+            bytes.extend(std::fs::read(input.join(format!("part.{name}"))).unwrap());
+            std::fs::remove_file(input.join(format!("part.{name}"))).unwrap();
+        }
+        std::fs::create_dir_all(input).unwrap();
+        std::fs::write(input.join(&name), bytes).unwrap();
+    }
+    let is_warc = |bytes: &Vec<u8>| StoredRecords::open(&Bytes(bytes.clone()), &Limits::default()).unwrap().is_some();
+    warcs(input).values().all(is_warc).then_some(damaged)
+}
+
+fn sum(counts: &Counts) -> u64 {
+    counts.copied + counts.revisits + counts.near
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
     fn every_record_comes_back_and_threads_and_memory_change_nothing(files in files()) {
         let folder = tempfile::tempdir().unwrap();
         let [input, out, back] = ["in", "out", "back"].map(|name| folder.path().join(name));
-        let mut number = 0;
-        let mut damaged = BTreeSet::new();
-        for (at, (compression, parts)) in files.iter().enumerate() {
-            let name = format!("{at}.warc{}", ["", ".gz", ".zst"][*compression]);
-            let mut bytes = Vec::new();
-            for &(what, seed, second) in parts {
-                number += 1;
-                let payload = noise(seed, [0, 40, 900, 5000][seed]);
-                let uri = format!("http://a/{}", number % 7);
-                let place = (number % 20, &uri[..], second);
-                let digest = format!("WARC-Payload-Digest: {}\r\n", sha1(&payload));
-                let one = match what {
-                    0..5 => record("response", place, "", &response(&payload)),
-                    5 => record("response", place, &digest, &response(&payload)),
-                    6 => record("resource", place, "", &payload),
-                    7 => record("request", place, "", b"GET / HTTP/1.1\r\n\r\n"),
-                    8 => record("revisit", place, &digest, b"HTTP/1.1 200 OK\r\n\r\n"),
-                    9 => record("metadata", place, "", b"a: b"),
-                    10 => record("response", place, "", &response(&payload)).replace_first(b"Length: ", b"Length: 1"),
-                    _ => [record("response", place, "", &response(&payload)), b"junk".to_vec()].concat(),
-                };
-                if what >= 10 {
-                    damaged.insert(name.clone());
-                }
-                put(&input, &format!("part.{name}"), &[one]);
-                bytes.extend(std::fs::read(input.join(format!("part.{name}"))).unwrap());
-                std::fs::remove_file(input.join(format!("part.{name}"))).unwrap();
-            }
-            std::fs::create_dir_all(&input).unwrap();
-            std::fs::write(input.join(&name), bytes).unwrap();
-        }
-        let is_warc = |bytes: &Vec<u8>| StoredRecords::open(&Bytes(bytes.clone()), &Limits::default()).unwrap().is_some();
-        // A file may begin with damage that nothing but records would follow.
-        prop_assume!(warcs(&input).values().all(is_warc));
+        let damaged = made(&input, &files);
+        prop_assume!(damaged.is_some());
+        let damaged = damaged.unwrap_or_default();
 
         let summary = archived(&input, &out);
-        prop_assert_eq!(summary.records.read, summary.records.copied + summary.records.revisits);
+        prop_assert_eq!(summary.records.read, sum(&summary.records));
+        prop_assert_eq!((summary.bytes_in, summary.bytes_in), (summary.bytes.read, sum(&summary.bytes)));
         for (workers, memory) in [(1, 1 << 30), (3, 0)] {
             let other = folder.path().join(format!("out-{workers}"));
             let same = archive(&settings(&input, &other, workers, memory), &|_| ()).unwrap();
@@ -309,8 +326,79 @@ proptest! {
                 prop_assert_eq!(&digest, &file.sha256);
             }
         }
-        references_lead_to_payloads(&now);
+        references_lead_to_payloads(&now, &BTreeMap::new());
     }
+
+    #[test]
+    fn an_incremental_archive_comes_back_with_the_older_one(older in files(), newer in files(), is_archive: bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let [older_in, older_out, input, out, back] =
+            ["older-in", "older-out", "in", "out", "back"].map(|name| folder.path().join(name));
+        prop_assume!(made(&older_in, &older).is_some() && made(&input, &newer).is_some());
+        archived(&older_in, &older_out);
+        let older = if is_archive { &older_out } else { &older_in };
+        let against = vec![older.to_str().unwrap().to_string()];
+        let settings = |output: &Path, workers, memory| {
+            Settings { against: against.clone(), ..settings(&input, output, workers, memory) }
+        };
+        let summary = archive(&settings(&out, 2, 1 << 30), &|_| ()).unwrap();
+        prop_assert_eq!(summary.records.read, sum(&summary.records));
+        prop_assert_eq!((summary.bytes_in, summary.bytes_in), (summary.bytes.read, sum(&summary.bytes)));
+        prop_assert!(summary.against <= summary.records.revisits);
+        let other = folder.path().join("other");
+        let same = archive(&settings(&other, 1, 0), &|_| ()).unwrap();
+        prop_assert!(warcs(&other) == warcs(&out) && same == summary);
+
+        // Whichever form the older archive has now.
+        for (number, older) in [&older_in, &older_out].into_iter().enumerate() {
+            let back = back.join(number.to_string());
+            let told = restored_with(&out, &[older], &back).unwrap();
+            prop_assert_eq!((told.records, told.restored), (summary.records.read, summary.records.revisits));
+            for (name, bytes) in warcs(&input) {
+                prop_assert!(Content::of(&bytes) == Content::of(&warcs(&back)[&name]), "{}", name);
+            }
+        }
+        references_lead_to_payloads(&warcs(&out), &warcs(older));
+    }
+}
+
+#[test]
+fn what_an_older_archive_holds_is_not_kept_again_whatever_the_dates() {
+    let folder = tempfile::tempdir().unwrap();
+    let [first_in, first, second_in, second, third_in, third, back] =
+        ["1-in", "1", "2-in", "2", "3-in", "3", "back"].map(|name| folder.path().join(name));
+    let (one, two) = (response(&noise(1, 2000)), response(&noise(2, 2000)));
+    let at = |number: usize, second, block: &[u8]| record("response", (number, "http://a/", second), "", block);
+    put(&first_in, "x.warc.gz", &[at(1, 50, &one)]);
+    put(&second_in, "x.warc.gz", &[at(2, 10, &one), at(3, 11, &two)]);
+    put(&third_in, "x.warc.gz", &[at(4, 20, &one), at(5, 21, &two), at(6, 22, &two)]);
+    archived(&first_in, &first);
+    let against = |input: &Path, output: &Path, older: &[&Path]| {
+        let against = older.iter().map(|path| path.to_str().unwrap().to_string()).collect();
+        let summary = archive(&Settings { against, ..settings(input, output, 2, 1 << 30) }, &|_| ()).unwrap();
+        (summary.records.revisits, summary.against)
+    };
+    assert_eq!(against(&second_in, &second, &[&first]), (1, 1));
+    let [(_, revisit), _] = &Content::of(&warcs(&second)["x.warc.gz"])[..] else { panic!("two records") };
+    assert_eq!(values(revisit, "WARC-Refers-To-Date"), ["2026-01-01T00:00:50Z"]);
+    assert_eq!(values(revisit, "WARC-Refers-To"), ["<urn:uuid:00000001>"]);
+    let refused = restored(&second, &back).unwrap_err();
+    assert_eq!((refused.exit_code(), refused.to_string().contains("--against")), (3, true), "{refused}");
+    assert!(refused.to_string().contains(first.to_str().unwrap()), "{refused}");
+    assert_eq!(restored_with(&second, &[&second], &back).unwrap_err().exit_code(), 3);
+    assert_eq!(restored_with(&second, &[&folder.path().join("none")], &back).unwrap_err().exit_code(), 3);
+    assert_eq!(restored_with(&second, &[&first], &back).unwrap().restored, 1);
+
+    // A revisit in an older archive holds nothing itself.
+    assert_eq!(against(&third_in, &third, &[&second]), (2, 2));
+    std::fs::remove_dir_all(&third).unwrap();
+    assert_eq!(against(&third_in, &third, &[&second, &first]), (3, 3));
+    std::fs::remove_dir_all(&back).unwrap();
+    restored_with(&third, &[&first, &second], &back).unwrap();
+    assert_eq!(Content::of(&warcs(&back)["x.warc.gz"]), Content::of(&warcs(&third_in)["x.warc.gz"]));
+    std::fs::remove_dir_all(&back).unwrap();
+    std::fs::remove_file(first.join("x.warc.gz")).unwrap();
+    assert!(restored_with(&third, &[&first, &second], &back).unwrap_err().to_string().contains("missing"));
 }
 
 trait ReplaceFirst {
@@ -324,11 +412,14 @@ impl ReplaceFirst for Vec<u8> {
     }
 }
 
-/// Every revisit of ours names, by target and date, records that are none, were captured no later and have one payload; if it
-/// has an id, that is of one record.
-fn references_lead_to_payloads(files: &BTreeMap<String, Vec<u8>>) {
-    let records: Vec<Vec<u8>> =
-        files.values().flat_map(|file| Content::of(file)).filter(|part| part.0).map(|part| part.1).collect();
+/// Every revisit of ours names, by target and date, records that are none and have one payload; if there are no older files,
+/// they were captured no later. If it has an id, that is of one record.
+fn references_lead_to_payloads(files: &BTreeMap<String, Vec<u8>>, older: &BTreeMap<String, Vec<u8>>) {
+    let of = |files: &BTreeMap<String, Vec<u8>>| -> Vec<Vec<u8>> {
+        files.values().flat_map(|file| Content::of(file)).filter(|part| part.0).map(|part| part.1).collect()
+    };
+    let news = of(files);
+    let records = [&news[..], &of(older)].concat();
     let field = |record: &[u8], name: &str| values(record, name).concat();
     let payload = |record: &[u8]| {
         let heads = if field(record, "WARC-Type") == "response" { 2 } else { 1 };
@@ -337,9 +428,9 @@ fn references_lead_to_payloads(files: &BTreeMap<String, Vec<u8>>) {
             rest[end + 4..].to_vec()
         })
     };
-    for revisit in records.iter().filter(|record| !field(record, "Webtwin-Payload").is_empty()) {
+    for revisit in news.iter().filter(|record| !field(record, "Webtwin-Payload").is_empty()) {
         let date = field(revisit, "WARC-Refers-To-Date");
-        assert!(date <= field(revisit, "WARC-Date"));
+        assert!(date <= field(revisit, "WARC-Date") || !older.is_empty());
         let is_referred = |record: &&Vec<u8>| {
             ["response", "resource"].contains(&&field(record, "WARC-Type")[..])
                 && field(record, "WARC-Target-URI") == field(revisit, "WARC-Refers-To-Target-URI")
@@ -374,7 +465,7 @@ fn names_of_several_records_are_not_written_into_a_reference() {
         assert_eq!((summary.records.revisits, summary.kept_ambiguous), (revisits, kept), "{records:?}");
         let files = warcs(&out);
         assert!(Content::of(&files["x.warc.gz"]).iter().all(|(_, bytes)| values(bytes, "WARC-Refers-To").is_empty()));
-        references_lead_to_payloads(&files);
+        references_lead_to_payloads(&files, &BTreeMap::new());
         restored(&out, &back).unwrap();
         assert_eq!(Content::of(&warcs(&back)["x.warc.gz"]), Content::of(&warcs(&input)["x.warc.gz"]));
     }

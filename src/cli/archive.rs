@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::{quantity, signals};
-use crate::archive::{self, Effort, Near, NearSummary, Records, Settings, Summary};
+use crate::archive::{self, Counts, Effort, Near, NearSummary, Settings, Summary};
 use crate::console::{print, tell};
 use crate::error::Result;
 use crate::storage::location::Location;
@@ -15,6 +15,7 @@ Examples:
   webtwin archive s3://bucket/2025/ s3://bucket/2026/ --output s3://bucket/archive
   webtwin run --input 'crawl/*.warc.gz' --output run/ && webtwin archive 'crawl/*.warc.gz' --run run/ --output small/
   webtwin archive 'crawl/*.warc.gz' --run run/ --near --output smaller/
+  webtwin archive 'june/*.warc.gz' --against may-archive/ --output june-archive/
   webtwin restore small/ --output back/";
 
 /// Arguments for both.
@@ -51,6 +52,9 @@ pub(super) struct ArchiveArgs {
     /// Folder for the archive: path or URL
     #[arg(long, value_name = "URL")]
     output: String,
+    /// An older archive, or WARC files: payloads that it holds are not kept again. Give it once for each
+    #[arg(long, value_name = "OLDER")]
+    against: Vec<String>,
     /// A finished run of `webtwin run` on the same files: measures what near-copies, as differences to the page that it
     /// keeps, would save
     #[arg(long, value_name = "RUN")]
@@ -71,6 +75,9 @@ pub(super) struct RestoreArgs {
     /// Folder of an archive: path or URL
     #[arg(value_name = "ARCHIVE")]
     archive: String,
+    /// The older archive that it was made against, or the WARC files of that. Give it once for each
+    #[arg(long, value_name = "OLDER")]
+    against: Vec<String>,
     /// Folder for the files that it was made of: path or URL
     #[arg(long, value_name = "URL")]
     output: String,
@@ -80,18 +87,27 @@ pub(super) struct RestoreArgs {
 
 pub(super) fn archive(args: ArchiveArgs) -> Result<()> {
     let near = args.run.map(|run| Near { run, write: args.near, level: args.level });
-    let settings = Settings { inputs: args.inputs, output: args.output, near, effort: args.effort.resolve()? };
+    let settings = Settings {
+        inputs: args.inputs,
+        against: args.against,
+        output: args.output,
+        near,
+        effort: args.effort.resolve()?,
+    };
     let folder = Location::parse(&settings.output)?;
     let work = signals::StoppableWork::writing(folder);
     let began = Instant::now();
     let summary = archive::archive(&settings, &|line| tell(line)).map_err(|error| work.explain(error))?;
-    let Records { read, copied, revisits, near } = summary.records;
+    let Counts { read, copied, revisits, near } = summary.records;
     let differences = if near > 0 { format!(", {near} as differences") } else { String::new() };
     tell(format_args!("{read} records read: {copied} copied, {revisits} written as revisits{differences}"));
     let (others, bytes) = summary.files.iter().fold((0, 0), |(n, b), file| (n + file.others, b + file.other_bytes));
     if others > 0 {
         let bytes = quantity::bytes(bytes);
         tell(format_args!("{bytes} in {others} stretches are no whole records: copied as they are"));
+    }
+    if !settings.against.is_empty() {
+        tell(format_args!("{} of these refer to {}", summary.against, settings.against.join(", ")));
     }
     let share = 100.0 * summary.bytes_out as f64 / summary.bytes_in.max(1) as f64;
     tell(format_args!(
@@ -132,7 +148,8 @@ pub(super) fn restore(args: RestoreArgs) -> Result<()> {
     let folder = Location::parse(&args.output)?;
     let work = signals::StoppableWork::writing(folder);
     let began = Instant::now();
-    let restored = archive::restore(&args.archive, &args.output, &args.effort.resolve()?);
+    let effort = args.effort.resolve()?;
+    let restored = archive::restore(&args.archive, &args.against, &args.output, &effort, &|line| tell(line));
     let restored = restored.map_err(|error| work.explain(error))?;
     tell(format_args!(
         "{} records in {} files, {} of them restored, all as they were archived; {} files are the same to the byte",
