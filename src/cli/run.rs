@@ -27,7 +27,7 @@ use crate::results::Run;
 use crate::storage::location::{Location, seen_from_anywhere, working_folder};
 use crate::storage::manifest::{self, Manifest};
 use crate::storage::output;
-use crate::storage::records::{RecordStore, Records};
+use crate::storage::records::{RecordStore, Records, folder_below};
 use crate::storage::spill_file::Disk;
 use crate::storage::state::State;
 
@@ -154,7 +154,7 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
 }
 
 /// What there is when a run has been stopped, and how to go on.
-fn left(folder: &Location, manifest: &str, reads: bool, records: Option<&Path>) -> String {
+pub(super) fn left(folder: &Location, manifest: &str, reads: bool, records: Option<&Path>) -> String {
     let there = folder.join(manifest).and_then(|manifest| manifest.exists());
     match (there, records) {
         (Ok(true), _) => format!("the result was committed before: {folder}"),
@@ -335,19 +335,7 @@ fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
         "" => folder.clone(),
         given => Location::parse(given)?,
     };
-    let Some(root) = root.path() else {
-        return Err(Error::Usage(format!("--resume needs a local disk, not {root}: give --set effort.records=DIR")));
-    };
-    // Most readers of Parquet folders skip names that begin with an underscore.
-    let records = root.join(format!("{}{}", output::RECORDS, &Digest::of(job).hex()[..16]));
-    match records.is_symlink() {
-        false => Ok(Some(records)),
-        // Its name can be known before: whoever may write here could have records written elsewhere.
-        true => Err(Error::Usage(format!(
-            "--resume: {} is a symbolic link, which no run makes; remove it, or name another folder with --set effort.records=DIR",
-            records.display()
-        ))),
-    }
+    folder_below(&root, &Digest::of(job).hex()[..16], "--set effort.records=DIR").map(Some)
 }
 
 /// The work of a job that reads a crawl; says what lies beside it, and what looks wrong.

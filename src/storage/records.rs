@@ -26,7 +26,9 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_128};
 
 use crate::error::{Error, Result};
 use crate::leftovers::Temporary;
+use crate::storage::location::Location;
 use crate::storage::mapped::FileBytes;
+use crate::storage::output::RECORDS;
 use crate::storage::step_records::StepRecords;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"wtrecord");
@@ -234,6 +236,26 @@ impl Ignored {
         };
         let told: Vec<String> = counts.iter().filter_map(told).collect();
         (!told.is_empty()).then(|| told.join(", "))
+    }
+}
+
+/// The folder for the records of a job with this digest, below `root`; `other` is how another root is given.
+///
+/// # Errors
+/// [`Error::Usage`] for a root in a store, and for a link in the place of the folder.
+pub fn folder_below(root: &Location, digest: &str, other: &str) -> Result<PathBuf> {
+    let Some(root) = root.path() else {
+        return Err(Error::Usage(format!("--resume needs a local disk, not {root}: give {other}")));
+    };
+    // Most readers of Parquet folders skip names that begin with an underscore.
+    let records = root.join(format!("{RECORDS}{digest}"));
+    match records.is_symlink() {
+        false => Ok(records),
+        // Its name can be known before: whoever may write here could have records written elsewhere.
+        true => Err(Error::Usage(format!(
+            "--resume: {} is a symbolic link, which no run makes; remove it, or name another folder with {other}",
+            records.display()
+        ))),
     }
 }
 

@@ -80,6 +80,16 @@ impl StepRecords {
     /// # Errors
     /// [`Error::Storage`], and those of `content`; then an earlier record of the step may still be there.
     pub fn write(&self, step: &str, stamp: Stamp, content: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+        let mut record = self.begin(step, stamp)?;
+        content(&mut record)?;
+        record.finish()
+    }
+
+    /// Begins the record of a step, whose content is written to it; it takes the place of an earlier one once it is finished.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub fn begin(&self, step: &str, stamp: Stamp) -> Result<StepRecord> {
         let path = self.path(step);
         let failed = |cause: std::io::Error| Error::storage(path.to_string_lossy(), cause);
         let half = Temporary::at(path.with_extension(HALF));
@@ -87,13 +97,7 @@ impl StepRecords {
         file.write_all(bytemuck::bytes_of(&self.head)).map_err(failed)?;
         let mut pieces = PieceWriter { to: file, next: 0, piece: Vec::new() };
         pieces.write_all(bytemuck::bytes_of(&stamp)).and_then(|()| pieces.end_piece()).map_err(failed)?;
-        content(&mut pieces)?;
-        if !pieces.piece.is_empty() {
-            pieces.end_piece().map_err(failed)?;
-        }
-        pieces.end_piece().and_then(|()| pieces.to.flush()).map_err(failed)?;
-        drop(pieces);
-        fs::rename(half.path(), &path).map_err(failed)
+        Ok(StepRecord { pieces, half, path })
     }
 
     fn path(&self, step: &str) -> PathBuf {
@@ -101,7 +105,45 @@ impl StepRecords {
     }
 }
 
+/// The record of a step while it is written.
+#[derive(Debug)]
+pub struct StepRecord {
+    pieces: PieceWriter<BufWriter<File>>,
+    half: Temporary,
+    path: PathBuf,
+}
+
+impl StepRecord {
+    /// Gives the record its name: from now on it is whole.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub fn finish(self) -> Result<()> {
+        let StepRecord { mut pieces, half, path } = self;
+        let mut end = || -> std::io::Result<()> {
+            if !pieces.piece.is_empty() {
+                pieces.end_piece()?;
+            }
+            pieces.end_piece()?;
+            pieces.to.flush()?;
+            fs::rename(half.path(), &path)
+        };
+        end().map_err(|cause| Error::storage(path.to_string_lossy(), cause))
+    }
+}
+
+impl Write for StepRecord {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.pieces.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.pieces.flush()
+    }
+}
+
 /// Writes pieces.
+#[derive(Debug)]
 struct PieceWriter<W> {
     to: W,
     /// Number of the next.

@@ -1,0 +1,170 @@
+//! Checkpoints: the prints of whole files on the local disk, so that an interrupted run that is started again does not read
+//! these files again for the comparison.
+//!
+//! A checkpoint belongs to a file of the input by its name and version, and to the settings that the answer depends on. It gets its
+//! name once all batches of its file are in it. The comparison and the writing are always repeated: what they have made is as
+//! large as the corpus, and neither can be entered in the middle.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128, xxh3_128_with_seed};
+
+use super::batch_prints::BatchPrints;
+use super::inputs::{InputFile, Inputs};
+use super::settings::Settings;
+use crate::error::Result;
+use crate::storage::location::Location;
+use crate::storage::records::{RecordStore, Records, folder_below};
+use crate::storage::step_records::{Stamp, StepRecord, StepRecords};
+
+/// Name of the step in the names of its files.
+const STEP: &str = "read";
+
+/// The checkpoints of a run. Its threads share them.
+#[derive(Debug)]
+pub struct Checkpoints {
+    records: Records,
+    files: Vec<Checkpoint>,
+    restored: AtomicUsize,
+    recorded: AtomicUsize,
+    /// True once a checkpoint could not be written; then no more are.
+    gave_up: AtomicBool,
+}
+
+/// The checkpoint of a file.
+#[derive(Debug)]
+struct Checkpoint {
+    steps: StepRecords,
+    stamp: Stamp,
+    recording: Mutex<Option<Recording>>,
+}
+
+/// A checkpoint that is being written.
+#[derive(Debug)]
+struct Recording {
+    record: StepRecord,
+    written: u32,
+    /// Number of batches, once the file was read to its end.
+    batches: Option<u32>,
+}
+
+/// The folder for the checkpoints of a run.
+///
+/// # Errors
+/// As [`folder_below`].
+pub fn folder(settings: &Settings, output: &Location) -> Result<PathBuf> {
+    let root = settings.records.as_deref().map(Location::parse).transpose()?;
+    let digest = format!("{:016x}", xxh3_64(settings.answer().to_string().as_bytes()));
+    folder_below(root.as_ref().unwrap_or(output), &digest, "--records DIR")
+}
+
+impl Checkpoints {
+    /// Opens the checkpoints in a folder, which is created if missing.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn open(folder: &Path, settings: &Settings, inputs: &Inputs) -> Result<Checkpoints> {
+        let mut answer = settings.answer().to_string();
+        if let Some(near) = settings.near {
+            answer += &near.shingling.recipe();
+        }
+        let digest = [xxh3_128(answer.as_bytes()), xxh3_128_with_seed(answer.as_bytes(), 1)];
+        let records = Records::open(folder, bytemuck::cast(digest), crate::build::version(), Vec::new())?;
+        let count = inputs.files.len();
+        let checkpoint = |(number, file): (usize, &InputFile)| {
+            let steps = records.steps(number, count)?;
+            let of = format!("{}\n{}\n{}\n{}", file.name(), file.stamp.bytes, file.stamp.version, file.format.name());
+            Some(Checkpoint {
+                steps,
+                stamp: Stamp { seen: xxh3_64(of.as_bytes()), run: 0 },
+                recording: Mutex::default(),
+            })
+        };
+        let files = inputs.files.iter().enumerate().filter_map(checkpoint).collect();
+        let (restored, recorded, gave_up) = Default::default();
+        Ok(Checkpoints { records, files, restored, recorded, gave_up })
+    }
+
+    /// Opens the checkpoint of a file; `None` if there is none that is whole and of this version of the file.
+    pub fn find(&self, file: usize) -> Option<impl Read + use<>> {
+        let Checkpoint { steps, stamp, .. } = &self.files[file];
+        let record = (steps.stamp(STEP)? == *stamp).then(|| steps.read(STEP).ok())??;
+        self.restored.fetch_add(1, Ordering::Relaxed);
+        Some(record)
+    }
+
+    /// Adds the prints of a batch to the checkpoint of its file.
+    pub fn add(&self, file: usize, prints: &BatchPrints) {
+        self.record(file, |recording| {
+            recording.written += 1;
+            prints.encode(&mut recording.record).is_ok()
+        });
+    }
+
+    /// Notes that a file was read to its end and has so many batches.
+    pub fn end(&self, file: usize, batches: u32) {
+        self.record(file, |recording| {
+            recording.batches = Some(batches);
+            true
+        });
+    }
+
+    /// Changes the checkpoint of a file, and finishes it once it is whole. The run goes on without checkpoints if one fails.
+    fn record(&self, file: usize, change: impl FnOnce(&mut Recording) -> bool) {
+        let Checkpoint { steps, stamp, recording } = &self.files[file];
+        let mut place = recording.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.gave_up.load(Ordering::Relaxed) {
+            *place = None;
+            return;
+        }
+        let begun = place.take().map_or_else(|| steps.begin(STEP, *stamp).map(Recording::of), Ok);
+        let done = match begun {
+            Ok(mut recording) => change(&mut recording) && self.put_back(recording, &mut place),
+            Err(_) => false,
+        };
+        if !done {
+            self.gave_up.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Finishes a checkpoint that has all batches, and keeps another; false if that fails.
+    fn put_back(&self, recording: Recording, place: &mut Option<Recording>) -> bool {
+        if recording.batches != Some(recording.written) {
+            *place = Some(recording);
+            return true;
+        }
+        let is_whole = recording.record.finish().is_ok();
+        self.recorded.fetch_add(usize::from(is_whole), Ordering::Relaxed);
+        is_whole
+    }
+
+    /// Describes what was restored and recorded.
+    pub fn report(&self) -> String {
+        let count = |count: &AtomicUsize| count.load(Ordering::Relaxed);
+        let folder = self.records.folder().display();
+        let end = match self.gave_up.load(Ordering::Relaxed) {
+            true => format!("; recording ended early, for {folder} cannot be written"),
+            false => String::new(),
+        };
+        format!(
+            "resume: {} of {} files taken from records in {folder}, {} recorded{end}",
+            count(&self.restored),
+            self.files.len(),
+            count(&self.recorded)
+        )
+    }
+
+    /// Removes all of them, once there is a result.
+    pub fn remove(&self) {
+        self.records.remove();
+    }
+}
+
+impl Recording {
+    fn of(record: StepRecord) -> Recording {
+        Recording { record, written: 0, batches: None }
+    }
+}
