@@ -43,6 +43,9 @@ mod dedup;
 // A deduplicated corpus looked at: why two records are duplicates, and its report.
 mod explained_corpus;
 
+// A killed deduplication goes on from the files that it has read.
+mod resumed_corpus;
+
 // Two crawls compared: what became of pages, sites and the avoid list.
 mod diff;
 

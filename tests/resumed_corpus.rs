@@ -25,7 +25,8 @@ impl Corpus {
                 };
                 let text: Vec<String> = (0..90).map(word).collect();
                 let id = (row % 7 > 0).then(|| format!("{file}-{row}"));
-                lines += &json!({ "id": id, "text": text.join(" "), "lang": ["en", "de"][row % 2] }).to_string();
+                let lang = if row % 2 == 0 { "en" } else { "de" };
+                lines += &json!({ "id": id, "text": text.join(" "), "lang": lang }).to_string();
                 lines.push('\n');
             }
             lines += "no json\n{\"text\":\" \"}\n";

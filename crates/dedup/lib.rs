@@ -1,6 +1,6 @@
 //! A corpus of texts in, the same corpus without its duplicates out.
 
-use webtwin_base::{error, job, progress, read_at, threads};
+use webtwin_base::{build, error, job, progress, read_at, threads};
 use webtwin_pages::pages;
 use webtwin_results::{explain, results};
 use webtwin_stages::minhash;

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::progress::Watcher;
+use super::run::left;
 use super::{quantity, signals};
 use crate::console::tell;
 use crate::dedup::settings::{Keep, Near, Settings, TEXT_FIELDS};
-use crate::dedup::{Dedup, MOST_COUNTED, STAGES, Summary, ValueCounts};
+use crate::dedup::{Dedup, MOST_COUNTED, STAGES, Summary, ValueCounts, checkpoint_folder};
 use crate::error::{Error, Result};
 use crate::job::Limits;
 use crate::minhash::bands::Bands;
 use crate::minhash::shingles::Shingling;
 use crate::storage::location::Location;
+use crate::storage::manifest::OF_CORPUS;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -93,6 +95,13 @@ pub(super) struct Args {
     /// What the names of these fields begin with
     #[arg(long, value_name = "PREFIX", requires = "annotate", default_value = "", help_heading = "Output")]
     annotate_prefix: String,
+    /// Record what is read of each file on a local disk, and do not read again the files that an interrupted run of the same
+    /// command has recorded; the result is the same. The records are removed once it is committed
+    #[arg(long, help_heading = "Effort")]
+    resume: bool,
+    /// Folder for these records [default: that of the result]
+    #[arg(long, value_name = "DIR", requires = "resume", help_heading = "Effort")]
+    records: Option<String>,
     /// Memory, by estimate; beyond it, --spill is used
     #[arg(long, value_name = "BYTES", value_parser = quantity::quantity, default_value = "2GiB", help_heading = "Effort")]
     memory: u64,
@@ -154,6 +163,8 @@ impl Args {
             annotate: self.annotate.then_some(self.annotate_prefix),
             max_bad: share("--max-bad", self.max_bad, 0.0)?,
             limits: Limits { record_bytes: self.max_record, window_bytes: self.max_window, ..Limits::default() },
+            resume: self.resume,
+            records: self.records,
             workers: super::threads(self.workers),
             memory_bytes: self.memory,
             spill: super::spill(self.spill)?,
@@ -168,12 +179,21 @@ pub(super) fn run(args: Args) -> Result<()> {
         return Dedup::find(&settings, &|line| tell(line)).map(drop);
     }
     let folder = Location::parse(&settings.output)?;
-    let work = signals::StoppableWork::writing(folder);
+    let checkpoints = settings.resume.then(|| checkpoint_folder(&settings, &folder)).transpose()?;
+    let records = checkpoints.clone();
+    let work = signals::StoppableWork::begin(move || left(&folder, OF_CORPUS, true, records.as_deref()));
     let began = Instant::now();
     let run = || {
         let found = Dedup::find(&settings, &|line| tell(line))?;
-        let _watcher = Watcher::start(Arc::clone(&found.progress), &STAGES);
-        found.run()
+        let found = match &checkpoints {
+            Some(folder) => found.resume(folder)?,
+            None => found,
+        };
+        let watcher = Watcher::start(Arc::clone(&found.progress), &STAGES);
+        let summary = found.run();
+        drop(watcher);
+        found.resumed().into_iter().for_each(tell);
+        summary
     };
     let summary = run().map_err(|error| work.explain(error))?;
     summary.surprises(&settings).into_iter().for_each(tell);

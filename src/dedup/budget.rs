@@ -14,8 +14,8 @@ use crate::storage::spill_file::{Disk, free_bytes};
 /// Bytes of a program that has nothing to do yet, and of the batches that its threads work on.
 const AT_REST: u64 = 24 << 20;
 
-/// Bytes of a thread: a batch, its texts, and open blocks.
-const A_WORKER: u64 = 8 << 20;
+/// Bytes of a thread: a batch, its texts and prints, and open blocks.
+const A_WORKER: u64 = 12 << 20;
 
 /// Bytes of a bucket that is sorted at once.
 const BUCKET_BYTES: u64 = 8 << 20;

@@ -1,6 +1,7 @@
 //! What is known of all records between the two passes.
 
 use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
 
 use super::counts::Values;
 use super::inputs::InputFile;
@@ -93,9 +94,10 @@ pub struct Worker {
 }
 
 /// A record that was read and not kept.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Rejection {
-    /// File, by number.
+    /// File, by number; another run may give it another one.
+    #[serde(skip)]
     pub file: u32,
     /// Where the record begins in the decoded file; the row of a table.
     pub offset: u64,

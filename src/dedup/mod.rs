@@ -12,12 +12,15 @@
 //! *order of keeping* puts them in the order of preference (`order.rs`), and all decisions are made in it, so threads
 //! change nothing.
 //!
+//! With checkpoints (`resume.rs`) a file that an interrupted run has read is not read again for the comparison.
+//!
 //! # Memory
 //! About 60 bytes a record; sets of shingles, keys of bands, hashes and ids go to the local disk beyond
 //! their share (`budget.rs`).
 
 pub mod again;
 mod annotate;
+mod batch_prints;
 mod batches;
 mod buckets;
 mod budget;
@@ -36,11 +39,13 @@ mod parquet_texts;
 mod read;
 mod record;
 mod report;
+mod resume;
 mod sample;
 pub mod settings;
 mod verdicts;
 mod write;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -53,6 +58,8 @@ pub use budget::Prediction;
 pub use counts::ValueCounts;
 pub use fields::MOST_COUNTED;
 pub use report::Summary;
+use resume::Checkpoints;
+pub use resume::folder as checkpoint_folder;
 use settings::Settings;
 
 /// The stages of a run, in order. The first and the last read the input.
@@ -64,6 +71,7 @@ pub struct Dedup<'s> {
     folder: Location,
     inputs: inputs::Inputs,
     budget: budget::Budget,
+    checkpoints: Option<Checkpoints>,
     /// How far the run is, by bytes of files.
     pub progress: Arc<Progress>,
 }
@@ -80,7 +88,21 @@ impl<'s> Dedup<'s> {
         let budget = budget::Budget::new(settings, &inputs)?;
         tell(budget.predicted.to_string());
         let progress = Arc::new(Progress::new(budget.predicted.file_bytes));
-        Ok(Dedup { settings, folder, inputs, budget, progress })
+        Ok(Dedup { settings, folder, inputs, budget, checkpoints: None, progress })
+    }
+
+    /// Goes on from the checkpoints in a folder, and adds to them.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn resume(self, checkpoints: &Path) -> Result<Dedup<'s>> {
+        let checkpoints = Checkpoints::open(checkpoints, self.settings, &self.inputs)?;
+        Ok(Dedup { checkpoints: Some(checkpoints), ..self })
+    }
+
+    /// Describes what was taken from checkpoints, if there are any.
+    pub fn resumed(&self) -> Option<String> {
+        self.checkpoints.as_ref().map(Checkpoints::report)
     }
 
     /// Removes the duplicates, and writes the result.
@@ -88,10 +110,10 @@ impl<'s> Dedup<'s> {
     /// # Errors
     /// Those of inputs, stores and limits; [`crate::error::Error::TooManyBad`] when a file has too many damaged records.
     pub fn run(&self) -> Result<Summary> {
-        let Dedup { settings, inputs, budget, progress, .. } = self;
+        let Dedup { settings, inputs, budget, checkpoints, progress, .. } = self;
         let [reading, exact_copies, near_duplicates, writing] = STAGES;
         let mut laps = Laps::start();
-        let mut corpus = read::read(settings, inputs, budget, progress)?;
+        let mut corpus = read::read(settings, inputs, budget, checkpoints.as_ref(), progress)?;
         laps.lap(reading);
         progress.enter(exact_copies);
         let order = order::Order::of(settings, &corpus)?;
@@ -109,6 +131,7 @@ impl<'s> Dedup<'s> {
         let verdicts = verdicts::Verdicts::new(&corpus, order, copies, near.left_out);
         let summary = report::Summary::new(settings, inputs, &corpus, &verdicts, near.compared)?;
         write::write(self, &corpus, &verdicts, &summary, &mut laps)?;
+        checkpoints.iter().for_each(Checkpoints::remove);
         Ok(summary)
     }
 }

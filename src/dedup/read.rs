@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::annotate;
+use super::batch_prints::{BatchPrints, RecordPrints};
 use super::batches::{Batch, Batches, Row, lines};
 use super::buckets::bucket;
 use super::budget::Budget;
@@ -15,6 +16,7 @@ use super::fields::wanted;
 use super::inputs::{InputFile, Inputs};
 use super::order::{self, Key};
 use super::record::{self, LineRecord, NoRecord};
+use super::resume::Checkpoints;
 use super::settings::{Keep, Near, Settings};
 use crate::error::{Error, Result};
 use crate::minhash::candidates;
@@ -36,9 +38,16 @@ use crate::threads;
 ///
 /// # Cost
 /// One pass over the input; see [`Budget`] for the memory.
-pub fn read(settings: &Settings, inputs: &Inputs, budget: &Budget, progress: &Progress) -> Result<Corpus> {
+pub fn read(
+    settings: &Settings,
+    inputs: &Inputs,
+    budget: &Budget,
+    checkpoints: Option<&Checkpoints>,
+    progress: &Progress,
+) -> Result<Corpus> {
     let shared = Shared {
         settings,
+        checkpoints,
         progress,
         wanted: wanted(settings),
         files: inputs.files.iter().map(|file| (file, Mutex::new(Reading::Ahead))).collect(),
@@ -101,6 +110,7 @@ pub fn read(settings: &Settings, inputs: &Inputs, budget: &Budget, progress: &Pr
 /// What all threads share.
 struct Shared<'s> {
     settings: &'s Settings,
+    checkpoints: Option<&'s Checkpoints>,
     progress: &'s Progress,
     wanted: Wanted,
     files: Vec<(&'s InputFile, Mutex<Reading>)>,
@@ -143,7 +153,9 @@ fn work(me: u32, shared: &Shared<'_>, budget: &Budget) -> Result<(Worker, Tally)
             bands: Buckets::new(budget.buckets, shares.bands, disk),
             values: shared.settings.count_by.iter().map(|_| Values::default()).collect(),
         },
-        near: shared.settings.near.map(|near| Prints::new(&near)),
+        signatures: shared.settings.near.map(|near| Signatures::new(&near)),
+        shingles: shared.settings.near.map(|near| Shingles::new(near.shingling)),
+        prints: BatchPrints::default(),
         tally: Tally::default(),
     };
     let read = reader.read_all();
@@ -153,22 +165,16 @@ fn work(me: u32, shared: &Shared<'_>, budget: &Budget) -> Result<(Worker, Tally)
     read.map(|()| (reader.worker, reader.tally))
 }
 
-/// Makes the prints of texts.
-struct Prints {
+/// Makes the keys of bands of sets of shingles.
+struct Signatures {
     near: Near,
-    shingles: Shingles,
     permutations: Permutations,
     signature: Vec<u32>,
 }
 
-impl Prints {
-    fn new(near: &Near) -> Prints {
-        Prints {
-            near: *near,
-            shingles: Shingles::new(near.shingling),
-            permutations: Permutations::new(near.bands.permutations()),
-            signature: Vec::new(),
-        }
+impl Signatures {
+    fn new(near: &Near) -> Signatures {
+        Signatures { near: *near, permutations: Permutations::new(near.bands.permutations()), signature: Vec::new() }
     }
 }
 
@@ -177,11 +183,14 @@ struct Reader<'s> {
     me: u32,
     shared: &'s Shared<'s>,
     worker: Worker,
-    near: Option<Prints>,
+    signatures: Option<Signatures>,
+    shingles: Option<Shingles>,
+    /// Of the batch at hand.
+    prints: BatchPrints,
     tally: Tally,
 }
 
-impl Reader<'_> {
+impl<'s> Reader<'s> {
     fn read_all(&mut self) -> Result<()> {
         let mut first = 0;
         while let Some((file, number, batch)) = self.next_batch(&mut first)? {
@@ -194,9 +203,9 @@ impl Reader<'_> {
     }
 
     /// The next batch of the first file that nobody reads at the moment; of the first at all if there is none.
-    fn next_batch(&self, first: &mut usize) -> Result<Option<(u32, u32, Batch)>> {
+    fn next_batch(&mut self, first: &mut usize) -> Result<Option<(u32, u32, Batch)>> {
         loop {
-            let files = &self.shared.files;
+            let files: &'s [_] = &self.shared.files;
             let (mut waited_for, mut at) = (None, *first);
             let mut is_first = true;
             while at < files.len() {
@@ -226,8 +235,12 @@ impl Reader<'_> {
         }
     }
 
-    fn read_from(&self, file: usize, mut reading: MutexGuard<'_, Reading>) -> Result<Option<(u32, Batch)>> {
+    fn read_from(&mut self, file: usize, mut reading: MutexGuard<'_, Reading>) -> Result<Option<(u32, Batch)>> {
         if let Reading::Ahead = *reading {
+            if self.restore(file)? {
+                *reading = Reading::Done;
+                return Ok(None);
+            }
             *reading = Reading::Open(Batches::open(self.shared.files[file].0, self.shared.settings)?, 0);
         }
         let Reading::Open(batches, number) = &mut *reading else { return Ok(None) };
@@ -239,54 +252,124 @@ impl Reader<'_> {
                 Ok(Some((*number - 1, batch)))
             }
             None => {
+                if let Some(checkpoints) = self.shared.checkpoints {
+                    checkpoints.end(file, *number);
+                }
                 *reading = Reading::Done;
                 Ok(None)
             }
         }
     }
 
+    /// Takes in a file from its checkpoint; false if there is none.
+    fn restore(&mut self, file: usize) -> Result<bool> {
+        let Shared { files, checkpoints, progress, .. } = self.shared;
+        let Some(checkpoints) = checkpoints else { return Ok(false) };
+        let Some(mut checkpoint) = checkpoints.find(file) else { return Ok(false) };
+        while let Some(prints) = BatchPrints::decode(&mut checkpoint).map_err(|cause| checkpoints.unreadable(cause))? {
+            self.take_in(file as u32, &prints)?;
+        }
+        progress.done.fetch_add(files[file].0.stamp.bytes, Ordering::Relaxed);
+        Ok(true)
+    }
+
     fn batch(&mut self, file: u32, number: u32, batch: Batch) -> Result<()> {
-        let arrival = self.shared.arrivals.fetch_add(1, Ordering::Relaxed);
-        let (records, values) = (Vec::new(), Vec::new());
-        let me = self.me;
-        let mut of_batch =
-            BatchRecords { file, number, arrival, worker: me, rows: 0, first_row: 0, first: 0, records, values };
+        self.prints.begin(number);
         match batch {
             Batch::Lines { offset, bytes } => {
                 let mut at = offset;
                 for line in lines(&bytes) {
-                    self.line(line, at, &mut of_batch)?;
+                    self.line(line, at, file)?;
                     at += line.len() as u64;
-                    of_batch.rows += 1;
+                    self.prints.head.rows += 1;
                 }
             }
             Batch::TooLong { offset, length } => {
                 let detail = record::too_long(length, &self.shared.settings.limits);
-                self.reject(&of_batch, offset, Reason::RecordTooLarge, detail);
-                of_batch.rows = 1;
+                self.reject(offset, Reason::RecordTooLarge, detail, 0);
+                self.prints.head.rows = 1;
             }
-            Batch::Damaged { offset, reason, detail, lost } => {
-                let rejection = Rejection { file, offset, reason, detail, lost };
-                self.tally.rejections.push((number, rejection));
-            }
+            Batch::Damaged { offset, reason, detail, lost } => self.reject(offset, reason, detail, lost),
             Batch::Rows(rows) => {
                 for row in rows {
-                    self.row(row, &mut of_batch)?;
-                    of_batch.rows += 1;
+                    self.row(&row);
+                    self.prints.head.rows += 1;
                 }
             }
         }
-        of_batch.records.shrink_to_fit();
-        of_batch.values.shrink_to_fit();
-        let progress = self.shared.progress;
-        let text_bytes: u64 = of_batch.records.iter().map(|record| u64::from(record.text_bytes)).sum();
+        let prints = std::mem::take(&mut self.prints);
+        self.take_in(file, &prints)?;
+        if let Some(checkpoints) = self.shared.checkpoints {
+            checkpoints.add(file as usize, &prints);
+        }
+        self.prints = prints;
+        Ok(())
+    }
+
+    /// Takes in the prints of a batch, whether it was just read or restored.
+    fn take_in(&mut self, file: u32, prints: &BatchPrints) -> Result<()> {
+        let Shared { settings, arrivals, progress, most_records, .. } = self.shared;
+        let BatchPrints { head, records, shingles } = prints;
+        let arrival = arrivals.fetch_add(1, Ordering::Relaxed);
+        let mut of_batch = BatchRecords {
+            file,
+            number: head.number,
+            arrival,
+            worker: self.me,
+            rows: head.rows,
+            first_row: 0,
+            first: 0,
+            records: Vec::with_capacity(records.len()),
+            values: Vec::with_capacity(head.values.len()),
+        };
+        let mut rest = &shingles[..];
+        let mut text_bytes = 0;
+        for ((prints, id), at) in records.iter().zip(&head.ids).zip(0..) {
+            let (set, after) = rest.split_at(prints.shingles as usize);
+            rest = after;
+            text_bytes += u64::from(prints.text_bytes);
+            of_batch.records.push(self.record(prints, id.as_deref(), set, [arrival, at])?);
+        }
+        for (at, value) in head.values.iter().enumerate() {
+            let field = at % settings.count_by.len();
+            of_batch.values.push(self.worker.values[field].number(&settings.count_by[field], value.as_deref())?);
+        }
+        let rejections = head.rejections.iter().map(|rejection| (head.number, Rejection { file, ..rejection.clone() }));
+        self.tally.rejections.extend(rejections);
         progress.page_bytes.fetch_add(text_bytes, Ordering::Relaxed);
-        let so_far = progress.records.fetch_add(of_batch.records.len() as u64, Ordering::Relaxed);
-        if so_far + of_batch.records.len() as u64 > self.shared.most_records {
+        let so_far = progress.records.fetch_add(records.len() as u64, Ordering::Relaxed);
+        if so_far + records.len() as u64 > *most_records {
             return Err(self.too_many(so_far));
         }
         self.tally.batches.push(of_batch);
         Ok(())
+    }
+
+    /// Stores what is known of a record, which is called `name`.
+    fn record(&mut self, prints: &RecordPrints, id: Option<&str>, set: &[u32], name: [u32; 2]) -> Result<Record> {
+        let settings = self.shared.settings;
+        let Worker { sets, ids, exact, bands, .. } = &mut self.worker;
+        let RecordPrints { key, hash, row, text_bytes, shingles: set_size, is_blank } = *prints;
+        self.tally.without_key += u64::from(key == order::MISSING && settings.keep != Keep::Longest);
+        self.tally.without_id += u64::from(id.is_none() && settings.id_field.is_some());
+        let mut record = Record { set_at: 0, key, id_at: NO_ID, set_size, row, text_bytes };
+        if let Some(id) = id {
+            record.id_at = ids.push(&(id.len() as u32).to_le_bytes())?;
+            ids.push(id.as_bytes())?;
+        }
+        if is_blank == 1 {
+            self.tally.empty += 1;
+            return Ok(record);
+        }
+        exact.push(bucket(hash[0], exact.count()), ExactRow { hash, record: name })?;
+        if let (Some(Signatures { near, permutations, signature }), false) = (&mut self.signatures, set.is_empty()) {
+            record.set_at = sets.push(set)?;
+            permutations.signature(set, signature);
+            for key in near.bands.keys(signature) {
+                bands.push(bucket(key, bands.count()), BandRow { key, record: name })?;
+            }
+        }
+        Ok(record)
     }
 
     fn too_many(&self, so_far: u64) -> Error {
@@ -301,92 +384,50 @@ impl Reader<'_> {
         }
     }
 
-    fn reject(&mut self, batch: &BatchRecords, offset: u64, reason: Reason, detail: String) {
-        self.tally.rejections.push((batch.number, Rejection { file: batch.file, offset, reason, detail, lost: 0 }));
+    fn reject(&mut self, offset: u64, reason: Reason, detail: String, lost: u64) {
+        self.prints.head.rejections.push(Rejection { file: 0, offset, reason, detail, lost });
     }
 
-    fn line(&mut self, line: &[u8], offset: u64, batch: &mut BatchRecords) -> Result<()> {
+    fn line(&mut self, line: &[u8], offset: u64, file: u32) -> Result<()> {
         let (shared, mut repaired) = (self.shared, None);
         match record::of_line(line, shared.settings, &shared.wanted, &mut repaired) {
-            Ok(LineRecord { text, id, key, values }) => {
-                self.count(&values, batch)?;
-                self.record(&text, id.as_deref(), key, batch)
+            Ok(LineRecord { text, id, key, values }) => self.print(&text, id, key, values),
+            Err(NoRecord::Blank) => {}
+            Err(NoRecord::Rejected(reason, detail)) => self.reject(offset, reason, detail, 0),
+            Err(NoRecord::Annotated) => {
+                return Err(annotate::taken(shared.files[file as usize].0.name(), Some(offset)));
             }
-            Err(NoRecord::Blank) => Ok(()),
-            Err(NoRecord::Rejected(reason, detail)) => {
-                self.reject(batch, offset, reason, detail);
-                Ok(())
-            }
-            Err(NoRecord::Annotated) => Err(annotate::taken(shared.files[batch.file as usize].0.name(), Some(offset))),
-        }
-    }
-
-    fn row(&mut self, row: Row, batch: &mut BatchRecords) -> Result<()> {
-        match record::text_of_row(&row, &self.shared.settings.limits) {
-            Ok(text) => {
-                self.count(&row.values, batch)?;
-                self.record(text, row.id.as_deref(), row.key, batch)
-            }
-            Err((reason, detail)) => {
-                self.reject(batch, batch.rows, reason, detail);
-                Ok(())
-            }
-        }
-    }
-
-    /// Notes the values of the fields that records are counted by.
-    fn count(&mut self, values: &[Option<String>], batch: &mut BatchRecords) -> Result<()> {
-        for (at, (field, value)) in self.shared.settings.count_by.iter().zip(values).enumerate() {
-            batch.values.push(self.worker.values[at].number(field, value.as_deref())?);
         }
         Ok(())
     }
 
-    /// Takes in a record, which is the last of its batch so far.
-    fn record(&mut self, text: &str, id: Option<&str>, key: Key, batch: &mut BatchRecords) -> Result<()> {
-        let settings = self.shared.settings;
-        let keep = &settings.keep;
-        let key = order::key(keep, text, id, key);
-        self.tally.without_key += u64::from(key == order::MISSING && *keep != Keep::Longest);
-        let name = [batch.arrival, batch.records.len() as u32];
-        let mut record = Record {
-            set_at: 0,
-            key,
-            id_at: NO_ID,
-            set_size: 0,
-            row: batch.rows as u32,
-            text_bytes: u32::try_from(text.len()).unwrap_or(u32::MAX),
+    fn row(&mut self, row: &Row) {
+        match record::text_of_row(row, &self.shared.settings.limits) {
+            Ok(text) => self.print(text, row.id.clone(), row.key, row.values.clone()),
+            Err((reason, detail)) => self.reject(self.prints.head.rows, reason, detail, 0),
+        }
+    }
+
+    /// Adds the prints of a record to those of its batch.
+    fn print(&mut self, text: &str, id: Option<String>, key: Key, values: Vec<Option<String>>) {
+        let BatchPrints { head, records, shingles } = &mut self.prints;
+        let is_blank = text.trim().is_empty();
+        let set = match &mut self.shingles {
+            Some(finder) if !is_blank => finder.of(text),
+            _ => &[],
         };
-        if let Some(id) = id {
-            record.id_at = self.worker.ids.push(&(id.len() as u32).to_le_bytes())?;
-            self.worker.ids.push(id.as_bytes())?;
-        } else {
-            self.tally.without_id += u64::from(settings.id_field.is_some());
-        }
-        if text.trim().is_empty() {
-            self.tally.empty += 1;
-        } else {
-            self.prints(text, name, &mut record)?;
-        }
-        batch.records.push(record);
-        Ok(())
-    }
-
-    fn prints(&mut self, text: &str, name: [u32; 2], record: &mut Record) -> Result<()> {
-        let Worker { sets, exact, bands, .. } = &mut self.worker;
-        let hash = xxh3_128(text.as_bytes());
-        let hash = [(hash >> 64) as u64, hash as u64];
-        exact.push(bucket(hash[0], exact.count()), ExactRow { hash, record: name })?;
-        let Some(Prints { near, shingles, permutations, signature }) = &mut self.near else { return Ok(()) };
-        let set = shingles.of(text);
-        if !set.is_empty() {
-            (record.set_at, record.set_size) = (sets.push(set)?, set.len() as u32);
-            permutations.signature(set, signature);
-            for key in near.bands.keys(signature) {
-                bands.push(bucket(key, bands.count()), BandRow { key, record: name })?;
-            }
-        }
-        Ok(())
+        let hash = if is_blank { 0 } else { xxh3_128(text.as_bytes()) };
+        records.push(RecordPrints {
+            key: order::key(&self.shared.settings.keep, text, id.as_deref(), key),
+            hash: [(hash >> 64) as u64, hash as u64],
+            row: head.rows as u32,
+            text_bytes: u32::try_from(text.len()).unwrap_or(u32::MAX),
+            shingles: set.len() as u32,
+            is_blank: u32::from(is_blank),
+        });
+        shingles.extend_from_slice(set);
+        head.ids.push(id);
+        head.values.extend(values);
     }
 }
 

@@ -5,7 +5,7 @@
 //! name once all batches of its file are in it. The comparison and the writing are always repeated: what they have made is as
 //! large as the corpus, and neither can be entered in the middle.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128, xxh3_128_with_seed};
 use super::batch_prints::BatchPrints;
 use super::inputs::{InputFile, Inputs};
 use super::settings::Settings;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::storage::location::Location;
 use crate::storage::records::{RecordStore, Records, folder_below};
 use crate::storage::step_records::{Stamp, StepRecord, StepRecords};
@@ -94,6 +94,11 @@ impl Checkpoints {
         let record = (steps.stamp(STEP)? == *stamp).then(|| steps.read(STEP).ok())??;
         self.restored.fetch_add(1, Ordering::Relaxed);
         Some(record)
+    }
+
+    /// Describes a checkpoint that was whole when it was found, and cannot be read.
+    pub fn unreadable(&self, cause: io::Error) -> Error {
+        Error::storage(self.records.folder().to_string_lossy(), cause)
     }
 
     /// Adds the prints of a batch to the checkpoint of its file.

@@ -42,6 +42,10 @@ pub struct Settings {
     pub max_bad: f64,
     /// Limits of a record.
     pub limits: Limits,
+    /// True if what is read of each file is recorded, and not read again by a run that goes on from this one.
+    pub resume: bool,
+    /// Folder for these records, on a local disk; that of the result if there is none.
+    pub records: Option<String>,
     /// Threads.
     pub workers: usize,
     /// Bytes of memory, by estimate.
@@ -138,6 +142,8 @@ impl Default for Settings {
             annotate: None,
             max_bad: 0.01,
             limits: Limits::default(),
+            resume: false,
+            records: None,
             workers: std::thread::available_parallelism().map_or(1, usize::from),
             memory_bytes: 2 << 30,
             spill: std::env::temp_dir(),

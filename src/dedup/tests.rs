@@ -71,6 +71,8 @@ fn settings(folder: &Path, keep: Keep, against: usize) -> Settings {
         annotate: None,
         max_bad: 0.0,
         limits: Limits::default(),
+        resume: false,
+        records: None,
         workers: 2,
         memory_bytes: 1 << 30,
         spill: std::env::temp_dir(),
@@ -88,7 +90,7 @@ fn found(settings: &Settings, workers: usize, spills: bool) -> Removals {
         budget.of_worker = Shares { sets: 0, bands: 0, exact: 0, ids: 0 };
         (budget.candidates, budget.buckets, budget.bounds.of_thread) = (0, 4, 480);
     }
-    let mut corpus = read::read(&settings, &inputs, &budget, &Progress::new(1)).unwrap();
+    let mut corpus = read::read(&settings, &inputs, &budget, None, &Progress::new(1)).unwrap();
     let order = order::Order::of(&settings, &corpus).unwrap();
     let copies = exact::copies(&mut corpus, &order, &budget.bounds, workers).unwrap();
     let left_out = near::left_out(&settings, &mut corpus, &order, &copies, &budget).unwrap().left_out;

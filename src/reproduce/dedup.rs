@@ -6,11 +6,11 @@ use std::path::Path;
 
 use super::measure::{core_seconds, forget_peak_memory, processor_seconds, seconds};
 use super::{Entry, Options, Row, figure};
-use crate::dedup::settings::{Keep, Near, Settings};
+use crate::dedup::settings::{Near, Settings};
 use crate::dedup::{Dedup, Summary};
 use crate::error::{Error, Result};
 use crate::ids::splitmix64;
-use crate::job::{Limits, Shingling};
+use crate::job::Shingling;
 use crate::minhash::bands::Bands;
 
 /// Words of a text.
@@ -81,20 +81,14 @@ fn dedup(options: &Options, folder: &Path, workers: usize, near: bool) -> Result
     let near = near.then(|| Near { shingling: Shingling::Words(5), threshold: 0.8, bands: Bands::choose(128, 0.8) });
     let settings = Settings {
         inputs: vec![folder.display().to_string()],
-        against: Vec::new(),
         output: output.display().to_string(),
         text_fields: vec!["text".into()],
         id_field: Some("id".into()),
         near,
-        keep: Keep::First,
-        prefer: Vec::new(),
-        count_by: Vec::new(),
-        annotate: None,
         max_bad: 0.0,
-        limits: Limits::default(),
         workers,
-        memory_bytes: 2 << 30,
         spill: options.work.clone(),
+        ..Settings::default()
     };
     let summary = Dedup::find(&settings, &|_| ())?.run()?;
     std::fs::remove_dir_all(&output).map_err(|cause| Error::storage(&settings.output, cause))?;
