@@ -12,8 +12,10 @@ use webtwin::lookup::Index;
 use webtwin::lookup::answer::{Asker, hexadecimal};
 use webtwin::lookup::check::{Asked, Checker, Form};
 use webtwin::lookup::chunks::compare;
+use webtwin::lookup::{lists, names};
 use webtwin::results::Run;
 use webtwin::results::pages::Pages;
+use webtwin::text::words::Words;
 
 use crate::support::program::{answer, fail, files, said, succeed, succeed_with, webtwin};
 
@@ -204,6 +206,145 @@ fn sets_and_collections_have_the_members_of_the_tables() {
         assert_eq!(found.own.root.url, collections.text("root_url").unwrap()[row]);
         assert_eq!(found.mirrors.iter().filter(|mirror| mirror.keep).count(), 1);
     }
+}
+
+#[test]
+fn lists_have_the_largest_first_and_words_find_what_a_scan_of_the_tables_finds() {
+    let (run, index) = (made().run(), made().index());
+    let (pages, clusters) = (run.table("pages").unwrap(), run.table("clusters").unwrap());
+    let named: HashMap<u64, (String, String)> = (0..pages.rows())
+        .map(|row| {
+            let text = |name: &str| pages.text(name).unwrap()[row].to_string();
+            (pages.u64("doc_id").unwrap()[row], (text("title"), text("url")))
+        })
+        .collect();
+    let words = |ids: &[u64]| -> BTreeSet<u64> {
+        let texts = ids.iter().flat_map(|id| [&named[id].0, &named[id].1]);
+        let mut found = BTreeSet::new();
+        texts.for_each(|text| names::each_word(&mut Words::default(), text, |word| _ = found.insert(word)));
+        found
+    };
+    // By pages, then by id.
+    let mut of: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for (cluster, page) in clusters.u64("cluster").unwrap().iter().zip(clusters.u64("doc_id").unwrap()) {
+        of.entry(*cluster).or_default().push(*page);
+    }
+    let mut sets: Vec<(u64, Vec<u64>)> = of.into_iter().collect();
+    sets.sort_by_key(|set| std::cmp::Reverse(set.1.len()));
+    let keeps: BTreeMap<u64, u64> = (0..clusters.rows())
+        .filter(|&row| clusters.text("role").unwrap()[row] == *"keep")
+        .map(|row| (clusters.u64("cluster").unwrap()[row], clusters.u64("doc_id").unwrap()[row]))
+        .collect();
+    let (title, url) = &named[&sets[3].1[0]];
+    let host = url.split('/').nth(2).unwrap();
+    let questions =
+        ["", "  ", "manual", "www example", host, title, &format!("{title} {host}"), "neverwritten manual", "--"];
+    for question in questions {
+        let hashes = names::question(question);
+        let has = |ids: &[u64]| {
+            let all = words(ids);
+            question.trim().is_empty() || !hashes.is_empty() && hashes.iter().all(|hash| all.contains(hash))
+        };
+        let want: Vec<&(u64, Vec<u64>)> = sets.iter().filter(|set| has(&set.1)).collect();
+        let (mut got, mut from) = (Vec::new(), Some(0));
+        while let Some(start) = from {
+            let some = lists::sets(&index, lists::Asked { words: question, from: start, limit: 7 }).unwrap();
+            assert!(some.shown.len() <= 7 && some.all == sets.len(), "{question}");
+            assert!(some.matches.is_none_or(|matches| matches == want.len()), "{question}");
+            got.extend(some.shown);
+            from = some.next;
+        }
+        let ids: Vec<String> = want.iter().map(|set| hexadecimal(set.0)).collect();
+        assert_eq!(got.iter().map(|set| set.id.clone()).collect::<Vec<_>>(), ids, "{question}");
+        for (set, (cluster, pages)) in got.iter().zip(&want) {
+            let hosts: BTreeSet<&str> = pages.iter().map(|id| named[id].1.split('/').nth(2).unwrap()).collect();
+            let shown = &named[&keeps[cluster]];
+            assert_eq!((set.pages, set.hosts), (pages.len(), hosts.len()));
+            assert_eq!((&set.title, &set.page.url), (&shown.0, &shown.1));
+        }
+    }
+
+    let collections = run.table("collections").unwrap();
+    let mut originals: BTreeMap<u64, (Vec<u64>, u32, u32)> = BTreeMap::new();
+    for row in 0..collections.rows() {
+        let (id, size) = (collections.u64("similar_cluster").unwrap()[row], collections.u32("size").unwrap()[row]);
+        let original = originals.entry(id).or_default();
+        original.0.push(collections.u64("root").unwrap()[row]);
+        let is_kept = collections.bool("keep").unwrap()[row];
+        if is_kept { original.1 = size } else { original.2 += size }
+    }
+    for question in ["", host, "index", "neverwritten"] {
+        let hashes = names::question(question);
+        let mut want: Vec<(usize, u32, u32)> = originals
+            .values()
+            .filter(|original| hashes.iter().all(|hash| words(&original.0).contains(hash)))
+            .map(|original| (original.0.len(), original.1, original.2))
+            .collect();
+        let found = lists::originals(&index, lists::Asked { words: question, from: 0, limit: 100 }).unwrap();
+        assert!(found.shown.is_sorted_by_key(|original| std::cmp::Reverse(original.surplus)));
+        assert_eq!((found.all, found.next), (originals.len(), None));
+        let got = found.shown.iter().map(|original| (original.copies as usize, original.pages, original.surplus));
+        let mut got: Vec<_> = got.collect();
+        want.sort_unstable();
+        got.sort_unstable();
+        assert_eq!(got, want, "{question}");
+    }
+}
+
+/// A record of a WARC file.
+fn record(number: usize, url: &str, status: &str, html: &str) -> String {
+    let http = format!("HTTP/1.1 {status}\r\nContent-Type: text/html\r\n\r\n{html}");
+    format!(
+        "WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-{number:012}>\r\n\
+         WARC-Date: 2026-01-01T00:00:00Z\r\nWARC-Target-URI: {url}\r\nContent-Type: application/http; msgtype=response\r\n\
+         Content-Length: {}\r\n\r\n{http}\r\n\r\n",
+        http.len()
+    )
+}
+
+#[test]
+fn why_a_url_is_unknown_is_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let text = "<title>A page</title>".to_string() + &"<p>What this page says, and no other page does.".repeat(9);
+    let crawl = [
+        ("http://a.example/", "200 OK", text.as_str()),
+        ("http://a.example/gone", "404 Not Found", "gone"),
+        ("http://a.example/twice", "404 Not Found", "gone"),
+        ("http://a.example/twice", "200 OK", &text),
+    ];
+    let records = crawl.iter().enumerate().map(|(number, (url, status, html))| record(number, url, status, html));
+    std::fs::write(at("crawl.warc"), records.collect::<String>()).unwrap();
+    succeed(&["run", "--input", &at("crawl.warc"), "--output", &at("run")]);
+    succeed(&["index", &at("run"), "--output", &at("idx")]);
+    let answer = |line: &str, more: &[&str]| -> Value {
+        let said = succeed_with(&[&["lookup", &at("idx"), "--json"][..], more].concat(), line);
+        serde_json::from_str(&said).unwrap()
+    };
+    for (url, reason, host_pages, rejected) in [
+        ("http://A.example/gone#x", "rejected", 2, Some("status_not_2xx")),
+        ("http://a.example/other", "not_crawled", 2, None),
+        ("https://a.example/other", "not_crawled", 2, None),
+        ("http://b.example/", "outside_run", 0, None),
+    ] {
+        let answer = answer(url, &[]);
+        let unknown = &answer["unknown"];
+        assert_eq!(
+            (answer["action"].as_str(), unknown["reason"].as_str()),
+            (Some("unknown"), Some(reason)),
+            "{answer}"
+        );
+        assert_eq!((unknown["host_pages"].as_u64(), unknown["rejected"].as_str()), (Some(host_pages), rejected));
+        assert!(unknown["advice"].as_str().is_some_and(|advice| advice.contains("etch")));
+    }
+    for url in ["http://a.example/", "http://a.example/twice", "ftp://a.example/"] {
+        assert!(answer(url, &[])["unknown"].is_null(), "{url}");
+    }
+    assert_eq!(answer("http://a.example/", &[])["title"], "A page");
+    let gone = hexadecimal(doc_id("http://a.example/gone"));
+    assert_eq!(answer(&gone, &["--id"])["unknown"]["rejected"], "status_not_2xx");
+    let by_id = &answer("0000000000000001", &["--id"])["unknown"];
+    assert_eq!((by_id["reason"].as_str(), by_id["host_pages"].is_null()), (Some("not_crawled"), true));
 }
 
 #[test]

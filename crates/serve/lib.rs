@@ -11,7 +11,7 @@ use webtwin_results::explain;
 use webtwin_results::results;
 #[cfg(feature = "search")]
 use webtwin_search::search;
-use webtwin_stages::{chunks, hamming, overlap, url_rules};
+use webtwin_stages::{chunks, hamming, overlap, text, url_rules};
 use webtwin_storage::storage;
 
 #[path = "../../src/lookup/mod.rs"]

@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use webtwin_fuzz::{damaged, files, first, made};
 use webtwin_serve::lookup::Index;
 use webtwin_serve::lookup::answer::Asker;
-use webtwin_serve::lookup::sets;
+use webtwin_serve::lookup::{lists, sets};
 
 struct Whole {
     folder: PathBuf,
@@ -42,6 +42,11 @@ fn answers(index: &Index, urls: &[String]) -> Vec<Result<String, ()>> {
     let mut all: Vec<Result<String, ()>> = urls.iter().map(|url| told(asker.answer(url))).collect();
     all.extend((0..index.pages() as u32).map(|rank| told(index.url(rank))));
     all.extend((0..index.pages() as u32).map(|rank| told(index.content(rank))));
+    for words in ["", "example", "html example"] {
+        let asked = lists::Asked { words, from: 0, limit: 50 };
+        all.push(told(lists::sets(index, asked)));
+        all.push(told(lists::originals(index, asked)));
+    }
     for rank in 0..index.pages() as u32 {
         let exact = index.content(rank).map(|content| content.exact);
         all.push(told(exact.and_then(|exact| index.with_text(exact, 100))));

@@ -11,7 +11,7 @@ use crate::storage::location::{Location, is_plain};
 use crate::storage::manifest::Manifest;
 
 /// Format of the index that this build writes and reads.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// The run that an index was made of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,9 +41,9 @@ pub struct About {
     pub run: OfRun,
     /// Its pages.
     pub pages: u64,
-    /// Words of roles and reasons, by the numbers that rows have.
+    /// Words of roles and reasons, those of records that were not kept among them, by the numbers that rows have.
     pub words: Vec<String>,
-    /// Strings by name: URLs, origins, prefixes, URL rules.
+    /// Strings by name: URLs, titles, origins, prefixes, URL rules.
     pub strings: BTreeMap<String, u64>,
     /// Columns by name.
     pub columns: BTreeMap<String, Seal>,

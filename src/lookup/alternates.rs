@@ -20,6 +20,8 @@ pub struct Alternate {
     pub id: String,
     /// Its canonical URL.
     pub url: String,
+    /// Its title, which may be empty.
+    pub title: String,
     /// When it was fetched, seconds since 1970; absent if that is not known.
     pub fetched: Option<u32>,
     /// Whether it has the same text, or bytes where there is little text.
@@ -75,6 +77,7 @@ pub fn alternates(index: &Index, page: u32, wanted: Wanted, most: usize) -> Resu
         Ok(Alternate {
             id: hexadecimal(other.doc_id),
             url: index.url(rank)?,
+            title: index.title(rank)?,
             fetched: (other.time > 0).then_some(other.time),
             same_text,
             bits,

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::index::Index;
 use super::rows::NONE;
+use super::unknown::Unknown;
 use crate::error::Result;
 use crate::ids::{DocId, doc_id, splitmix64};
 use crate::pages::url::CanonicalUrl;
@@ -213,10 +214,11 @@ impl<'i> Asker<'i> {
             Ok(canonical) => {
                 let found = self.canonical(&canonical)?;
                 let id = hexadecimal(doc_id(canonical.as_str()));
-                let (url, canonical) = (Some(url.to_string()), Some(canonical.as_str().to_string()));
                 let rules = self.index.rules();
-                let rewritten = found.rule.and_then(|_| rules.rewrite(canonical.as_deref()?)).map(|row| row.0);
-                Ok(Answer { url, canonical, id: Some(id), rewritten, ..self.answered(&found)? })
+                let rewritten = found.rule.and_then(|_| rules.rewrite(canonical.as_str())).map(|row| row.0);
+                let unknown = self.unknown(&found, doc_id(canonical.as_str()), Some(canonical.host()))?;
+                let (url, canonical) = (Some(url.to_string()), Some(canonical.as_str().to_string()));
+                Ok(Answer { url, canonical, id: Some(id), rewritten, unknown, ..self.answered(&found)? })
             }
         }
     }
@@ -228,7 +230,13 @@ impl<'i> Asker<'i> {
     pub fn answer_id(&self, id: DocId) -> Result<Answer> {
         let found = self.id(id)?;
         let canonical = found.page.map(|page| self.index.url(page)).transpose()?;
-        Ok(Answer { id: Some(hexadecimal(id)), canonical, ..self.answered(&found)? })
+        let unknown = self.unknown(&found, id, None)?;
+        Ok(Answer { id: Some(hexadecimal(id)), canonical, unknown, ..self.answered(&found)? })
+    }
+
+    fn unknown(&self, found: &Found, id: DocId, host: Option<&str>) -> Result<Option<Unknown>> {
+        let is_unknown = found.action == Action::Unknown;
+        is_unknown.then(|| Unknown::of(self.index, id, host)).transpose()
     }
 
     fn answered(&self, found: &Found) -> Result<Answer> {
@@ -246,6 +254,7 @@ impl<'i> Asker<'i> {
         }
         if let Some(page) = found.page {
             let row = index.page(page)?;
+            answer.title = Some(index.title(page)?);
             if row.is_skipped() {
                 answer.why = Some(index.word(row.why).into());
             }
@@ -331,6 +340,8 @@ pub struct Answer {
     pub canonical: Option<String>,
     /// Doc id, in hexadecimal.
     pub id: Option<String>,
+    /// Its title, which may be empty; absent for what was not crawled.
+    pub title: Option<String>,
     /// Whether it was crawled.
     pub known: bool,
     /// What to do.
@@ -351,16 +362,19 @@ pub struct Answer {
     pub rewritten: Option<String>,
     /// The last of these rules.
     pub rule: Option<OfRule>,
+    /// Why nothing is known of it, if the action is `unknown`.
+    pub unknown: Option<Unknown>,
 }
 
 impl Answer {
     fn of(action: Action) -> Answer {
         let (url, canonical, id, why, role, keep, cluster, collection, prefix) = Default::default();
-        let (rewritten, rule) = (None, None);
+        let (title, rewritten, rule, unknown) = Default::default();
         Answer {
             url,
             canonical,
             id,
+            title,
             known: false,
             action,
             why,
@@ -371,6 +385,7 @@ impl Answer {
             prefix,
             rewritten,
             rule,
+            unknown,
         }
     }
 }

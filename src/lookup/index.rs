@@ -4,10 +4,12 @@
 #[cfg(feature = "search")]
 use std::collections::BTreeMap;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::about::About;
 use super::column::{Column, Seal};
 use super::find::{find, lower_bound};
-use super::rows::{CollectionRow, ContentRow, HashRow, NONE, PageRow, StandingRow};
+use super::rows::{CollectionRow, ContentRow, HashRow, ListedCluster, ListedOriginal, NONE, PageRow, StandingRow};
 #[cfg(feature = "search")]
 use super::search::{self, Words};
 use super::strings::{FILES, Strings};
@@ -27,6 +29,12 @@ pub(super) const RULES: &str = "url_rules";
 
 /// Name of the column of pages that stand on the list in force.
 pub(super) const STANDING: &str = "standing";
+
+/// Names of the columns of trivial clusters, then of similar clusters, the largest first.
+pub(super) const BY_SIZE: [&str; 2] = ["clusters.by_size", "mirrors.by_size"];
+
+/// Names of the columns of the words of these.
+pub(super) const NAMES: [&str; 2] = ["clusters.names", "mirrors.names"];
 
 /// Chunks of the crawl, if the index has them.
 #[derive(Debug)]
@@ -58,6 +66,13 @@ pub struct Index {
     cluster_members: Column<u32>,
     collections: Column<CollectionRow>,
     collection_members: Column<u32>,
+    titles: Strings,
+    pub(super) clusters_by_size: Column<ListedCluster>,
+    pub(super) cluster_names: Column<HashRow>,
+    pub(super) mirrors_by_size: Column<ListedOriginal>,
+    pub(super) mirror_names: Column<HashRow>,
+    hosts: Column<HashRow>,
+    rejected: Column<HashRow>,
     chunks: Option<Chunks>,
     near: Option<OnlineIndex<FileBytes>>,
     #[cfg(feature = "search")]
@@ -107,11 +122,7 @@ impl Index {
             }),
             false => None,
         };
-        // An index of an earlier build has none.
-        let rules = match about.strings.contains_key(RULES) {
-            true => rules(&folder, &strings(RULES)?)?,
-            false => Rules::default(),
-        };
+        let rules = rules(&folder, &strings(RULES)?)?;
         let near = match about.simhash_k {
             Some(_) => Some(near(&folder, &manifest)?),
             None => None,
@@ -139,6 +150,13 @@ impl Index {
             None => None,
         };
         let index = Index {
+            titles: strings("titles")?,
+            clusters_by_size: column(&folder, BY_SIZE[0], seal(BY_SIZE[0])?, file(BY_SIZE[0])?)?,
+            cluster_names: column(&folder, NAMES[0], seal(NAMES[0])?, file(NAMES[0])?)?,
+            mirrors_by_size: column(&folder, BY_SIZE[1], seal(BY_SIZE[1])?, file(BY_SIZE[1])?)?,
+            mirror_names: column(&folder, NAMES[1], seal(NAMES[1])?, file(NAMES[1])?)?,
+            hosts: column(&folder, "hosts", seal("hosts")?, file("hosts")?)?,
+            rejected: column(&folder, "rejected", seal("rejected")?, file("rejected")?)?,
             pages: column(&folder, "pages", seal("pages")?, file("pages")?)?,
             contents: column(&folder, "contents", seal("contents")?, file("contents")?)?,
             texts: column(&folder, "texts", seal("texts")?, file("texts")?)?,
@@ -166,10 +184,9 @@ impl Index {
         };
         let pages = index.pages.rows();
         let counts = index.chunks.as_ref().map_or(pages, |chunks| chunks.counts.rows());
-        match [index.contents.rows(), index.urls.count(), counts, index.about.pages as usize]
-            .iter()
-            .all(|rows| *rows == pages)
-        {
+        let of_pages =
+            [index.contents.rows(), index.urls.count(), index.titles.count(), counts, index.about.pages as usize];
+        match of_pages.iter().all(|rows| *rows == pages) && index.clusters_by_size.rows() == index.clusters() {
             true => Ok(index),
             false => Err(broken(&folder, "its files are not of one index")),
         }
@@ -249,11 +266,36 @@ impl Index {
         self.append_url(rank, &mut url).map(|()| url)
     }
 
+    /// The title of a page; empty if it has none.
+    ///
+    /// # Errors
+    /// As [`Index::page`].
+    pub fn title(&self, rank: u32) -> Result<String> {
+        self.titles.get(rank as usize)
+    }
+
+    /// Pages of a host.
+    ///
+    /// # Errors
+    /// As [`Index::rank`].
+    pub fn pages_of_host(&self, host: &str) -> Result<u32> {
+        let row = find(self.hosts.rows(), xxh3_64(host.as_bytes()), |at| Ok(self.hosts.get(at)?.hash()))?;
+        row.map_or(Ok(0), |row| Ok(self.hosts.get(row)?.value))
+    }
+
+    /// Why the record of a URL was not kept, if the run read one and the URL is no page.
+    ///
+    /// # Errors
+    /// As [`Index::rank`].
+    pub fn rejected(&self, id: DocId) -> Result<Option<&str>> {
+        let row = find(self.rejected.rows(), id, |at| Ok(self.rejected.get(at)?.hash()))?;
+        row.map(|row| Ok(self.word(self.rejected.get(row)?.value as u8))).transpose()
+    }
+
     /// What URLs of pages begin with, by [`PageRow::origin`].
     ///
     /// # Errors
     /// As [`Index::page`].
-    #[cfg(feature = "search")]
     pub fn origin(&self, number: u32) -> Result<String> {
         self.origins.get(number as usize)
     }
@@ -321,6 +363,11 @@ impl Index {
     /// As [`Index::page`].
     pub fn collection(&self, number: u32) -> Result<CollectionRow> {
         self.collections.get(number as usize)
+    }
+
+    /// Similar clusters: originals with their mirrors.
+    pub fn originals(&self) -> usize {
+        self.mirrors_by_size.rows()
     }
 
     /// Collections.

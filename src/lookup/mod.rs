@@ -9,6 +9,11 @@
 //! | `prefixes` | prefixes of the avoid list, ascending | URLs that were never crawled |
 //! | `standing` | doc id, page that stays, word: 16 bytes, by doc id; with a comparison | URLs on the list in force that were not crawled |
 //! | `clusters`, `collections`, each with `.pages` | lists of pages | what else is in a set |
+//! | `titles` | titles of pages, as `urls` | lists and members |
+//! | `clusters.by_size`, `mirrors.by_size` | trivial clusters and similar clusters, the largest first | lists ([`lists`]) |
+//! | `clusters.names`, `mirrors.names` | hash of a word of a title or URL, place in that order: 12 bytes | lists by words ([`names`]) |
+//! | `hosts` | hash of a host, its pages: 12 bytes | why is a URL unknown ([`unknown`])? |
+//! | `rejected` | doc id of a URL that was read but is no page, reason: 12 bytes | the same |
 //! | `chunks`, `chunks.pages`, `chunks.counts` | chunk and its pages: 12 bytes a distinct chunk; on request | is a text like this known? |
 //! | `online-index.json`, `table-NN.fptable`, `doc-ids.docids` | as of `webtwin hamming index`; on request | the same by simhash |
 //! | `words/...`, `words.starts`, `words.pages` | texts by their words, the pages of each text and what they are rolled up with; on request | search |
@@ -28,10 +33,13 @@ pub mod chunks;
 pub mod column;
 mod find;
 pub mod index;
+pub mod lists;
+pub mod names;
 pub mod rows;
 #[cfg(feature = "search")]
 pub mod search;
 pub mod sets;
 pub mod strings;
+pub mod unknown;
 
 pub use index::Index;

@@ -87,6 +87,26 @@ impl HashRow {
     }
 }
 
+/// A trivial cluster in the list of all: 8 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct ListedCluster {
+    /// Its number.
+    pub cluster: u32,
+    /// Rank of its page with the role `keep`, or else of its smallest page.
+    pub shown: u32,
+}
+
+/// A similar cluster in the list of all: 8 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct ListedOriginal {
+    /// Number of its collection that is kept, or else of its first.
+    pub kept: u32,
+    /// Pages of the other collections.
+    pub surplus: u32,
+}
+
 /// A collection with its mirrors: 40 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]

@@ -14,6 +14,8 @@ pub struct Member {
     pub id: String,
     /// Its canonical URL.
     pub url: String,
+    /// Its title, which may be empty.
+    pub title: String,
     /// Its role in its cluster: a word of `clusters.role`; absent for a page without copies.
     pub role: Option<String>,
     /// Why it may be skipped.
@@ -38,6 +40,7 @@ impl Member {
         Ok(Member {
             id: hexadecimal(row.doc_id),
             url: index.url(rank)?,
+            title: index.title(rank)?,
             role: (row.cluster != NONE).then(|| index.word(row.role).into()),
             why: row.is_skipped().then(|| index.word(row.why).into()),
             keep: (row.keep != NONE).then(|| index.page(row.keep).map(|page| hexadecimal(page.doc_id))).transpose()?,
@@ -84,6 +87,8 @@ pub struct Mirror {
     pub id: String,
     /// Its root.
     pub root: OfPage,
+    /// Title of its root, which may be empty.
+    pub title: String,
     /// Its pages.
     pub size: u32,
     /// Whether it is the one that is kept.
@@ -114,7 +119,13 @@ pub struct Collection {
 /// As [`Index::page`].
 pub fn mirror(index: &Index, number: u32) -> Result<Mirror> {
     let row = index.collection(number)?;
-    Ok(Mirror { id: hexadecimal(row.id), root: OfPage::of(index, row.root)?, size: row.size, keep: row.keep == 1 })
+    Ok(Mirror {
+        id: hexadecimal(row.id),
+        root: OfPage::of(index, row.root)?,
+        title: index.title(row.root)?,
+        size: row.size,
+        keep: row.keep == 1,
+    })
 }
 
 /// A collection by its id, with at most `most` pages from the one at `from` on, and as many mirrors; `None` if there is none.

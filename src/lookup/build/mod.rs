@@ -4,6 +4,7 @@
 //!  pages ── doc ids ─▶ ranks ──┬─ clusters, collections, members ─▶ lists of ranks; what they say of a page, by rank ─┐
 //!                              └─ avoid ──────────────────────────────────────────────────────────────────────────────┤
 //!  pages again, range by range ─▶ rows, contents, URLs, origins ◀──────────────────────────────────────────────────────┘
+//!                              ├─ words of titles and URLs ─▶ names of clusters and mirrors; hosts
 //!                              └─ hashes of texts ─▶ texts, and which pages are exact copies
 //!  pages' texts read again, each once ─▶ words, and the pages of each text
 //!  fprint_docid, or the pages' texts read again ─▶ chunks that count, with the pages that have them
@@ -12,16 +13,18 @@
 //! Same run, same bytes: rows are written in the order of their keys, whoever made them.
 //!
 //! # Memory
-//! 8 bytes a page for doc ids; with texts 40 more, and the table `pages` as a whole; with chunks 8 more for its host and count,
+//! 8 bytes a page for doc ids, 12 a trivial cluster and 48 a collection; with texts 40 more, and the table `pages` as a whole; with chunks 8 more for its host and count,
 //! with simhashes 16 more and those of [`crate::hamming::online::Builder`]. What else grows with the crawl takes [`Settings::memory_bytes`], and then the local disk.
 
 mod chunks;
+mod lists;
 mod pages;
 mod sets;
 mod staged;
 mod standing;
 #[cfg(feature = "search")]
 mod texts;
+mod unknown;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -124,7 +127,7 @@ impl Making<'_> {
 /// there is a result already; those of disk and store.
 ///
 /// # Cost
-/// The tables `pages`, `clusters`, `collections`, `members` and `avoid` are read, `pages` twice. With chunks also `fprint_docid`,
+/// The tables `pages`, `clusters`, `collections`, `members`, `avoid` and `rejected` are read, `pages` twice. With chunks also `fprint_docid`,
 /// or without that table the whole input, whose `pages` are then in memory.
 pub fn build(settings: &Settings) -> Result<Manifest> {
     let began = Instant::now();
@@ -166,10 +169,11 @@ pub fn build(settings: &Settings) -> Result<Manifest> {
     let mut staged = Staged::new(&folder)?;
     let mut words = sets::Words::default();
     let said_by = sets::write(&making, &mut words, &mut staged)?;
-    let written = pages::write(&making, said_by.said, &mut words, &mut staged)?;
+    let written = pages::write(&making, said_by.said, (&said_by.places, &said_by.roots), &mut words, &mut staged)?;
     if let Some(comparison) = &making.comparison {
         standing::write(&making, comparison, &mut words, &mut staged)?;
     }
+    unknown::rejected(&making, &mut words, &mut staged)?;
     #[cfg(feature = "search")]
     let texts = match settings.text {
         true => Some(texts::write(&making, &job, &written.rows, &said_by.collections, &mut staged)?),

@@ -1,10 +1,11 @@
-//! Rows of pages, their URLs, what their texts hash to, the prefixes of the list in force, and URL rules.
+//! Rows of pages, their URLs and titles, the words of these, what their texts hash to, the prefixes of the list in force, and URL rules.
 
 use std::collections::HashMap;
 
-use super::Making;
+use super::lists::NameWords;
 use super::sets::{CLUSTER, COLLECTION, ROLE, Said, Words};
 use super::staged::Staged;
+use super::{Making, unknown};
 use crate::error::{Error, Result};
 use crate::ids::DocId;
 use crate::lookup::index::RULES;
@@ -25,19 +26,29 @@ pub(super) struct Written {
     pub rows: Vec<PageRow>,
 }
 
-/// Writes all of it.
-pub(super) fn write(making: &Making<'_>, mut said: Said, words: &mut Words, staged: &mut Staged) -> Result<Written> {
+/// Writes all of it. `places` are those of clusters, and of the roots of collections, in the lists of them.
+pub(super) fn write(
+    making: &Making<'_>,
+    mut said: Said,
+    (places, mut roots): (&[u32], &[(u32, u32)]),
+    words: &mut Words,
+    staged: &mut Staged,
+) -> Result<Written> {
     let mut texts: Buckets<HashRow> =
-        Buckets::new(making.ranges.count(), making.settings.memory_bytes / 2, &making.disk);
+        Buckets::new(making.ranges.count(), making.settings.memory_bytes / 4, &making.disk);
     let avoid = making.table("avoid", "doc_id")?;
     let (mut pages, mut contents) = (staged.column::<PageRow>("pages")?, staged.column::<ContentRow>("contents")?);
-    let (mut urls, mut origins) = (staged.strings("urls")?, staged.strings("origins")?);
-    let mut known: HashMap<String, u32> = HashMap::new();
+    let (mut urls, mut origins, mut titles) =
+        (staged.strings("urls")?, staged.strings("origins")?, staged.strings("titles")?);
+    let (mut of_clusters, mut of_mirrors) = (NameWords::new(making), NameWords::new(making));
+    let (mut known, mut hosts): (HashMap<String, u32>, HashMap<String, u32>) = Default::default();
     let (mut simhashes, mut all) = (Vec::new(), Vec::new());
     let mut of_pages: Vec<[u32; 3]> = Vec::new();
     for range in 0..making.ranges.count() {
         let first = pages.rows() as u32;
-        let rows = making.pages.read(range, &["doc_id", "url", "fetch_time", "exact", "simhash", "has_simhash"])?;
+        let columns = ["doc_id", "url", "host", "title", "fetch_time", "exact", "simhash", "has_simhash"];
+        let rows = making.pages.read(range, &columns)?;
+        let (names, on) = (rows.text("title")?, rows.text("host")?);
         let (doc_ids, times, exact) = (rows.u64("doc_id")?, rows.time("fetch_time")?, rows.u64("exact")?);
         let simhash = rows.u64_where("simhash", "has_simhash")?;
         let blank = |(&doc_id, &time): (&u64, &i64)| PageRow {
@@ -86,6 +97,18 @@ pub(super) fn write(making: &Making<'_>, mut said: Said, words: &mut Words, stag
             };
             block[at].origin = number;
             urls.push(&url[origin.len()..])?;
+            titles.push(&names[at])?;
+            match hosts.get_mut(&on[at]) {
+                Some(pages) => *pages += 1,
+                None => _ = hosts.insert(on[at].to_string(), 1),
+            }
+            if block[at].cluster != NONE {
+                of_clusters.add(places[block[at].cluster as usize], &names[at], url)?;
+            }
+            while let Some((&(_, place), rest)) = roots.split_first().filter(|of| of.0.0 == first + at as u32) {
+                of_mirrors.add(place, &names[at], url)?;
+                roots = rest;
+            }
             if let Some(simhash) = simhash[at] {
                 block[at].bits |= PageRow::SIMHASH;
                 if making.settings.simhashes.is_some() {
@@ -106,6 +129,10 @@ pub(super) fn write(making: &Making<'_>, mut said: Said, words: &mut Words, stag
     staged.add("contents", contents)?;
     staged.add_strings("urls", urls)?;
     staged.add_strings("origins", origins)?;
+    staged.add_strings("titles", titles)?;
+    of_clusters.write(0, staged)?;
+    of_mirrors.write(1, staged)?;
+    unknown::hosts(&hosts, staged)?;
     prefixes(making, staged)?;
     rules(making, staged)?;
     let is_copy = write_texts(making, texts, staged)?;

@@ -1,9 +1,9 @@
 //! Trivial clusters and collections: lists of their pages, and what they say of a page.
 
-use super::Making;
 use super::staged::Staged;
+use super::{Making, lists};
 use crate::error::{Error, Result};
-use crate::lookup::rows::CollectionRow;
+use crate::lookup::rows::{CollectionRow, ListedCluster};
 use crate::storage::spill::Buckets;
 use crate::storage::table::Table;
 
@@ -21,6 +21,10 @@ pub(super) type Said = Buckets<[u32; 3]>;
 pub(super) struct Sets {
     /// What they say of pages.
     pub said: Said,
+    /// Place of each cluster in the list of clusters.
+    pub places: Vec<u32>,
+    /// Roots of collections, with the place of their similar cluster in the list of those; ascending.
+    pub roots: Vec<(u32, u32)>,
     /// Collections, in the order of their numbers.
     #[cfg_attr(not(feature = "search"), allow(dead_code))]
     pub collections: Vec<CollectionRow>,
@@ -51,9 +55,10 @@ pub(super) fn write(making: &Making<'_>, words: &mut Words, staged: &mut Staged)
     // A page without copies has none of both.
     words.number("")?;
     let mut said = Buckets::new(making.ranges.count(), making.settings.memory_bytes / 2, &making.disk);
-    clusters(making, words, &mut said, staged)?;
+    let places = clusters(making, words, &mut said, staged)?;
     let collections = collections(making, &mut said, staged)?;
-    Ok(Sets { said, collections })
+    let roots = lists::originals(&collections, staged)?;
+    Ok(Sets { said, places, roots, collections })
 }
 
 fn say(making: &Making<'_>, said: &mut Said, page: u64, what: u32, value: u32) -> Result<u32> {
@@ -61,7 +66,9 @@ fn say(making: &Making<'_>, said: &mut Said, page: u64, what: u32, value: u32) -
     said.push(making.ranges.range(page), [rank, what, value]).map(|()| rank)
 }
 
-fn clusters(making: &Making<'_>, words: &mut Words, said: &mut Said, staged: &mut Staged) -> Result<()> {
+/// Writes clusters and the list of them; returns their places in that.
+fn clusters(making: &Making<'_>, words: &mut Words, said: &mut Said, staged: &mut Staged) -> Result<Vec<u32>> {
+    let mut sizes: Vec<(ListedCluster, u32)> = Vec::new();
     let (mut starts, mut pages) = (staged.column::<u64>("clusters")?, staged.column::<u32>("clusters.pages")?);
     let mut open = None;
     if let Some(table) = making.table("clusters", "cluster")? {
@@ -74,14 +81,24 @@ fn clusters(making: &Making<'_>, words: &mut Words, said: &mut Said, staged: &mu
                     open = Some(cluster);
                 }
                 let number = starts.rows() as u32 - 1;
-                pages.push(say(making, said, page, CLUSTER, number)?)?;
+                let rank = say(making, said, page, CLUSTER, number)?;
+                pages.push(rank)?;
+                if sizes.len() <= number as usize {
+                    sizes.push((ListedCluster { cluster: number, shown: rank }, 0));
+                }
+                let (listed, count) = &mut sizes[number as usize];
+                *count += 1;
+                if role == "keep" {
+                    listed.shown = rank;
+                }
                 say(making, said, page, ROLE, u32::from(words.number(role)?))?;
             }
         }
     }
     starts.push(pages.rows())?;
     staged.add("clusters", starts)?;
-    staged.add("clusters.pages", pages)
+    staged.add("clusters.pages", pages)?;
+    lists::clusters(sizes, staged)
 }
 
 /// A column of ids by row.

@@ -165,6 +165,7 @@ fn make(folder: &Location, pages: u64, chunks: bool) -> Result<()> {
                 ("doc_id", Column::Id(some.iter().map(|row| row.0).collect())),
                 ("url", texts(&|n| url(n, pages))),
                 ("host", texts(&host)),
+                ("title", texts(&|n| format!("Page {n} of {}", host(n)))),
                 ("fetch_time", Column::Time(some.iter().map(|row| 1_700_000_000 + row.1 as i64 % 9000).collect())),
                 ("exact", ids(&text)),
                 ("simhash", ids(&text)),
