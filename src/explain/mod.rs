@@ -54,6 +54,8 @@ pub struct Side {
     pub copy_of: Option<String>,
     /// Length of its visible text, in bytes.
     pub text_bytes: u64,
+    /// Distinct chunks of its text, those that do not count among them.
+    pub chunks: usize,
     /// Collections that it is in: URL of the root, and number of pages.
     pub collections: Vec<(String, usize)>,
 }

@@ -114,7 +114,7 @@ impl Asked {
             .map(|(collection, root)| (root.to_string(), of.iter().filter(|of| *of == collection).count()))
             .collect();
         let text_bytes = self.pages.0.u64("text_bytes")?[row];
-        Ok(Side { url: urls[row].to_string(), doc_id: page, cluster, copy_of, text_bytes, collections })
+        Ok(Side { url: urls[row].to_string(), doc_id: page, cluster, copy_of, text_bytes, chunks: 0, collections })
     }
 
     fn read_chunks(&mut self, run: &Run, read_crawl: bool) -> Result<()> {
@@ -168,9 +168,12 @@ impl Asked {
             false => self.reasons(&overlap, &hamming)?,
         };
         let recipe = Recipe::new(&self.job.chunks);
+        let (mut of_a, mut seen) = (recipe.chunks(&self.texts[0]), HashSet::new());
+        of_a.retain(|(fprint, _)| seen.insert(*fprint));
         let of_b: HashSet<u64> = recipe.chunks(&self.texts[1]).into_iter().map(|(fprint, _)| fprint).collect();
-        let mut seen = HashSet::new();
-        let shared = recipe.chunks(&self.texts[0]).into_iter().filter(|(f, _)| of_b.contains(f) && seen.insert(*f));
+        let mut pages = self.sides.clone();
+        (pages[0].chunks, pages[1].chunks) = (of_a.len(), of_b.len());
+        let shared = of_a.into_iter().filter(|(fprint, _)| of_b.contains(fprint));
         let shared_chunks = shared.filter_map(|(fprint, text)| {
             let (verdict, pages) = evidence.verdict(fprint)?;
             let verdict = match verdict {
@@ -182,7 +185,6 @@ impl Asked {
         });
         let shared_chunks = shared_chunks.collect();
         let diff = pieces(&self.texts[0], &self.texts[1], CONTEXT);
-        let pages = self.sides.clone();
         Ok(Explanation { pages, together, reasons, chain, overlap, hamming, shared_chunks, diff })
     }
 

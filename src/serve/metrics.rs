@@ -11,13 +11,15 @@ use super::places::Places;
 use crate::lookup::answer::Action;
 
 /// Routes that are counted apart; a path below one that ends with a slash is of that one.
-pub(super) const ROUTES: [&str; 25] = [
+pub(super) const ROUTES: [&str; 28] = [
     "/v1/page",
     "/v1/pages",
     "/v1/pages.txt",
     "/v1/check",
     "/v1/near",
     "/v1/near/",
+    "/v1/sets",
+    "/v1/collections",
     "/v1/set/",
     "/v1/collection/",
     "/v1/explain",
@@ -30,6 +32,7 @@ pub(super) const ROUTES: [&str; 25] = [
     "/ready",
     "/metrics",
     "/",
+    "/collections",
     "/sets",
     "/set/",
     "/collection/",

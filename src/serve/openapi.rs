@@ -73,6 +73,14 @@ pub(super) fn document() -> Value {
     let limit = || query("limit", false, "most members", count());
     let k = || query("k", false, "bits that may differ", count());
     let flag = |name: &str, about: &str| query(name, false, about, json!({ "enum": ["1", "0", "true", "false", ""] }));
+    let listing = || {
+        let words = "words of titles and URLs that a set must have; all sets without any";
+        vec![
+            query("q", false, words, text()),
+            query("from", false, "place of the first: next of the answer before", count()),
+            limit(),
+        ]
+    };
     let url = |required| query("url", required, "URL, in any form", text());
     let document = json!({
         "openapi": "3.1.0",
@@ -96,6 +104,9 @@ pub(super) fn document() -> Value {
                 "properties": { "fingerprints": list(hex()), "k": count(), "limit": count() },
                 "required": ["fingerprints"],
             }))], JSON, list(list(named("Near")))),
+            "/v1/sets": get("Trivial clusters, the largest first", listing(), JSON, listed("ListedSet")),
+            "/v1/collections": get("Originals with their mirrors, those with the most pages in mirrors first", listing(), JSON,
+                listed("ListedOriginal")),
             "/v1/set/{id}": get("A trivial cluster, by the id of any of its pages", vec![path("id"), from(), limit()], JSON, named("Set")),
             "/v1/collection/{id}": get("A collection", vec![path("id"), from(), limit()], JSON, named("Collection")),
             "/v1/explain": get("Why two pages are together, or apart", vec![
@@ -130,12 +141,17 @@ pub(super) fn document() -> Value {
     document
 }
 
+/// A part of a list.
+fn listed(of: &str) -> Value {
+    object(&[("all", count()), ("matches", or_null(count())), ("shown", list(named(of))), ("next", or_null(count()))])
+}
+
 fn schemas() -> Value {
     let boolean = || json!({ "type": "boolean" });
     let action = json!({ "enum": ["fetch", "skip", "unknown", "reject"] });
     let page = || object(&[("id", hex()), ("url", text())]);
     let collection = object(&[("id", hex()), ("root", text()), ("size", count()), ("cardinality", count())]);
-    let mirror = [("id", hex()), ("root", named("Page")), ("size", count()), ("keep", boolean())];
+    let mirror = [("id", hex()), ("root", named("Page")), ("title", text()), ("size", count()), ("keep", boolean())];
     let mut whole = mirror.to_vec();
     whole.extend([
         ("similar_cluster", hex()),
@@ -147,11 +163,23 @@ fn schemas() -> Value {
     let measures = object(&[("overlap", text()), ("hamming", text()), ("minhash", text())]);
     json!({
         "Page": page(),
+        "ListedSet": object(&[
+            ("id", hex()), ("pages", count()), ("hosts", count()), ("page", named("Page")), ("title", text()),
+        ]),
+        "ListedOriginal": object(&[
+            ("id", hex()), ("root", named("Page")), ("title", text()), ("pages", count()), ("copies", count()), ("surplus", count()),
+            ("sizes", list(count())),
+        ]),
+        "Unknown": object(&[
+            ("reason", json!({ "enum": ["rejected", "not_crawled", "outside_run"] })), ("host_pages", or_null(count())),
+            ("rejected", or_null(text())), ("advice", text()),
+        ]),
         "Answer": object(&[
             ("url", or_null(text())), ("canonical", or_null(text())), ("id", or_null(text())), ("known", boolean()),
             ("action", action.clone()), ("why", or_null(text())), ("role", or_null(text())), ("keep", or_null(named("Page"))),
             ("cluster", or_null(hex())), ("collection", or_null(collection)), ("prefix", or_null(text())),
             ("rewritten", or_null(text())), ("rule", or_null(named("Rule"))),
+            ("title", or_null(text())), ("unknown", or_null(named("Unknown"))),
         ]),
         "Rule": object(&["scope", "kind", "pattern", "replacement"].map(|name| (name, text()))),
         "Check": object(&[
@@ -165,13 +193,13 @@ fn schemas() -> Value {
         ]),
         "Near": object(&[("fingerprint", hex()), ("distance", count()), ("ids", list(hex()))]),
         "Member": object(&[
-            ("id", hex()), ("url", text()), ("role", or_null(text())), ("why", or_null(text())), ("keep", or_null(hex())),
+            ("id", hex()), ("url", text()), ("title", text()), ("role", or_null(text())), ("why", or_null(text())), ("keep", or_null(hex())),
             ("fetched", or_null(count())), ("text", or_null(hex())), ("simhash", or_null(hex())),
         ]),
         "Set": object(&[("id", hex()), ("pages", count()), ("from", count()), ("members", list(named("Member")))]),
         "Collection": object(&whole),
         "Alternate": object(&[
-            ("id", hex()), ("url", text()), ("fetched", or_null(count())), ("same_text", boolean()), ("bits", or_null(count())),
+            ("id", hex()), ("url", text()), ("title", text()), ("fetched", or_null(count())), ("same_text", boolean()), ("bits", or_null(count())),
             ("stays", boolean()), ("elsewhere", boolean()),
         ]),
         "Run": object(&[

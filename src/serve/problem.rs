@@ -11,9 +11,9 @@ use crate::error::Error;
 /// What is wrong with a request, or with its answer.
 #[derive(Debug)]
 pub(super) struct Problem {
-    status: StatusCode,
+    pub status: StatusCode,
     code: &'static str,
-    detail: String,
+    pub detail: String,
 }
 
 impl Problem {
@@ -31,10 +31,15 @@ impl Problem {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_value", what)
     }
 
+    /// Name of its status.
+    pub fn title(&self) -> &'static str {
+        self.status.canonical_reason().unwrap_or("error")
+    }
+
     pub fn response(self) -> Response<Body> {
         let text = serde_json::json!({
             "type": "about:blank",
-            "title": self.status.canonical_reason().unwrap_or("error"),
+            "title": self.title(),
             "status": self.status.as_u16(),
             "code": self.code,
             "detail": self.detail,

@@ -14,14 +14,14 @@ use serde_json::json;
 use super::Shared;
 use super::current::Served;
 use super::gate::query;
-use super::html;
+use super::html::{self, lists::OfList};
 use super::openapi;
 use super::problem::Problem;
 use crate::explain::Explanation;
 use crate::lookup::alternates::{Wanted, alternates};
 use crate::lookup::answer::{Answer, Asker, hexadecimal, id_of};
 use crate::lookup::check::{Asked, Form};
-use crate::lookup::sets;
+use crate::lookup::{lists, sets};
 use crate::pages::url::CanonicalUrl;
 use crate::results::Run;
 use crate::results::explained::Asked as Explained;
@@ -47,6 +47,8 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/check", post(check))
         .route("/v1/near", post(near_batch))
         .route("/v1/near/{fingerprint}", get(near_one))
+        .route("/v1/sets", get(sets_listed))
+        .route("/v1/collections", get(originals_listed))
         .route("/v1/set/{id}", get(set))
         .route("/v1/collection/{id}", get(collection))
         .route("/v1/explain", get(explain))
@@ -55,12 +57,13 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/run", get(run))
         .route("/v1/reload", post(reload))
         .route("/openapi.json", get(|| async { json(&openapi::document()) }))
-        .route("/", get(html::overview))
-        .route("/sets", get(html::all_sets))
-        .route("/set/{id}", get(html::one_set))
-        .route("/collection/{id}", get(html::one_collection))
-        .route("/page", get(html::one_page))
-        .route("/compare", get(html::compare))
+        .route("/", get(html::lists::overview))
+        .route("/collections", get(html::lists::all_mirrors))
+        .route("/sets", get(html::lists::all_sets))
+        .route("/set/{id}", get(html::sets::one_set))
+        .route("/collection/{id}", get(html::sets::one_collection))
+        .route("/page", get(html::page::one_page))
+        .route("/compare", get(html::compare::compare))
         .route("/style.css", get(html::style))
         .route("/health", get(|| async { plain("text/plain; charset=utf-8", "ok\n".into()) }))
         .route("/ready", get(ready))
@@ -158,8 +161,23 @@ struct Batch {
 }
 
 /// Fields of an answer that may be asked for.
-const FIELDS: [&str; 11] =
-    ["url", "canonical", "id", "known", "action", "why", "role", "keep", "cluster", "collection", "prefix"];
+const FIELDS: [&str; 15] = [
+    "url",
+    "canonical",
+    "id",
+    "title",
+    "known",
+    "action",
+    "why",
+    "role",
+    "keep",
+    "cluster",
+    "collection",
+    "prefix",
+    "rewritten",
+    "rule",
+    "unknown",
+];
 
 async fn pages(State(shared): All, Extension(served): Of, headers: HeaderMap, body: Body) -> Answered {
     let body = bytes_of(body, shared.settings.limits.body).await?;
@@ -364,6 +382,16 @@ struct Page {
     limit: Option<usize>,
 }
 
+async fn sets_listed(Extension(served): Of, uri: Uri) -> Answered {
+    let asked: OfList = query(&uri)?;
+    Ok(json(&lists::sets(&served.index, asked.asked(MOST_MEMBERS)?)?))
+}
+
+async fn originals_listed(Extension(served): Of, uri: Uri) -> Answered {
+    let asked: OfList = query(&uri)?;
+    Ok(json(&lists::originals(&served.index, asked.asked(MOST_MEMBERS)?)?))
+}
+
 async fn set(Extension(served): Of, Path(text): Path<String>, uri: Uri) -> Answered {
     let Page { from, limit } = query(&uri)?;
     let found = sets::set(&served.index, id(&text)?, from, limit.unwrap_or(100).min(MOST_MEMBERS))?;
@@ -389,13 +417,13 @@ async fn explain(State(shared): All, Extension(served): Of, uri: Uri) -> Answere
     Ok(plain("application/json", explained(&shared, served, [a, b], in_json).await?))
 }
 
-/// Why two pages are together or apart, in the words of `put`; read from the result and its input.
-pub(super) async fn explained(
+/// Why two pages are together or apart, in the form that `put` gives it; read from the result and its input.
+pub(super) async fn explained<T: Send + 'static>(
     shared: &Arc<Shared>,
     served: Arc<Served>,
     urls: [String; 2],
-    put: impl FnOnce(&Explanation<'_>) -> String + Send + 'static,
-) -> Result<String, Problem> {
+    put: impl FnOnce(&Explanation<'_>) -> T + Send + 'static,
+) -> Result<T, Problem> {
     for url in &urls {
         if served.asker().url(url)?.page.is_none() {
             return Err(Problem::missing(format!("{url} is no page of the run")));

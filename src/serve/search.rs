@@ -11,7 +11,7 @@ use url::form_urlencoded::Serializer;
 use super::Shared;
 use super::current::Served;
 use super::gate::query;
-use super::html::{to_page, whole};
+use super::html::{Shown, end_form, field, to_page, whole};
 use super::openapi::{self, JSON, count, hex, list, named, object, or_null, text};
 use super::problem::Problem;
 use super::routes::{All, Answered, Flag, Of, heavy, json as in_json};
@@ -81,14 +81,14 @@ pub(super) async fn answer(State(shared): All, Extension(served): Of, uri: Uri) 
     Ok(in_json(&asked.find(&shared, served).await?))
 }
 
-pub(super) async fn page(State(shared): All, Extension(served): Of, uri: Uri) -> Answered {
+pub(super) async fn page(State(shared): All, Extension(served): Of, uri: Uri) -> Shown {
     let asked: Asked = query(&uri)?;
     let mut html = Html::new();
     html.markup(
         "<p class=lead>One result for each mirrored collection and each set of copies; the rest is behind it.</p>",
     );
-    html.markup("<form action=\"/search\" class=tools role=search><label>Words <input name=q type=search size=60");
-    html.attribute("value", &asked.q).markup("></label> ");
+    html.markup("<form action=\"/search\" class=tools role=search>");
+    field(&mut html, "q", "Words of a text", &asked.q);
     let wanted = asked.wanted();
     if !wanted.roll {
         html.markup("<input name=roll type=hidden value=0>");
@@ -96,12 +96,13 @@ pub(super) async fn page(State(shared): All, Extension(served): Of, uri: Uri) ->
     if wanted.reorder {
         html.markup("<input name=reorder type=hidden value=1>");
     }
-    html.markup("<button>Search</button></form><p class=note>All words must be there; <code>host:NAME</code> and ");
+    end_form(&mut html, "Search");
+    html.markup("<p class=note>All words must be there; <code>host:NAME</code> and ");
     html.markup("<code>in:mirrors</code> narrow it.</p>");
     if asked.q.trim().is_empty() {
-        return Ok(whole("Search", &html));
+        return Ok(whole(Some(&served), "search", "Search", &html));
     }
-    let found = asked.find(&shared, served).await?;
+    let found = asked.find(&shared, Arc::clone(&served)).await?;
     html.markup("<p class=verdict role=status>").text(found.head()).markup("</p><p>");
     let roll = if wanted.roll { "Do not roll up" } else { "Roll up" };
     asked.link(&mut html, Wanted { roll: !wanted.roll, from: 0, ..wanted }, roll);
@@ -119,7 +120,7 @@ pub(super) async fn page(State(shared): All, Extension(served): Of, uri: Uri) ->
         asked.link(&mut html, Wanted { from: next, ..wanted }, "after");
     }
     html.markup("</p>");
-    Ok(whole("Search", &html))
+    Ok(whole(Some(&served), "search", "Search", &html))
 }
 
 /// Words of a page, those that were asked for marked, set apart from what stands beside them.

@@ -96,6 +96,10 @@ fn every_path_of_the_document_answers_as_the_document_says() {
             "/v1/near".into(),
             ("application/json", json!({ "fingerprints": [simhash], "k": 3 }).to_string()),
         ),
+        ("get", "/v1/page", "/v1/page?url=http://never.example/".into(), ("", String::new())),
+        ("get", "/v1/sets", "/v1/sets?limit=3&from=2".into(), ("", String::new())),
+        ("get", "/v1/sets", "/v1/sets?q=manual%20example".into(), ("", String::new())),
+        ("get", "/v1/collections", "/v1/collections?q=example&limit=1".into(), ("", String::new())),
         ("get", "/v1/set/{id}", format!("/v1/set/{}?limit=3", page["id"].as_str().unwrap()), ("", String::new())),
         ("get", "/v1/collection/{id}", format!("/v1/collection/{collection}"), ("", String::new())),
         ("get", "/v1/explain", format!("/v1/explain?a={}&b={}", escaped(&url), escaped(&keep)), ("", String::new())),
@@ -158,13 +162,21 @@ fn pages_for_people_have_no_script_and_what_was_crawled_is_text() {
     for (path, has) in [
         ("/".to_string(), "sets of copies"),
         ("/sets".into(), &id),
+        ("/sets?q=a.example".into(), &id),
+        (format!("/sets?q={hostile}"), "0 of 1 set"),
+        ("/collections".into(), "none"),
         (format!("/set/{id}"), "2 pages"),
+        ("/page".into(), "URL of a page"),
         (format!("/page?url={}", escaped(urls[0])), "same text"),
         (format!("/page?url={hostile}"), "reject"),
-        (format!("/compare?a={}&b={}", escaped(urls[0]), escaped(urls[1])), "TOGETHER"),
+        ("/page?url=http://a.example/other".into(), "pages of this host, but not this one"),
+        ("/page?url=http://c.example/".into(), "no page of this host"),
+        ("/compare".into(), "URL of another page"),
+        (format!("/compare?a={}&b={}", escaped(urls[0]), escaped(urls[1])), "Together."),
     ] {
         let answer = client.get(&path);
         assert_eq!((answer.status, answer.text().contains(has)), (200, true), "{path}: {}", answer.text());
+        assert_eq!(answer.text().matches("<h1>").count(), 1);
         assert!(answer.header("content-security-policy").starts_with("default-src 'none'; style-src 'self'"));
         let text = answer.text();
         assert!(!text.contains("<script") && !text.contains("href=\"javascript") && !text.contains("<b>&"), "{text}");
@@ -177,7 +189,20 @@ fn pages_for_people_have_no_script_and_what_was_crawled_is_text() {
     let id = format!("{:016x}", collections[0]["collection"].as_str().unwrap().parse::<u64>().unwrap());
     let page = Server::start(&[&made().at("a")]).get(&format!("/collection/{id}"));
     assert!(page.text().contains("collections that are copies of each other"), "{}", page.text());
-    assert_eq!(client.get("/set/0000000000000000").problem().0, 404);
+    // What cannot be shown is a page that says why.
+    let long = format!("/sets?q={}", "x".repeat(500));
+    let nowhere = format!("/compare?a={}&b=http://never.example/", escaped(urls[0]));
+    for (path, status, has) in [
+        ("/set/0000000000000000", 404, "no page of a trivial cluster has this id"),
+        ("/set/x", 422, "16 hexadecimal digits"),
+        ("/sets?from=x", 400, "from"),
+        (&long, 422, "at most 400 bytes"),
+        (&nowhere, 404, "http://never.example/ is no page of the run"),
+    ] {
+        let answer = client.get(path);
+        assert_eq!((answer.status, answer.text().contains(has)), (status, true), "{path}: {}", answer.text());
+        assert!(answer.header("content-type").starts_with("text/html"));
+    }
 }
 
 /// Scrapy in earnest: needs `pip install scrapy`, or says so.
@@ -552,7 +577,7 @@ fn a_search_page_shows_hostile_pages_as_text_and_every_link_leads_somewhere() {
     let server = Server::start(&[&at("idx")]);
     let mut client = server.client();
     for (path, has) in [
-        ("/search", "Words"),
+        ("/search", "Words of a text"),
         ("/search?q=manual", "rolled up to"),
         ("/search?q=manual&roll=0", "30 pages match"),
         ("/search?q=manual&roll=0&from=10&reorder=1", "before"),

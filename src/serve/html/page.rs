@@ -1,0 +1,159 @@
+//! What is known of a URL, in words: the answer, why, and what to do where nothing is known.
+
+use axum::extract::Extension;
+use axum::http::Uri;
+use serde::Deserialize;
+
+use super::{
+    ROWS, Shown, begin_form, begin_link, begin_table, end_form, end_table, field, titled, to_compare, to_page, whole,
+};
+use crate::lookup::alternates::{Alternate, Wanted, alternates};
+use crate::lookup::answer::{Action, Answer};
+use crate::report::figures::{count, counted};
+use crate::report::html::Html;
+use crate::report::markup::{name, role};
+use crate::serve::gate::query;
+use crate::serve::routes::Of;
+
+#[derive(Deserialize)]
+struct OfUrl {
+    #[serde(default)]
+    url: String,
+}
+
+/// A form that asks for a URL.
+pub(super) fn ask(html: &mut Html, url: &str) {
+    begin_form(html, "/page");
+    field(html, "url", "URL of a page", url);
+    end_form(html, "Look up");
+}
+
+pub(in crate::serve) async fn one_page(Extension(served): Of, uri: Uri) -> Shown {
+    let OfUrl { url } = query(&uri)?;
+    let mut html = Html::new();
+    ask(&mut html, &url);
+    if url.trim().is_empty() {
+        html.markup("<p class=lead>A URL in any form. The answer is what a crawler is told: ");
+        html.markup(
+            "<b>fetch</b>, the page stays; <b>skip</b>, another page stays for it; <b>unknown</b>, it was not ",
+        );
+        html.markup("crawled; <b>reject</b>, it is no http or https URL.</p>");
+        return Ok(whole(Some(&served), "page", "Look up a URL", &html));
+    }
+    let mut asker = served.asker();
+    let (found, answer) = (asker.url(&url)?, asker.answer(&url)?);
+    verdict(&mut html, &answer);
+    facts(&mut html, &answer);
+    if let Some(page) = found.page {
+        let copies = alternates(&served.index, page, Wanted::default(), ROWS)?;
+        other_copies(&mut html, answer.canonical.as_deref().unwrap_or(&url), &copies);
+    }
+    let title = answer.title.as_deref().unwrap_or("");
+    Ok(whole(Some(&served), "page", name(title, answer.canonical.as_deref().unwrap_or(&url)), &html))
+}
+
+/// Why an answer is what it is, in words.
+fn reason(why: &str) -> &str {
+    match why {
+        "exact" => "a page that stays has the same text",
+        "collection" => "it is in a mirror of a collection that is kept",
+        "similar" => "a page that stays has nearly the same text",
+        "prefix" => "it was not crawled, but the pages below this prefix that were may be skipped",
+        "rule" => "it was not crawled, but URL rules make it the URL of a page that was",
+        "recheck" => "it may be skipped, and is fetched today to see whether it still is a copy",
+        "not_a_url" => "this is no http or https URL",
+        other => other,
+    }
+}
+
+fn verdict(html: &mut Html, answer: &Answer) {
+    html.markup(match answer.action {
+        Action::Fetch => "<p class=verdict><b>",
+        _ => "<p class=\"verdict apart\"><b>",
+    });
+    html.text(answer.action.as_str()).markup("</b>: ");
+    match (&answer.why, &answer.unknown) {
+        (_, Some(unknown)) => html.text(unknown.advice),
+        (Some(why), None) => html.text(reason(why)),
+        (None, None) => html.markup("it was crawled, and stays"),
+    };
+    html.markup("</p>");
+}
+
+/// Begins a fact.
+fn fact<'h>(html: &'h mut Html, what: &'static str) -> &'h mut Html {
+    html.markup("<dt>").markup(what).markup("</dt><dd>")
+}
+
+fn facts(html: &mut Html, answer: &Answer) {
+    html.markup("<dl class=\"card facts\">");
+    if let Some(url) = &answer.canonical {
+        fact(html, "URL").link(url, url).markup("</dd>");
+    }
+    if let Some(keep) = &answer.keep {
+        to_page(fact(html, "Page that stays"), &keep.url);
+        html.markup("</dd>");
+    }
+    if let Some(word) = &answer.role {
+        role(fact(html, "Role"), word);
+        html.markup("</dd>");
+    }
+    if let Some(set) = &answer.cluster {
+        fact(html, "Set").markup("<a href=\"/set/").text(set).markup("\">its copies</a></dd>");
+    }
+    if let Some(collection) = &answer.collection {
+        fact(html, "Collection").markup("<a href=\"/collection/").text(&collection.id).markup("\">");
+        html.text(counted(collection.size.into(), "page", "pages")).markup("</a>, with ");
+        html.text(counted(u64::from(collection.cardinality.saturating_sub(1)), "mirror", "mirrors")).markup("</dd>");
+    }
+    if let Some(prefix) = &answer.prefix {
+        fact(html, "Prefix to skip").crawled(prefix).markup("</dd>");
+    }
+    if let Some(rule) = &answer.rule {
+        fact(html, "URL rule").text(rule.kind).markup(" ").crawled(&rule.pattern);
+        html.markup(if rule.replacement.is_empty() { "" } else { " → " }).crawled(&rule.replacement);
+        html.markup(", for ").crawled(&rule.scope).markup("</dd>");
+    }
+    if let Some(rewritten) = &answer.rewritten {
+        to_page(fact(html, "URL by the rules"), rewritten);
+        html.markup(if answer.keep.is_some() { "</dd>" } else { ", which was not crawled either</dd>" });
+    }
+    if let Some(unknown) = &answer.unknown {
+        if let Some(reason) = &unknown.rejected {
+            fact(html, "Not kept because of").markup("<code>").text(reason).markup("</code></dd>");
+        }
+        if let Some(pages) = unknown.host_pages {
+            fact(html, "Pages of its host").text(count(pages.into()));
+            if let Some(host) = answer.canonical.as_deref().and_then(|url| url.split('/').nth(2)).filter(|_| pages > 0)
+            {
+                begin_link(html.markup(": "), "/sets?", &[("q", host)]);
+                html.markup("its sets of copies</a>");
+            }
+            html.markup("</dd>");
+        }
+    }
+    html.markup("</dl>");
+}
+
+fn other_copies(html: &mut Html, url: &str, copies: &[Alternate]) {
+    if copies.is_empty() {
+        return;
+    }
+    html.markup("<h2 class=gap>Copies</h2>");
+    let heads = [("", "page"), ("", "likeness"), ("unseen", "side by side")];
+    begin_table(html, "copies", &heads);
+    for copy in copies {
+        html.markup("<tr><td class=url>");
+        titled(html, &copy.title, &copy.url);
+        html.markup("</td><td>");
+        match copy.bits {
+            _ if copy.same_text => _ = html.markup("<span class=\"tag exact\">same text</span>"),
+            Some(bits) => _ = html.text(counted(bits.into(), "bit", "bits")).markup(" apart"),
+            None => {}
+        }
+        html.markup("</td><td>");
+        to_compare(html, url, &copy.url);
+        html.markup("</td></tr>");
+    }
+    end_table(html);
+}

@@ -1,0 +1,122 @@
+//! One set, or one collection, page by page.
+
+use std::cmp::Reverse;
+
+use axum::extract::{Extension, Path};
+use axum::http::Uri;
+use serde::Deserialize;
+
+use super::{ROWS, Shown, begin_table, end_table, titled, to_compare, whole};
+use crate::lookup::Index;
+use crate::lookup::answer::id_of;
+use crate::lookup::sets::{self, Member};
+use crate::report::charts::bars::bar;
+use crate::report::figures::{count, counted};
+use crate::report::html::Html;
+use crate::report::markup::{name, role};
+use crate::serve::gate::query;
+use crate::serve::problem::Problem;
+use crate::serve::routes::{Of, id};
+
+#[derive(Deserialize)]
+struct From {
+    #[serde(default)]
+    from: usize,
+}
+
+pub(in crate::serve) async fn one_set(Extension(served): Of, Path(text): Path<String>, uri: Uri) -> Shown {
+    let From { from } = query(&uri)?;
+    let found = sets::set(&served.index, id(&text)?, from, ROWS)?;
+    let set = found.ok_or_else(|| Problem::missing("no page of a trivial cluster has this id"))?;
+    let mut html = Html::new();
+    html.markup("<p class=lead>")
+        .text(counted(set.pages as u64, "page", "pages"))
+        .markup(" that are copies of each other.");
+    html.markup(" Set <code>").text(&set.id).markup("</code></p>");
+    let first = members(&mut html, &served.index, &set.members)?;
+    html.markup("<p>");
+    super::turn(&mut html, "/set/", &set.id, from, set.pages);
+    html.markup("</p>");
+    Ok(whole(Some(&served), "sets", first.as_deref().unwrap_or("Set"), &html))
+}
+
+pub(in crate::serve) async fn one_collection(Extension(served): Of, Path(text): Path<String>, uri: Uri) -> Shown {
+    let From { from } = query(&uri)?;
+    let found = sets::collection(&served.index, id(&text)?, from, ROWS)?;
+    let mut collection = found.ok_or_else(|| Problem::missing("no collection has this id"))?;
+    collection.mirrors.sort_by_key(|mirror| (!mirror.keep, Reverse(mirror.size)));
+    let mut html = Html::new();
+    html.markup("<p class=lead>").text(counted(collection.own.size.into(), "page", "pages")).markup(", one of ");
+    html.text(count(collection.cardinality.into()))
+        .markup(" collections that are copies of each other. Collection <code>");
+    html.text(&collection.own.id).markup("</code></p>");
+    let heads = [("unseen", "role"), ("", "root page"), ("num", "pages"), ("wide-only", "of the largest")];
+    begin_table(&mut html, "copies", &heads);
+    let largest = collection.mirrors.iter().map(|mirror| mirror.size).max().unwrap_or(0);
+    for mirror in &collection.mirrors {
+        html.markup(if mirror.keep {
+            "<tr><td><span class=\"tag stay\">kept</span>"
+        } else {
+            "<tr><td><span class=tag>mirror</span>"
+        });
+        html.markup("</td><td class=url><a href=\"/collection/").text(&mirror.id);
+        html.markup(if mirror.id == collection.own.id { "\" aria-current=true>" } else { "\">" });
+        html.crawled(name(&mirror.title, &mirror.root.url)).markup("</a><div class=sub>");
+        html.link(&mirror.root.url, &mirror.root.url).markup("</div></td><td class=num>");
+        html.text(count(mirror.size.into())).markup("</td><td class=\"wide-only level\">");
+        let class = if mirror.keep { "f-stay" } else { "f-collection" };
+        bar(&mut html, &[(class, mirror.size.into())], largest.into());
+        html.markup("</td></tr>");
+    }
+    end_table(&mut html);
+    let more = u64::from(collection.cardinality).saturating_sub(collection.mirrors.len() as u64);
+    if more > 0 {
+        html.markup("<p class=note>and ").text(counted(more, "more copy", "more copies")).markup("</p>");
+    }
+    html.markup("<h2 class=gap>Pages</h2>");
+    members(&mut html, &served.index, &collection.members)?;
+    html.markup("<p>");
+    super::turn(&mut html, "/collection/", &collection.own.id, from, collection.own.size as usize);
+    html.markup("</p>");
+    let title = name(&collection.own.title, &collection.own.root.url);
+    Ok(whole(Some(&served), "collections", title, &html))
+}
+
+/// Rows of members, each with the page that stays for it; returns what the first page that stays is called.
+fn members(html: &mut Html, index: &Index, members: &[Member]) -> Result<Option<String>, Problem> {
+    let heads = [
+        ("", "page"),
+        ("", "role"),
+        ("num wide-only", "bits of the simhash that differ"),
+        ("unseen", "next to the page that stays"),
+    ];
+    begin_table(html, "pages", &heads);
+    let mut first = None;
+    for member in members {
+        let stays = member.keep.as_deref().and_then(id_of).map(|keep| stays(index, keep)).transpose()?.flatten();
+        first = first.or_else(|| match &stays {
+            Some(stays) => Some(name(&stays.title, &stays.url).to_string()),
+            None => Some(name(&member.title, &member.url).to_string()),
+        });
+        html.markup("<tr><td class=url>");
+        titled(html, &member.title, &member.url);
+        html.markup("</td><td>");
+        role(html, member.role.as_deref().unwrap_or(""));
+        html.markup("</td><td class=\"num wide-only\">");
+        let bits = |stays: &Member| {
+            let [own, other] = [&member.simhash, &stays.simhash].map(|simhash| simhash.as_deref().and_then(id_of));
+            Some((own? ^ other?).count_ones())
+        };
+        html.text(stays.as_ref().and_then(bits).map_or("–".into(), |bits| bits.to_string())).markup("</td><td>");
+        if let Some(stays) = &stays {
+            to_compare(html, &member.url, &stays.url);
+        }
+        html.markup("</td></tr>");
+    }
+    end_table(html);
+    Ok(first)
+}
+
+fn stays(index: &Index, id: u64) -> Result<Option<Member>, Problem> {
+    Ok(index.rank(id)?.map(|rank| Member::of(index, rank)).transpose()?)
+}
