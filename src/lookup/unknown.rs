@@ -27,7 +27,8 @@ impl Reason {
                  fetching it, unless the reason does."
             }
             Reason::NotCrawled => {
-                "The crawl has pages of this host, but not this one. Fetch it; the index of the next run will have it."
+                "The crawl has pages of this host, but not this one. Fetch it; the index of the next run will have it. If the \
+                 crawler obeyed an avoid list, make the index with --in-force."
             }
             Reason::OutsideRun => {
                 "The crawl has no page of this host. Fetch it. If it should be known, check the spelling of the host and \

@@ -74,6 +74,9 @@ fn verdict(html: &mut Html, answer: &Answer) {
     html.text(answer.action.as_str()).markup("</b>: ");
     match (&answer.why, &answer.unknown) {
         (_, Some(unknown)) => html.text(unknown.advice),
+        (Some(why), None) if matches!(&**why, "exact" | "collection" | "similar") && !answer.known => {
+            html.markup("it was not crawled, and is on the list in force: ").text(reason(why))
+        }
         (Some(why), None) => html.text(reason(why)),
         (None, None) => html.markup("it was crawled, and stays"),
     };
