@@ -227,6 +227,61 @@ fn an_incremental_archive_refers_to_the_older_one_and_needs_it_to_come_back() {
 }
 
 #[test]
+fn an_index_leads_to_each_capture_of_an_archive() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let crawl = crawl(folder.path());
+    let responses = Response::all(&unpacked(&files(&crawl))["crawl-00000.warc.gz"]);
+    let by_place = |Response { uri, date, .. }: &Response| {
+        format!("WARC-Refers-To-Target-URI: {uri}\r\nWARC-Refers-To-Date: {date}\r\n")
+    };
+    // What the input has of revisits itself, and bytes that are no record before more records.
+    let again = responses.iter().take(50).map(|response| response.revisit(&by_place(response)));
+    let again: Vec<u8> = [b"odd".to_vec()].into_iter().chain(again).flatten().collect();
+    std::fs::create_dir(format!("{crawl}/week-2")).unwrap();
+    let again = [&gzip(b"WARC/1.1\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n")[..], &again].concat();
+    std::fs::write(format!("{crawl}/week-2/again.warc.gz"), again).unwrap();
+    told(&["run", "--input", &crawl, "--output", &at("run")]);
+    let near = ["archive", &crawl, "--run", &at("run"), "--near", "--level", "1", "--cdxj", "--output"];
+    told(&[&near[..], &[&at("one"), "--workers", "1"]].concat());
+    told(&[&near[..], &[&at("three"), "--workers", "3", "--memory", "0"]].concat());
+    let one = files(&at("one"));
+    assert!(one == files(&at("three")));
+
+    let index = String::from_utf8(one["index.cdxj"].clone()).unwrap();
+    assert!(index.lines().is_sorted());
+    let mut kinds = BTreeMap::<&str, u64>::new();
+    for line in index.lines() {
+        let [_, timestamp, fields] = line.splitn(3, ' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let fields: serde_json::Value = serde_json::from_str(fields).unwrap();
+        let text = |name: &str| fields[name].as_str().unwrap();
+        let [offset, length] = ["offset", "length"].map(|name| text(name).parse::<usize>().unwrap());
+        // The place is that of one member, with the capture that the line is about.
+        let mut record = Vec::new();
+        let file = &one[text("filename")][offset..offset + length];
+        flate2::read::GzDecoder::new(file).read_to_end(&mut record).unwrap();
+        let record = String::from_utf8_lossy(&record).into_owned();
+        let has = |line: String| record.contains(&format!("\r\n{line}\r\n"));
+        assert!(has(format!("WARC-Target-URI: {}", text("url"))), "{line}");
+        let date: String = record.split("WARC-Date: ").nth(1).unwrap().chars().take(20).collect();
+        assert_eq!(date.replace(['-', ':', 'T', 'Z'], ""), timestamp);
+        assert_eq!(text("status"), "200");
+        let kind = if text("mime") == "warc/revisit" { "revisit" } else { "response" };
+        assert!(has(format!("WARC-Type: {kind}")), "{line}");
+        *kinds.entry(kind).or_default() += 1;
+    }
+    let summary: serde_json::Value = serde_json::from_slice(&one["summary.json"]).unwrap();
+    let [revisits, near] = ["revisits", "near"].map(|kind| summary["records"][kind].as_u64().unwrap());
+    assert!(revisits > 10 && near > 10);
+    assert_eq!(kinds["revisit"], revisits + 50);
+    assert_eq!(kinds["response"], responses.len() as u64 - revisits - near);
+    told(&["restore", &at("one"), "--output", &at("back")]);
+    let plain = ["archive", &crawl, "--output", &at("plain")];
+    told(&plain);
+    assert!(!files(&at("plain")).contains_key("index.cdxj"));
+}
+
+#[test]
 fn near_copies_are_measured_or_written_as_differences_and_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let crawl = crawl(folder.path());

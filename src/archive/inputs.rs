@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::cdxj::INDEX;
 use super::report::{SUMMARY, Summary};
 use super::rewrite::RECIPE;
 use crate::error::{Error, Result};
@@ -141,7 +142,7 @@ fn name(files: &mut [InputFile]) -> Result<()> {
     let names: Vec<Vec<String>> = files.iter().map(|file| segments(&file.location)).collect();
     for (file, path) in files.iter_mut().zip(below_common_folder(&names)) {
         file.path = path;
-        let is_ours = [manifest::NAME, SUMMARY].contains(&file.path.as_str()) || file.path.starts_with('_');
+        let is_ours = [manifest::NAME, SUMMARY, INDEX].contains(&file.path.as_str()) || file.path.starts_with('_');
         if is_ours {
             let path = &file.path;
             return Err(Error::Usage(format!(
@@ -171,7 +172,7 @@ mod tests {
 
     #[test]
     fn what_an_archive_has_itself_cannot_be_a_file_of_it() {
-        for name in ["/a/manifest.json", "/a/summary.json", "/a/_commit.json"] {
+        for name in ["/a/manifest.json", "/a/summary.json", "/a/index.cdxj", "/a/_commit.json"] {
             assert_eq!(paths(&[name]).unwrap_err().exit_code(), 2, "{name}");
         }
     }

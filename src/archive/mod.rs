@@ -21,6 +21,9 @@
 //! the members of what was restored are compressed anew, so it may differ from the original in its compressed bytes; its
 //! decompressed bytes are the same, and their SHA-256, which the archive has in `summary.json`, is checked.
 //!
+//! # Index
+//! On request the archive has a CDXJ of its captures ([`cdxj`]). Records that are copied are read once more for it.
+//!
 //! # Memory
 //! 48 bytes a payload and 32 a record, of older archives, too, which go to the local disk beyond the memory allowed; 8 bytes for each of what revisits of the input
 //! refer to, and for each name that is not that of one record; one reader and one writer a thread.
@@ -36,6 +39,7 @@
 //! - A record is no revisit if one of the input's own revisits refers to it: references never form chains. It may be a
 //!   near-copy: who keeps those apart from their bases needs [`restore`] before any replay.
 
+mod cdxj;
 pub mod head;
 mod inputs;
 mod matches;
@@ -47,6 +51,7 @@ mod references;
 mod report;
 mod restore;
 mod rewrite;
+mod sorted_lines;
 mod survey;
 
 use std::path::PathBuf;
@@ -57,6 +62,8 @@ use crate::results::Run;
 use crate::storage::location::Location;
 use crate::storage::output;
 use crate::storage::spill_file::Disk;
+
+use sorted_lines::SortedLines;
 
 pub use report::{Counts, FileSummary, NearSummary, Restored, Summary};
 
@@ -71,6 +78,8 @@ pub struct Settings {
     pub output: String,
     /// What to do about near-copies.
     pub near: Option<Near>,
+    /// Whether to write an index of its captures, too.
+    pub cdxj: bool,
     /// Means.
     pub effort: Effort,
 }
@@ -137,6 +146,7 @@ pub fn archive(settings: &Settings, tell: &(dyn Fn(String) + Sync)) -> Result<Su
         kept_ambiguous,
         near: &near,
         writes_near: settings.near.as_ref().is_some_and(|near| near.write),
+        index: settings.cdxj.then(|| SortedLines::new(&settings.effort)),
         near_level: settings.near.as_ref().map_or(Near::LEVEL, |near| near.level),
     };
     rewrite::rewrite(settings, &folder, rewriter, copies, &mut laps)

@@ -10,6 +10,7 @@ use data_encoding::HEXLOWER;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
+use super::cdxj::{self, CopiedRecords, INDEX, Replaced, push_line};
 use super::inputs::InputFile;
 use super::matches::{Copies, Copy};
 use super::near::{self, MOST_BYTES, NearCopies, Place};
@@ -17,6 +18,7 @@ use super::pack::Packer;
 use super::record::Candidate;
 use super::references::{Original, differences_path, note, revisit};
 use super::report::{Counts, FileSummary, NearSummary, SUMMARY, Summary};
+use super::sorted_lines::SortedLines;
 use super::survey::{Surveyed, pieces, stored_records};
 use super::{Settings, written};
 use crate::error::{Error, Result};
@@ -43,13 +45,13 @@ pub(super) const RECIPE: (&str, &str) = ("archive", "revisits with Webtwin-Line,
 pub(super) fn rewrite(
     settings: &Settings,
     folder: &Location,
-    rewriter: Rewriter,
+    mut rewriter: Rewriter,
     copies: Copies,
     laps: &mut Laps,
 ) -> Result<Summary> {
     let attempt = Attempt::new(folder, &random_id()?)?;
     let temporary = attempt.temporary();
-    let staged = || -> Result<(Vec<FileEntry>, Summary)> {
+    let mut staged = || -> Result<(Vec<FileEntry>, Summary)> {
         let done = Mutex::new(Done::default());
         for_each(
             settings.effort.workers,
@@ -71,6 +73,9 @@ pub(super) fn rewrite(
         let kept = [done.kept_small, done.kept_referred, rewriter.kept_ambiguous];
         let summary = Summary::of(done.files, done.near, done.against, kept);
         let mut entries = done.entries;
+        if let Some(index) = rewriter.index.take() {
+            entries.push(attempt.write(INDEX, |file| index.merge(|line| file.append(line)))?);
+        }
         attempt.put(SUMMARY, &summary.to_json())?;
         entries.push(FileEntry::of(SUMMARY, None, &summary.to_json()));
         entries.sort_unstable();
@@ -88,7 +93,8 @@ pub(super) fn rewrite(
 
 fn manifest(settings: &Settings, summary: &Summary, laps: &Laps, files: Vec<FileEntry>, attempt: &str) -> Manifest {
     let near = settings.near.as_ref().map(|near| serde_json::json!({ "run": near.run, "write": near.write }));
-    let job = serde_json::json!({ "kind": "archive", "input": { "urls": settings.inputs }, "against": settings.against, "near": near });
+    let job = serde_json::json!({ "kind": "archive", "input": { "urls": settings.inputs }, "against": settings.against, "near": near,
+        "cdxj": settings.cdxj });
     let Counts { read, copied, revisits, near } = summary.records;
     let counts =
         [("read", read), ("copied", copied), ("revisits", revisits), ("near", near), ("against", summary.against)];
@@ -141,6 +147,8 @@ pub(super) struct Rewriter<'r> {
     pub near: &'r NearCopies,
     /// Whether near-copies are written as differences, or only measured.
     pub writes_near: bool,
+    /// Lines of the index, if there is to be one.
+    pub index: Option<SortedLines>,
     /// As [`Near::level`](super::Near::level).
     pub near_level: i32,
 }
@@ -159,6 +167,11 @@ struct Writing<'w> {
     out: NewFile,
     /// Position in the input up to which it has been written.
     at: u64,
+    /// Bytes written.
+    out_bytes: u64,
+    replaced: Vec<Replaced>,
+    /// Lines of the index, of records that replace others.
+    lines: Vec<u8>,
     differences: Option<NewFile>,
     /// Bytes of differences so far, written or measured.
     differences_bytes: u64,
@@ -175,6 +188,7 @@ impl Writing<'_> {
         let (out, path) = (&mut self.out, self.path);
         pieces(self.open, self.at..end, &mut |piece| written(out.write_all(piece), path))?;
         self.bytes.copied += end - self.at;
+        self.out_bytes += end - self.at;
         self.at = end;
         Ok(())
     }
@@ -183,6 +197,8 @@ impl Writing<'_> {
     fn replace(&mut self, range: Range<u64>, bytes: &[u8]) -> Result<()> {
         self.copy_up_to(range.start)?;
         self.at = range.end;
+        self.replaced.push(Replaced { range, bytes: bytes.len() as u64 });
+        self.out_bytes += bytes.len() as u64;
         written(self.out.write_all(bytes), self.path)
     }
 }
@@ -199,6 +215,9 @@ impl Rewriter<'_> {
             path: &file.path,
             out: attempt.create(&file.path)?,
             at: 0,
+            out_bytes: 0,
+            replaced: Vec::new(),
+            lines: Vec::new(),
             differences: None,
             differences_bytes: 0,
             records: Counts { read: surveyed.records, ..Counts::default() },
@@ -237,6 +256,9 @@ impl Rewriter<'_> {
                         continue;
                     }
                     writing.replace(record.range.clone(), &packed)?;
+                    let length = packed.len() as u64;
+                    let at = cdxj::Place { path: &file.path, offset: writing.out_bytes - length, length };
+                    push_line(&mut writing.lines, &revisit, &record.http, None, &at);
                     writing.records.revisits += 1;
                     writing.bytes.revisits += record.range.end - record.range.start;
                     writing.against += u64::from(self.files[place.0 as usize].is_older);
@@ -247,6 +269,11 @@ impl Rewriter<'_> {
             }
         }
         writing.copy_up_to(open.len())?;
+        if let Some(index) = &self.index {
+            let mut copied = CopiedRecords::of(&file.path, &writing.replaced);
+            records.visit(&mut copied)?;
+            index.add(&[&writing.lines[..], &copied.lines].concat())?;
+        }
         open.still_same()?;
         let Writing { out, differences, mut records, bytes, near, against, kept_small, kept_referred, .. } = writing;
         if bytes.read != bytes.copied + bytes.revisits + bytes.near {

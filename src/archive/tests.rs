@@ -56,7 +56,7 @@ impl Visitor for Content {
 fn settings(input: &Path, output: &Path, workers: usize, memory_bytes: u64) -> Settings {
     let text = |path: &Path| path.to_str().unwrap().to_string();
     let effort = Effort { workers, memory_bytes, spill: std::env::temp_dir() };
-    Settings { inputs: vec![text(input)], against: Vec::new(), output: text(output), near: None, effort }
+    Settings { inputs: vec![text(input)], against: Vec::new(), output: text(output), near: None, cdxj: false, effort }
 }
 
 fn archived(input: &Path, output: &Path) -> Summary {

@@ -66,6 +66,9 @@ pub(super) struct ArchiveArgs {
     #[arg(long, value_name = "N", requires = "run", default_value_t = Near::LEVEL,
         value_parser = clap::value_parser!(i32).range(1..=i64::from(Near::LEVEL)))]
     level: i32,
+    /// Write an index of its captures, index.cdxj, too, for tools that replay them; reads each file once more
+    #[arg(long)]
+    cdxj: bool,
     #[command(flatten)]
     effort: EffortArgs,
 }
@@ -92,6 +95,7 @@ pub(super) fn archive(args: ArchiveArgs) -> Result<()> {
         against: args.against,
         output: args.output,
         near,
+        cdxj: args.cdxj,
         effort: args.effort.resolve()?,
     };
     let folder = Location::parse(&settings.output)?;

@@ -1,0 +1,246 @@
+//! `index.cdxj`: where each capture of an archive is, for tools that replay it.
+//!
+//! ```text
+//! org,example)/a 20260101000000 {"url": "http://example.org/a", "mime": "text/html", "status": "200",
+//!     "digest": "sha1:...", "length": "523", "offset": "410", "filename": "x.warc.gz"}
+//! ```
+//!
+//! One line a record, ascending by bytes, with the fields and values that `cdxj-indexer --sort` writes: of records that are a
+//! `response`, `revisit`, `resource` or `metadata`, but not those of fields (`application/warc-fields`), as which
+//! near-copies are kept. A revisit has the media type `warc/revisit`. Differences:
+//!
+//! - Paths of files are those below the archive.
+//! - Only whole records have a line, and only those with a target and a date.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use data_encoding::BASE32;
+use sha1::{Digest as _, Sha1};
+
+use super::record::without_brackets;
+use crate::error::Result;
+use crate::pages::fetch_time;
+use crate::pages::surt::surt_key;
+use crate::pages::url::CanonicalUrl;
+use crate::pages::warc::stored::{Stored, Take, Visitor, values};
+
+/// Name of the index.
+pub(super) const INDEX: &str = "index.cdxj";
+
+/// Bytes of the block of a revisit that are kept, to read its HTTP head.
+const HTTP_BYTES: usize = 64 << 10;
+
+/// Where a record is in the archive.
+pub(super) struct Place<'p> {
+    pub path: &'p str,
+    pub offset: u64,
+    pub length: u64,
+}
+
+/// Appends the line of a record with these heads to `lines`, if it is a capture; `digest` is that of its payload, for records
+/// that give none.
+pub(super) fn push_line(lines: &mut Vec<u8>, head: &[u8], http: &[u8], digest: Option<String>, place: &Place) {
+    let first = |head: &[u8], name: &str| values(head, name).into_iter().next().filter(|value| !value.is_empty());
+    let kind = kind(head);
+    let url = first(head, "WARC-Target-URI").map(|url| without_brackets(&url).replace(' ', "%20"));
+    let seconds = first(head, "WARC-Date").and_then(|date| fetch_time::parse(&date));
+    let (Some(url), Some(seconds)) = (url.filter(|url| !url.is_empty()), seconds) else { return };
+    let media = first(head, "Content-Type");
+    let is_capture = match kind.as_str() {
+        "response" | "revisit" => true,
+        "resource" | "metadata" => media.as_deref() != Some("application/warc-fields"),
+        _ => false,
+    };
+    if !is_capture {
+        return;
+    }
+    let mime = match kind.as_str() {
+        "revisit" => Some("warc/revisit".to_string()),
+        "response" => first(http, "Content-Type"),
+        _ => media,
+    };
+    let essence = |media: String| media.split([';', ' ', '\t']).next().unwrap_or_default().to_string();
+    let fields = [
+        ("url", Some(url.clone())),
+        ("mime", mime.map(essence)),
+        ("status", status(http)),
+        ("digest", first(head, "WARC-Payload-Digest").or(digest)),
+        ("length", Some(place.length.to_string())),
+        ("offset", Some(place.offset.to_string())),
+        ("filename", Some(place.path.to_string())),
+    ];
+    let fields: Vec<String> =
+        fields.into_iter().filter_map(|(name, value)| Some(format!("{}: {}", quoted(name), quoted(&value?)))).collect();
+    let digits: String = fetch_time::format(seconds).chars().filter(char::is_ascii_digit).collect();
+    lines.extend_from_slice(format!("{} {digits} {{{}}}\n", key(&url), fields.join(", ")).as_bytes());
+}
+
+fn kind(head: &[u8]) -> String {
+    values(head, "WARC-Type").concat().to_ascii_lowercase()
+}
+
+/// The status code of an HTTP head; `None` if it is none.
+fn status(http: &[u8]) -> Option<String> {
+    let line = http.split(|&byte| byte == b'\r' || byte == b'\n').next()?;
+    let code = std::str::from_utf8(line).ok()?.split_ascii_whitespace().nth(1)?;
+    Some(code.to_string())
+}
+
+/// The SURT key of a URL. One of another scheme has that of the same place under `http:`, and what has no place is its own key.
+fn key(url: &str) -> String {
+    let of_place = || {
+        let (_, rest) =
+            url.split_once("://").filter(|(scheme, rest)| !scheme.contains(':') && !rest.starts_with('/'))?;
+        CanonicalUrl::parse(&format!("http://{rest}")).ok()
+    };
+    match CanonicalUrl::parse(url).ok().or_else(of_place) {
+        Some(url) => surt_key(&url),
+        None => url.to_lowercase().chars().filter(|char| !char.is_whitespace()).collect(),
+    }
+}
+
+/// A string of JSON, in ASCII.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    for char in serde_json::Value::from(text).to_string().chars() {
+        match char {
+            ' '..='~' => quoted.push(char),
+            _ => {
+                for unit in char.encode_utf16(&mut [0; 2]) {
+                    write!(quoted, "\\u{unit:04x}").expect("a string takes all");
+                }
+            }
+        }
+    }
+    quoted
+}
+
+/// A record of the input that is another one in the archive.
+pub(super) struct Replaced {
+    /// Where it is in the input.
+    pub range: Range<u64>,
+    /// Bytes of what stands for it.
+    pub bytes: u64,
+}
+
+/// Makes the lines of the records of a file that are copied, from the file itself.
+pub(super) struct CopiedRecords<'i> {
+    path: &'i str,
+    /// Those that are still to come, ascending.
+    replaced: &'i [Replaced],
+    /// Bytes by which records move to the front, modulo 2^64.
+    shift: u64,
+    /// Of the payload at hand, if its record gives none.
+    sha1: Option<Sha1>,
+    /// First bytes of the block at hand, of a revisit.
+    block: Option<Vec<u8>>,
+    pub lines: Vec<u8>,
+}
+
+impl<'i> CopiedRecords<'i> {
+    /// Of the file with this path, of which other records are replaced, ascending.
+    pub fn of(path: &'i str, replaced: &'i [Replaced]) -> CopiedRecords<'i> {
+        CopiedRecords { path, replaced, shift: 0, sha1: None, block: None, lines: Vec::new() }
+    }
+}
+
+impl Take for CopiedRecords<'_> {
+    fn heads(&mut self, head: &[u8], _: &[u8]) {
+        let kind = kind(head);
+        let has_digest = values(head, "WARC-Payload-Digest").first().is_some_and(|digest| !digest.is_empty());
+        let is_hashed = !has_digest && ["response", "resource", "metadata"].contains(&kind.as_str());
+        self.sha1 = is_hashed.then(Sha1::new);
+        self.block = (kind == "revisit").then(Vec::new);
+    }
+
+    fn payload(&mut self, bytes: &[u8]) {
+        if let Some(sha1) = &mut self.sha1 {
+            sha1.update(bytes);
+        }
+        if let Some(block) = &mut self.block {
+            block.extend_from_slice(&bytes[..bytes.len().min(HTTP_BYTES - block.len())]);
+        }
+    }
+}
+
+impl Visitor for CopiedRecords<'_> {
+    fn record(&mut self, record: Stored) -> Result<()> {
+        let length = record.range.end - record.range.start;
+        if let Some((first, rest)) = self.replaced.split_first().filter(|(first, _)| first.range == record.range) {
+            self.replaced = rest;
+            self.shift = self.shift.wrapping_add(length).wrapping_sub(first.bytes);
+            return Ok(());
+        }
+        let digest = self.sha1.take().map(|sha1| format!("sha1:{}", BASE32.encode(&sha1.finalize())));
+        let http = self.block.take().unwrap_or(record.http);
+        let place = Place { path: self.path, offset: record.range.start.wrapping_sub(self.shift), length };
+        push_line(&mut self.lines, &record.head, &http, digest, &place);
+        Ok(())
+    }
+
+    fn other(&mut self, _: Range<u64>) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACE: Place = Place { path: "a/x.warc.gz", offset: 7, length: 9 };
+
+    fn line(head: &str, http: &str) -> String {
+        let mut lines = Vec::new();
+        let head = format!("WARC/1.1\r\nWARC-Date: 2026-01-02T03:04:05.6Z\r\n{head}\r\n\r\n");
+        push_line(&mut lines, head.as_bytes(), http.as_bytes(), Some("sha1:X".into()), &PLACE);
+        String::from_utf8(lines).unwrap()
+    }
+
+    #[test]
+    fn lines_are_those_of_other_indexers() {
+        // What cdxj-indexer 1.5.0 prints, but for the place and the digest.
+        let place = "\"length\": \"9\", \"offset\": \"7\", \"filename\": \"a/x.warc.gz\"}\n";
+        let html = "HTTP/1.1 200 OK\r\nContent-Type: text/html;charset=utf-8\r\n\r\n";
+        for (head, http, expected) in [
+            (
+                "WARC-Type: response\r\nWARC-Target-URI: <http://www.a.example/B c?\u{fc}=\"1\">",
+                html,
+                "example,a)/b%20c?%c3%bc=\"1\" 20260102030405 {\"url\": \"http://www.a.example/B%20c?\\u00fc=\\\"1\\\"\", \
+                 \"mime\": \"text/html\", \"status\": \"200\", \"digest\": \"sha1:X\", ",
+            ),
+            (
+                "WARC-Type: revisit\r\nWARC-Target-URI: http://a.example/\r\nWARC-Payload-Digest: sha1:Y",
+                html,
+                "example,a)/ 20260102030405 {\"url\": \"http://a.example/\", \"mime\": \"warc/revisit\", \"status\": \"200\", \
+                 \"digest\": \"sha1:Y\", ",
+            ),
+            (
+                "WARC-Type: resource\r\nWARC-Target-URI: ftp://a.example/\u{1f600}\r\nContent-Type: text/plain; x",
+                "",
+                "example,a)/%f0%9f%98%80 20260102030405 {\"url\": \"ftp://a.example/\\ud83d\\ude00\", \
+                 \"mime\": \"text/plain\", \"digest\": \"sha1:X\", ",
+            ),
+            (
+                "WARC-Type: metadata\r\nWARC-Target-URI: urn:view:HTTP://a.example/B\r\nContent-Type: image/png",
+                "",
+                "urn:view:http://a.example/b 20260102030405 {\"url\": \"urn:view:HTTP://a.example/B\", \
+                 \"mime\": \"image/png\", \"digest\": \"sha1:X\", ",
+            ),
+        ] {
+            assert_eq!(line(head, http), format!("{expected}{place}"));
+        }
+    }
+
+    #[test]
+    fn what_is_no_capture_has_no_line() {
+        for head in [
+            "WARC-Type: request\r\nWARC-Target-URI: http://a.example/",
+            "WARC-Type: metadata\r\nWARC-Target-URI: http://a.example/\r\nContent-Type: application/warc-fields",
+            "WARC-Type: response",
+            "WARC-Target-URI: http://a.example/",
+        ] {
+            assert_eq!(line(head, ""), "", "{head}");
+        }
+    }
+}

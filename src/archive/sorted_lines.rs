@@ -1,0 +1,133 @@
+//! Lines, sorted in bounded memory: pieces are sorted as they fill up, and merged in the end.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use super::Effort;
+use crate::error::Result;
+use crate::storage::spill::RunLog;
+
+/// Bytes of lines that are sorted at a time.
+const RUN_BYTES: usize = 32 << 20;
+
+/// Lines of several threads.
+pub(super) struct SortedLines(Mutex<Runs>);
+
+/// Lines that are not sorted yet, and runs that are.
+struct Runs {
+    open: Vec<u8>,
+    run_bytes: usize,
+    sorted: RunLog<u8>,
+    /// Blocks of each run.
+    runs: Vec<Range<usize>>,
+}
+
+impl SortedLines {
+    pub fn new(effort: &Effort) -> SortedLines {
+        SortedLines::in_runs_of(RUN_BYTES, effort)
+    }
+
+    fn in_runs_of(run_bytes: usize, effort: &Effort) -> SortedLines {
+        let sorted = RunLog::new(effort.memory_bytes / 4, &effort.disk());
+        SortedLines(Mutex::new(Runs { open: Vec::new(), run_bytes, sorted, runs: Vec::new() }))
+    }
+
+    /// Adds lines, each with its end.
+    pub fn add(&self, lines: &[u8]) -> Result<()> {
+        let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.open.extend_from_slice(lines);
+        if runs.open.len() >= runs.run_bytes { runs.end_run() } else { Ok(()) }
+    }
+
+    /// Passes all lines to `take`, with their ends, ascending by bytes.
+    ///
+    /// # Errors
+    /// Those of the disk and of `take`.
+    ///
+    /// # Cost
+    /// A block of 1 MiB a run.
+    pub fn merge(self, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let mut runs = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        runs.end_run()?;
+        let Runs { mut sorted, runs, .. } = runs;
+        let mut cursors: Vec<Cursor> = runs.into_iter().map(Cursor::of).collect();
+        let mut heads = BinaryHeap::new();
+        for (number, cursor) in cursors.iter_mut().enumerate() {
+            heads.extend(cursor.next(&mut sorted)?.map(|line| Reverse((line, number))));
+        }
+        while let Some(Reverse((line, number))) = heads.pop() {
+            take(&line)?;
+            heads.extend(cursors[number].next(&mut sorted)?.map(|line| Reverse((line, number))));
+        }
+        Ok(())
+    }
+}
+
+impl Runs {
+    fn end_run(&mut self) -> Result<()> {
+        let open = std::mem::take(&mut self.open);
+        let mut lines: Vec<&[u8]> = open.split_inclusive(|&byte| byte == b'\n').collect();
+        lines.sort_unstable();
+        let first = self.sorted.blocks();
+        lines.iter().try_for_each(|line| self.sorted.push(line.iter().copied()))?;
+        // The next run begins with a block of its own.
+        self.sorted.finish()?;
+        self.runs.push(first..self.sorted.blocks());
+        Ok(())
+    }
+}
+
+/// A place in a run.
+struct Cursor {
+    blocks: Range<usize>,
+    block: Vec<u8>,
+    at: usize,
+}
+
+impl Cursor {
+    fn of(blocks: Range<usize>) -> Cursor {
+        Cursor { blocks, block: Vec::new(), at: 0 }
+    }
+
+    fn next(&mut self, sorted: &mut RunLog<u8>) -> Result<Option<Vec<u8>>> {
+        if self.at == self.block.len() {
+            let Some(number) = self.blocks.next() else { return Ok(None) };
+            sorted.read(number, &mut self.block)?;
+            sorted.forget(number);
+            self.at = 0;
+        }
+        let line = self.block[self.at..].split_inclusive(|&byte| byte == b'\n').next().unwrap_or_default().to_vec();
+        self.at += line.len();
+        Ok(Some(line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn lines_are_in_the_order_of_a_plain_sort_whatever_the_memory(
+            adds in prop::collection::vec(prop::collection::vec("[a-c }]{0,12}", 0..9), 0..40),
+            run_bytes in 1usize..300,
+            memory_bytes in prop::sample::select(vec![0u64, 1 << 30]),
+        ) {
+            let effort = Effort { workers: 1, memory_bytes, spill: std::env::temp_dir() };
+            let sorted = SortedLines::in_runs_of(run_bytes, &effort);
+            for lines in &adds {
+                let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+                sorted.add(lines.as_bytes()).unwrap();
+            }
+            let mut plain: Vec<String> = adds.concat().into_iter().map(|line| line + "\n").collect();
+            plain.sort_unstable();
+            let mut merged = Vec::new();
+            sorted.merge(|line| { merged.extend_from_slice(line); Ok(()) }).unwrap();
+            prop_assert_eq!(String::from_utf8(merged).unwrap(), plain.concat());
+        }
+    }
+}
