@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::program::{files, succeed, succeed_with};
+use crate::bad_warc::build::{Record, gzip, html, http_with};
+use crate::support::program::{files, rows, succeed, succeed_with, the_same_on_any_workers};
 
 /// A crawl of a wiki whose pages have session ids, and of a shop on two hosts where `brand` matters on lists only. In a `later` crawl
 /// each session has a page of its own, and no product was fetched with its brand.
@@ -107,4 +108,48 @@ fn a_later_crawl_confirms_rules_lets_them_stand_or_withdraws_them() {
     let rules = webtwin::lookup::Index::open(&at("idx")).unwrap().rules().all().to_vec();
     let patterns: Vec<String> = rules.iter().map(|rule| rule.edit.texts().0).collect();
     assert_eq!(patterns, ["http://www.example.org", "brand"]);
+}
+
+#[test]
+fn permanent_redirects_are_evidence_and_others_or_those_of_many_paths_to_one_page_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = |url: &str, message: Vec<u8>| {
+        gzip(&Record { uri: Some(format!("http://shop.example.org{url}")), ..Record::with("", message) }.bytes())
+    };
+    let page = |url: &str, n: usize| {
+        let words: String = (0..200).map(|word| format!("word{} ", n * 1000 + word)).collect();
+        record(url, html("", format!("<title>{n}</title><p>{words}").as_bytes()))
+    };
+    let redirect = |url: &str, status: u16, to: &str| {
+        record(url, http_with(&format!("HTTP/1.1 {status} Moved"), &format!("Location: {to}\r\n"), b""))
+    };
+    let mut files = [Vec::new(), Vec::new()];
+    for n in 0..120 {
+        let item = format!("/item?id={n}");
+        files[0].extend(page(&item, n));
+        // For good, and over another redirect; the same twice.
+        files[n % 2].extend(redirect(&format!("{item}&ref=mail{n}"), 301, &format!("{item}&ref=")));
+        files[1].extend(redirect(&format!("{item}&ref="), 308, &item));
+        files[1].extend(redirect(&format!("{item}&ref=mail{n}"), 301, &format!("{item}&ref=")));
+        // Not for good, and pages that only members see.
+        files[1].extend(redirect(&format!("{item}&tmp={n}"), 302, &item));
+        files[0].extend(redirect(&format!("/member/{n}?page={n}"), 301, "/login"));
+    }
+    files[1].extend(page("/login", 999));
+    for (number, file) in files.iter().enumerate() {
+        std::fs::write(folder.path().join(format!("{number}.warc.gz")), file).unwrap();
+    }
+    let input = folder.path().join("*.warc.gz").to_str().unwrap().to_string();
+    let (output, _) = the_same_on_any_workers(folder.path(), "out", &["run", "--input", &input]);
+    let rules = rows(&output, "url_rules");
+    let texts: Vec<[&str; 3]> =
+        rules.iter().map(|rule| ["scope", "kind", "pattern"].map(|name| rule[name].as_str().unwrap())).collect();
+    assert_eq!(texts, [["*.example.org/*", "parameter", "ref"]]);
+    let counts = ["support", "violations", "saved"].map(|name| rules[0][name].as_u64().unwrap());
+    assert_eq!(counts, [240, 0, 0]);
+    let index = folder.path().join("idx").to_str().unwrap().to_string();
+    succeed(&["index", &output, "--output", &index]);
+    let asked = "http://shop.example.org/item?id=7&ref=new\nhttp://shop.example.org/item?id=7&tmp=new\n";
+    let answers = succeed_with(&["lookup", &index], asked);
+    assert_eq!(answers.lines().collect::<Vec<_>>(), ["skip\thttp://shop.example.org/item?id=7", "unknown"]);
 }

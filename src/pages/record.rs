@@ -149,6 +149,8 @@ pub struct Redirect {
     pub fetch_time: i64,
     /// `Location`, as written: relative to `url`, or absolute.
     pub location: String,
+    /// True if it holds for good (301, 308).
+    pub is_permanent: bool,
 }
 
 /// A WARC revisit record: its URL was fetched again, and another record holds what was found.

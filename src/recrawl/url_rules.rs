@@ -153,7 +153,12 @@ fn seen_again(run: &Run, rules: &[&RuleRow]) -> Result<Vec<Counts>> {
     let pages: BTreeMap<&str, Vec<DomainPage>> = pages
         .into_iter()
         .map(|(domain, pages)| {
-            let page = |(url, id): (String, DocId)| DomainPage { url, cluster: cluster_of[&id], skipped: false };
+            let page = |(url, id): (String, DocId)| DomainPage {
+                url,
+                cluster: cluster_of[&id],
+                skipped: false,
+                is_page: true,
+            };
             let mut pages: Vec<DomainPage> = pages.into_iter().map(page).collect();
             pages.sort_unstable();
             (domain, pages)

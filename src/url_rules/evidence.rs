@@ -6,18 +6,20 @@ use super::address::Address;
 use super::edit::Edit;
 use super::scope::Scope;
 
-/// A page as rules see it.
+/// A page as rules see it, or a URL that redirects to it for good.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DomainPage {
     /// Canonical URL, or what rules have made of it so far.
     pub url: String,
-    /// Its trivial cluster.
+    /// Trivial cluster of the page.
     pub cluster: u32,
-    /// True if a crawler may skip the page.
+    /// True if a crawler may skip the URL.
     pub skipped: bool,
+    /// False if the URL redirects to the page.
+    pub is_page: bool,
 }
 
-/// Pages that get the URL of another page by an edit: copies of it, and others.
+/// Pages, and URLs that redirect to pages, that get the URL of another page by an edit: copies of it, and others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Counts {
     /// Pages of the same trivial cluster.
@@ -292,7 +294,7 @@ mod tests {
             edit in 0usize..3,
         ) {
             let pages: Vec<DomainPage> =
-                pages.into_iter().map(|(url, cluster)| DomainPage { url, cluster, skipped: false }).collect();
+                pages.into_iter().map(|(url, cluster)| DomainPage { url, cluster, skipped: false, is_page: true }).collect();
             let site = DomainPages { domain: "a.b", pages: &pages };
             let edits = [
                 Edit::Parameters(vec!["s".into()]),

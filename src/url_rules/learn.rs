@@ -68,7 +68,7 @@ pub fn learn(domain: &str, mut pages: Vec<DomainPage>, required: &Required) -> V
 
 /// Edits that write one page of a trivial cluster for any URL, by clusters with more than `least` pages, the largest first.
 fn large_clusters(pages: &[DomainPage], least: u64) -> Vec<Edit> {
-    let mut order: Vec<&DomainPage> = pages.iter().collect();
+    let mut order: Vec<&DomainPage> = pages.iter().filter(|page| page.is_page).collect();
     order.sort_unstable_by_key(|page| (page.cluster, page.skipped, page.url.len(), &page.url));
     let clusters = order.chunk_by(|x, y| x.cluster == y.cluster).filter(|cluster| cluster.len() as u64 > least);
     let mut clusters: Vec<&[&DomainPage]> = clusters.collect();
@@ -77,9 +77,9 @@ fn large_clusters(pages: &[DomainPage], least: u64) -> Vec<Edit> {
     clusters.into_iter().map(|cluster| Edit::Page(cluster[0].url.clone())).collect()
 }
 
-/// Gives pages their URLs by the rule; pages that get the URL of another one are dropped. Returns their number.
+/// Gives pages their URLs by the rule; those that get the URL of another one are dropped. Returns the number of pages dropped
+/// for other pages.
 fn apply(rule: &Rule, pages: &mut Vec<DomainPage>) -> u64 {
-    let before = pages.len();
     // The page that had the URL before comes first, and stays.
     let mut changed: Vec<(DomainPage, bool)> = std::mem::take(pages).into_iter().map(|page| (page, false)).collect();
     for (page, is_changed) in &mut changed {
@@ -88,13 +88,18 @@ fn apply(rule: &Rule, pages: &mut Vec<DomainPage>) -> u64 {
         }
     }
     changed.sort_unstable_by(|x, y| (&x.0.url, x.1, x.0.cluster).cmp(&(&y.0.url, y.1, y.0.cluster)));
-    changed.dedup_by(|next, page| {
-        let is_same = next.0.url == page.0.url;
-        page.0.skipped &= next.0.skipped || !is_same;
+    let mut saved = 0;
+    changed.dedup_by(|(next, _), (page, _)| {
+        let is_same = next.url == page.url;
+        if is_same {
+            saved += u64::from(page.is_page && next.is_page);
+            page.skipped &= next.skipped;
+            page.is_page |= next.is_page;
+        }
         is_same
     });
     pages.extend(changed.into_iter().map(|row| row.0));
-    (before - pages.len()) as u64
+    saved
 }
 
 /// Pairs that propose an edit.
@@ -238,7 +243,12 @@ mod tests {
 
     /// Pages of a site by the number of their text.
     fn site(urls: impl IntoIterator<Item = (String, u32)>) -> Vec<DomainPage> {
-        let page = |(url, cluster)| DomainPage { url: format!("http://a.example{url}"), cluster, skipped: false };
+        let page = |(url, cluster)| DomainPage {
+            url: format!("http://a.example{url}"),
+            cluster,
+            skipped: false,
+            is_page: true,
+        };
         urls.into_iter().map(page).collect()
     }
 
@@ -321,6 +331,16 @@ mod tests {
         let edits = (0..80).map(|n| (format!("/p/{n}?action=edit"), 0));
         let found = learn("a.example", site(edits.chain((1..80).map(|n| (format!("/p/{n}"), n)))), &REQUIRED);
         assert_eq!(texts(&found), ["*.a.example/*?action=edit page * http://a.example/p/0?action=edit"]);
+    }
+
+    #[test]
+    fn urls_that_redirect_for_good_speak_for_rules_and_save_no_page() {
+        let mut pages = site((0..100).map(|n| (format!("/x?id={n}"), n)));
+        let of_redirect = |page: DomainPage| DomainPage { skipped: true, is_page: false, ..page };
+        pages.extend(site((0..100).map(|n| (format!("/x?id={n}&ref={}", n * 7919), n))).into_iter().map(of_redirect));
+        let rules = learn("a.example", pages, &REQUIRED);
+        assert_eq!(texts(&rules), ["*.a.example/* parameter ref"]);
+        assert_eq!((rules[0].counts(), rules[0].saved), (Counts { support: 100, violations: 0 }, 0));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | split a URL into origin, path and parameters | [`address`] |
 //! | propose edits that turn a copy's URL into that of the page that stays | [`propose`] |
+//! | add URLs that redirect to pages for good | [`redirects`] |
 //! | join pages by their edited URLs, and count by scope | [`evidence`] |
 //! | choose the most general scope, apply the rule, repeat | [`learn`] |
 //! | apply rules to any URL | [`rules`] |
@@ -27,6 +28,7 @@ pub mod edit;
 pub mod evidence;
 pub mod learn;
 pub mod propose;
+pub mod redirects;
 pub mod rows;
 pub mod rules;
 pub mod scope;

@@ -31,19 +31,16 @@ struct Row {
 pub struct Redirects(Arc<Vec<[DocId; 2]>>);
 
 impl Redirects {
-    /// Gathers the redirects on all shelves, which are empty of them then. A page of the crawl leads on only if it says so
-    /// itself; a redirect of its URL at another time does not count.
+    /// Gathers the redirects on all shelves, on which only those are left that hold for good, and were not followed by another. A page of
+    /// the crawl leads on only if it says so itself; a redirect of its URL at another time does not count.
     ///
     /// # Errors
     /// Those of the disk that doc ids may be on; or when the run has ended.
     pub fn gather(net: &mut Net<'_>, shelf: &mut WorkerPages, directory: &Directory) -> Result<Redirects> {
         let pages = directory.by_doc_id()?;
-        let (redirects, leads) = (std::mem::take(&mut shelf.redirects), std::mem::take(&mut shelf.leads));
-        let of_records = redirects.iter().filter(|row| pages.page(row.from).is_none()).map(|row| Row {
-            from: row.from,
-            to: row.to,
-            time: row.fetch_time,
-        });
+        let leads = std::mem::take(&mut shelf.leads);
+        shelf.redirects.retain(|row| pages.page(row.from).is_none());
+        let of_records = shelf.redirects.iter().map(|row| Row { from: row.from, to: row.to, time: row.fetch_time });
         let of_pages = leads.iter().filter_map(|&(slot, to)| {
             let page = shelf.pages[slot as usize];
             let from = *pages.doc_ids().get(page.index())?;
@@ -61,7 +58,9 @@ impl Redirects {
             rows.sort_unstable();
             rows
         })?;
-        Ok(Redirects(sorted))
+        let redirects = Redirects(sorted);
+        shelf.redirects.retain(|row| !row.url.is_empty() && redirects.next(row.from) == Some(row.to));
+        Ok(redirects)
     }
 
     /// Yields the pages of the crawl that a link to `target` counts for: itself, and those it leads to.

@@ -30,6 +30,7 @@ use crate::ids::doc_id;
 use crate::job::{Job, JobKind, Links, Simhash};
 use crate::pages::damage::Damage;
 use crate::pages::html::Extracted;
+use crate::pages::public_suffix::domain_of;
 use crate::pages::record::{self, Found, Means, RawPage, Reason, Refused};
 use crate::pages::url::CanonicalUrl;
 use crate::pages::work_items::Work;
@@ -306,8 +307,17 @@ impl Reader {
         let (item, source) = self.item;
         let Ok(url) = CanonicalUrl::parse(&redirect.url) else { return };
         if let Ok(to) = url.join(&redirect.location) {
-            let (from, to) = (doc_id(url.as_str()), doc_id(to.as_str()));
-            self.shelf.redirects.push(Redirect { from, to, fetch_time: redirect.fetch_time, source, item, offset });
+            let [own, other] = [&url, &to].map(|url| url.as_str());
+            let is_evidence = redirect.is_permanent && own != other && domain_of(own) == domain_of(other);
+            self.shelf.redirects.push(Redirect {
+                from: doc_id(own),
+                to: doc_id(other),
+                url: if is_evidence { own.to_string() } else { String::new() },
+                fetch_time: redirect.fetch_time,
+                source,
+                item,
+                offset,
+            });
         }
     }
 

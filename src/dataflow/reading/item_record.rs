@@ -299,7 +299,8 @@ mod tests {
             if n % 2 == 1 {
                 first.leads.push((first.exact.len() as u32 - 1, number << 5));
                 let (from, fetch_time) = (number << 6, -(number as i64));
-                first.redirects.push(Redirect { from, to: number, fetch_time, source: 3, item, offset: number });
+                let url = text.clone();
+                first.redirects.push(Redirect { from, to: number, url, fetch_time, source: 3, item, offset: number });
             }
             if n % 3 == 0 {
                 first.addresses.push(HostAddress { host: number << 7, address: !number, offset: number, item });

@@ -142,6 +142,8 @@ pub struct Redirect {
     pub from: DocId,
     /// Doc id of the URL it leads to.
     pub to: DocId,
+    /// Its canonical URL, if it leads to another URL of its registered domain for good; else empty.
+    pub url: String,
     /// Seconds since 1970; 0 when unknown.
     pub fetch_time: i64,
     /// Number of the input.
@@ -174,7 +176,7 @@ pub struct WorkerPages {
     pub pages: Vec<Page>,
     /// Slots of pages that lead to another URL, ascending, with its doc id.
     pub leads: Vec<(u32, DocId)>,
-    /// Redirects, until links are resolved.
+    /// Redirects; once links are resolved, those that hold for good.
     pub redirects: Vec<Redirect>,
     /// Addresses of hosts, until captures are settled.
     pub addresses: Vec<HostAddress>,

@@ -10,25 +10,33 @@ use super::avoid_table::BYTES_AT_ONCE;
 use crate::dataflow::reading::byte_lists::ByteLists;
 use crate::dataflow::reading::captures::Crawl;
 use crate::dataflow::reading::lists::until_failure;
+use crate::dataflow::reading::worker_pages::Redirect;
 use crate::dataflow::shuffle::directory::Partitions;
 use crate::engine::{Net, Owners};
 use crate::error::Result;
-use crate::ids::{ClusterId, HostId, Page};
+use crate::ids::{ClusterId, DocId, HostId, Page};
 use crate::pages::public_suffix::domain_of;
 use crate::storage::spill::TAPE_BLOCK_BYTES;
 use crate::storage::spill_file::Disk;
 
-/// A page with its domain. Orders by the key of the domain, then URL.
+/// A page with its domain, or a URL that redirects to one for good. Orders by the key of the domain, then URL.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct OfDomain {
     /// Hash of the name of its registered domain.
     pub domain: u64,
     /// Canonical URL.
     pub url: String,
-    /// Its trivial cluster.
-    pub cluster: ClusterId,
-    /// Whether a crawler may skip it.
-    pub avoid: bool,
+    /// What there is at the URL.
+    pub what: What,
+}
+
+/// What there is at a URL.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum What {
+    /// A page, by its trivial cluster and whether a crawler may skip it.
+    Page(ClusterId, bool),
+    /// A redirect to the URL with this doc id.
+    Redirect(DocId),
 }
 
 /// What is known of a worker's pages.
@@ -39,9 +47,11 @@ pub struct Known<'k> {
     pub labels: &'k [ClusterId],
     /// Those of this worker's pages that may be skipped, ascending.
     pub to_skip: &'k [Page],
+    /// Redirects within domains that hold for good, as this worker has read them: some more than once.
+    pub redirects: &'k [Redirect],
 }
 
-/// Calls `each` with the pages of one registered domain after the other, ascending by its key, with the owner of the
+/// Calls `each` with the pages and redirects of one registered domain after the other, ascending by its key, with the owner of the
 /// key. One exchange, or with a `disk` as many as it takes to send some megabytes at a time.
 ///
 /// # Errors
@@ -64,9 +74,13 @@ pub fn each_domain(
         let avoid = to_skip.next_if_eq(&&row.page).is_some();
         let key = || xxh3_64(domain_of(row.url()).as_bytes());
         let domain = *keys.entry(crawl.directory.hosts[row.page]).or_insert_with(key);
-        let cluster = known.labels[row.page];
-        (partitions.owner(domain), OfDomain { domain, url: row.url().to_string(), cluster, avoid })
+        let what = What::Page(known.labels[row.page], avoid);
+        (partitions.owner(domain), OfDomain { domain, url: row.url().to_string(), what })
     });
+    let rows = rows.chain(known.redirects.iter().map(|row| {
+        let domain = xxh3_64(domain_of(&row.url).as_bytes());
+        Ok((partitions.owner(domain), OfDomain { domain, url: row.url.clone(), what: What::Redirect(row.to) }))
+    }));
     let Some(disk) = disk else {
         let pages = until_failure(rows, |rows| net.exchange_rows("URLs by domain", rows))?;
         return domain_by_domain(pages, each);
@@ -74,6 +88,7 @@ pub fn each_domain(
     let weight = |url: &str| (size_of::<OfDomain>() + url.len()) as u64;
     let mut bytes = 0;
     crawl.pages.each(|row| bytes += weight(row.url()))?;
+    bytes += known.redirects.iter().map(|row| weight(&row.url)).sum::<u64>();
     let [bytes] = net.sum("bytes of URLs", [bytes])?;
     let count = (bytes / net.peers() as u64 / TAPE_BLOCK_BYTES as u64).isqrt() as usize + 1;
     let mut stretches = (0..count).map(|_| ByteLists::on(disk)).collect::<Result<Vec<_>>>()?;
@@ -91,5 +106,6 @@ pub fn each_domain(
 
 fn domain_by_domain(mut pages: Vec<OfDomain>, each: impl FnMut(&[OfDomain]) -> Result<()>) -> Result<()> {
     pages.sort_unstable();
+    pages.dedup();
     pages.chunk_by(|x, y| x.domain == y.domain).try_for_each(each)
 }

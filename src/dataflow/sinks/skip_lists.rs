@@ -1,5 +1,7 @@
 //! What a crawler is told: the avoid list, URL prefixes and URL rules.
 
+use std::mem::take;
+
 use super::avoid_table::{self, AvoidTable, CrawlerLists};
 use super::by_domain::{self, each_domain};
 use super::kept::Kept;
@@ -46,7 +48,8 @@ impl SkipLists {
         let lists = avoid_table::lists(run.net, crawl, (&to_skip, &roots), disk)?;
         drop(roots);
         let mut rules = RulesWriter::new(&run.job.url_rules);
-        let known = by_domain::Known { crawl, labels, to_skip: &to_skip };
+        let redirects = take(&mut run.shelf.redirects);
+        let known = by_domain::Known { crawl, labels, to_skip: &to_skip, redirects: &redirects };
         each_domain(run.net, &known, partitions, disk, |pages| {
             rules.add(pages);
             Ok(())

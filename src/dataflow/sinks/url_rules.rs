@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::avoid_table::BYTES_AT_ONCE;
-use super::by_domain::OfDomain;
+use super::by_domain::{OfDomain, What};
 use super::sorted::Sorted;
 use super::tables::Part;
 use crate::dataflow::reading::lists::until_failure;
@@ -19,6 +19,7 @@ use crate::storage::spill_file::Disk;
 use crate::storage::table::{Column, Table};
 use crate::url_rules::evidence::DomainPage;
 use crate::url_rules::learn::{Required, learn};
+use crate::url_rules::redirects::{Redirect, add_redirects};
 use crate::url_rules::rows::RuleRow;
 
 /// The name of the table.
@@ -62,18 +63,27 @@ impl RulesWriter {
         RulesWriter { required: Required { support: settings.min_support.into(), bound }, rows: Vec::new(), domains: 0 }
     }
 
-    /// Learns the rules of a domain. A domain without copies has none.
-    pub fn add(&mut self, pages: &[OfDomain]) {
-        let mut clusters: Vec<_> = pages.iter().map(|page| page.cluster).collect();
+    /// Learns the rules of a domain. A domain without copies and redirects has none.
+    pub fn add(&mut self, rows: &[OfDomain]) {
+        let (mut pages, mut redirects) = (Vec::with_capacity(rows.len()), Vec::new());
+        for OfDomain { url, what, .. } in rows {
+            let url = url.clone();
+            match *what {
+                What::Page(cluster, skipped) => {
+                    pages.push(DomainPage { url, cluster: cluster.number(), skipped, is_page: true });
+                }
+                What::Redirect(to) => redirects.push(Redirect { url, to }),
+            }
+        }
+        add_redirects(&mut pages, &redirects);
+        let mut clusters: Vec<u32> = pages.iter().map(|page| page.cluster).collect();
         clusters.sort_unstable();
         if clusters.windows(2).all(|pair| pair[0] != pair[1]) {
             return;
         }
-        let page =
-            |page: &OfDomain| DomainPage { url: page.url.clone(), cluster: page.cluster.number(), skipped: page.avoid };
-        let rules = learn(domain_of(&pages[0].url), pages.iter().map(page).collect(), &self.required);
+        let rules = learn(domain_of(&rows[0].url), pages, &self.required);
         self.domains += u64::from(!rules.is_empty());
-        self.rows.extend(rules.iter().zip(0..).map(|(rule, rank)| (pages[0].domain, RuleRow::of(rule, rank))));
+        self.rows.extend(rules.iter().zip(0..).map(|(rule, rank)| (rows[0].domain, RuleRow::of(rule, rank))));
     }
 
     /// Makes the table, and brings all rules to worker 0. Two exchanges.

@@ -58,7 +58,8 @@ fn redirect(head: &Head, payload: &[u8], limits: &Limits) -> Option<Redirect> {
     let response = http::parse(payload, limits).ok()?;
     let leads_on = matches!(response.status, 301 | 302 | 303 | 307 | 308) && !response.location.is_empty();
     let (url, fetch_time) = (head.uri.clone(), seconds(&head.date));
-    leads_on.then_some(Redirect { url, fetch_time, location: response.location })
+    let is_permanent = matches!(response.status, 301 | 308);
+    leads_on.then_some(Redirect { url, fetch_time, location: response.location, is_permanent })
 }
 
 /// The hash that stands for a record id; 0 for none.
