@@ -22,6 +22,9 @@ mod containers;
 // The program as people call it: commands, exit codes, and the same bytes at any number of workers and processes.
 mod cli;
 
+// Editions of pages in other languages, as the pages name them, and the pairs refused for that.
+mod editions;
+
 // Finished runs held against a truth, explained, and read again from every form of input.
 mod compare;
 

@@ -135,6 +135,12 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
             summary.views.contradicted
         ));
     }
+    if summary.editions.refused > 0 {
+        tell(format_args!(
+            "{} pairs refused, because a page names the other as its edition in another language (hreflang)",
+            summary.editions.refused
+        ));
+    }
     let SecondLook { matched, refused, by_place, alone, .. } = summary.second_look;
     if matched + by_place > 0 {
         let found = matched + by_place;

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::union_find::UnionFind;
-use super::weakest_links::{Edge, number, pages};
+use super::weakest_links::{EXACT, Edge, number, pages};
 use crate::ids::Page;
 
 /// The pairs (smaller page, larger page) among `edges` that must not join clusters, ascending. No cluster of the other ones holds
@@ -48,11 +48,25 @@ pub fn refused(edges: &[Edge], apart: &[(Page, Page)]) -> Vec<(Page, Page)> {
     refused
 }
 
+/// Leaves of `apart` the pairs of pages that edges of equal texts alone do not join.
+///
+/// # Cost
+/// A sort of the pages with such edges.
+pub fn without_copies(edges: &[Edge], apart: &mut Vec<(Page, Page)>) {
+    let copies: Vec<Edge> = edges.iter().filter(|edge| edge.strength == EXACT).copied().collect();
+    let pages = pages(&copies);
+    let mut sets = UnionFind::new(pages.len());
+    for edge in &copies {
+        sets.union(number(&pages, edge.a), number(&pages, edge.b));
+    }
+    let mut set = |page: Page| pages.binary_search(&page).ok().map(|at| sets.find(at as u32));
+    apart.retain(|&(x, y)| set(x).is_none() || set(x) != set(y));
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::weakest_links::EXACT;
     use super::*;
     use crate::ids::ClusterId;
 
@@ -87,6 +101,17 @@ mod tests {
         assert_eq!(refused(&[(0, 4)]), [(1, 2)].map(|pair| pages_of(&pair)));
         assert_eq!(refused(&[(4, 0), (3, 2)]), [(2, 3)].map(|pair| pages_of(&pair)));
         assert!(refused(&[(0, 9), (8, 9)]).is_empty());
+    }
+
+    #[test]
+    fn copies_are_joined_by_equal_texts_and_by_nothing_else() {
+        let edges = [(0, 1, EXACT), (0, 2, EXACT), (2, 3, EXACT - 1), (4, 5, EXACT), (5, 6, 1)].map(edge);
+        let mut apart: Vec<_> = [(1, 2), (2, 3), (0, 4), (5, 6), (7, 8), (4, 5)].iter().map(pages_of).collect();
+        without_copies(&edges, &mut apart);
+        assert_eq!(apart, [(2, 3), (0, 4), (5, 6), (7, 8)].map(|pair| pages_of(&pair)));
+        // So no pair of equal text is refused for the others.
+        let refused = refused(&edges, &apart);
+        assert_eq!(refused, [(2, 3), (5, 6)].map(|pair| pages_of(&pair)));
     }
 
     proptest! {

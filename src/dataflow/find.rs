@@ -10,8 +10,8 @@ use super::clusters::context_pass::context_pass;
 use super::clusters::giant_clusters::giants;
 use super::clusters::grown::Grown;
 use super::clusters::servers::ServerOverlap;
-use super::pairs::apart;
 use super::pairs::similar::Similar;
+use super::pairs::{apart, editions};
 use super::reading::least_pages::LeastPages;
 use super::reading::lists::until_failure;
 use super::run::Run;
@@ -47,6 +47,7 @@ pub fn find(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -
     // Pages are similar by any test [CSG00 Definition 4].
     let mut similar = Similar::pages(run, &web, exact)?;
     let mut apart = apart::part(run.net, &web.crawl, &decisions.apart, &mut similar.pairs)?;
+    let mut editions = editions::part(run, &web, &mut similar.pairs)?;
 
     // TRIVIAL(cluster, page), LinkSummary, TCG, similar clusters [CSG00 3]. Collections vouch for pages one by one, so URLs
     // of one page are joined at last.
@@ -55,6 +56,7 @@ pub fn find(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -
     let context = context_pass(run, &web, &trivial, &grown, &mut similar)?;
     if context.has_changed_pairs() || similar.counts.views.found() > 0 {
         apart.and_then(apart::part(run.net, &web.crawl, &decisions.apart, &mut similar.pairs)?);
+        editions.and_then(editions::part(run, &web, &mut similar.pairs)?);
         let previous = replace(&mut trivial, trivial_clusters(run, &web, &similar.pairs.all())?);
         let unchanged = grown.left(run.net, previous, &trivial)?;
         grown = Grown::of(run, &web, steps::SECOND_GROWTH, &trivial, unchanged)?;
@@ -67,7 +69,8 @@ pub fn find(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -
     let given = Given { labels: &trivial, similar: &similar, decisions: &decisions, earlier: earlier.as_ref() };
     let kept = Kept::of(run, &mut web, similar_clusters, &given)?;
     let skip = SkipLists::of(run, &web, &trivial, &kept)?;
-    ReplicaTables::of(run, web, similar, Clustered { grown, context, apart, servers, giants }, kept, skip, attempt)
+    let clustered = Clustered { grown, context, apart, editions, servers, giants };
+    ReplicaTables::of(run, web, similar, clustered, kept, skip, attempt)
 }
 
 /// The trivial cluster of every page, by these pairs of this worker and those of the others.

@@ -57,6 +57,7 @@ pub fn read_files(folder: &Location, files: &[Listed], input: &Input, sink: &mut
             offset: 0,
             mended: None,
             canonical: None,
+            editions: Vec::new(),
             address: 0,
             names: Names::default(),
             converted_from: None,

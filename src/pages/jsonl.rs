@@ -223,6 +223,7 @@ fn page(text: &str, fields: &Fields, wanted: &Wanted) -> std::result::Result<Raw
         length: 0,
         mended: fetched.is_none().then_some(Reason::BadDate),
         canonical: None,
+        editions: Vec::new(),
         address: 0,
         names: Names::default(),
         converted_from: None,

@@ -216,6 +216,7 @@ fn found(
         offset: row,
         mended: matches!(time, Some(None)).then_some(Reason::BadDate),
         canonical: None,
+        editions: Vec::new(),
         address: 0,
         names: Names::default(),
         converted_from: None,

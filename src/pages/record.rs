@@ -73,6 +73,8 @@ pub struct RawPage {
     pub mended: Option<Reason>,
     /// URL that the transport calls canonical (HTTP header `Link`), as written.
     pub canonical: Option<String>,
+    /// Language and URL of editions of the page that the transport names (HTTP header `Link`), as written.
+    pub editions: Vec<(String, String)>,
     /// What stands for the address that the page came from; 0 if the crawl does not say.
     pub address: u64,
     /// By what revisit records may refer to the page's record.

@@ -415,6 +415,7 @@ pub(super) fn synthetic(synth: &Synth, numbers: Range<u64>, sink: &mut Sink<'_>)
             offset: number,
             mended: None,
             canonical: None,
+            editions: Vec::new(),
             address: 0,
             names: Names::default(),
             converted_from: None,

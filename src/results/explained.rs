@@ -17,6 +17,8 @@ use crate::overlap::FPrintDocId;
 use crate::overlap::alone::is_weak;
 use crate::overlap::filter::Verdict;
 use crate::overlap::guard::Match;
+use crate::pages::html::Extractor;
+use crate::pages::url::CanonicalUrl;
 use crate::storage::texts::Texts;
 
 /// Unchanged lines shown around a change.
@@ -41,6 +43,8 @@ pub struct Asked {
     table: Vec<FPrintDocId>,
     known: Knowledge,
     texts: [String; 2],
+    /// For each page, whether it names the other as its edition in another language.
+    name_editions: [bool; 2],
 }
 
 impl Asked {
@@ -89,6 +93,7 @@ impl Asked {
             table,
             known,
             texts,
+            name_editions: [false; 2],
         };
         asked.sides = [asked.side(run, rows[0])?, asked.side(run, rows[1])?];
         asked.read_chunks(run, read_crawl)?;
@@ -131,9 +136,18 @@ impl Asked {
         };
         let (mut recipe, mut fprints) = (Recipe::new(&self.job.chunks), Vec::new());
         let (rows, texts, mut read) = (self.rows, &mut self.texts, Vec::new());
-        self.pages.read(&wanted, &self.job.input, &mut |row, _, text| {
-            let own = rows.iter().zip(texts.iter_mut()).filter(|(asked, _)| **asked == row);
-            own.for_each(|(_, own)| *own = text.to_owned());
+        let (doc_ids, mut extractor) = (self.pages.doc_ids()?, Extractor::new(&self.job.input.limits));
+        let name_editions = &mut self.name_editions;
+        self.pages.read(&wanted, &self.job.input, &mut |row, page, text| {
+            for side in (0..2).filter(|&side| rows[side] == row) {
+                texts[side] = text.to_owned();
+                // The pages asked for are extracted again, for what no table has of them.
+                if let Ok(url) = CanonicalUrl::parse(&page.url)
+                    && let Ok(extracted) = extractor.page(page, &url)?
+                {
+                    name_editions[side] = extracted.editions.binary_search(&doc_ids[rows[1 - side]]).is_ok();
+                }
+            }
             recipe.fingerprint(text, &mut fprints);
             read.extend(fprints.iter().map(|&fprint| FPrintDocId::new(fprint, Page::from_index(row))));
             Ok(())
@@ -270,6 +284,11 @@ impl Asked {
     /// Why the pages are apart.
     fn reasons(&self, overlap: &OverlapSays, hamming: &HammingSays) -> Result<Vec<String>> {
         let mut reasons = Vec::new();
+        for side in (0..2).filter(|&side| self.name_editions[side]) {
+            let [page, other] = [side, 1 - side].map(|side| &self.sides[side].url);
+            reasons.push(format!("{page} names {other} as its edition in another language (hreflang)"));
+        }
+        let before = reasons.len();
         for side in self.sides.iter().filter(|side| side.text_bytes < u64::from(self.job.chunks.min_text).max(1)) {
             reasons.push(format!(
                 "{} has {} bytes of text, fewer than chunks.min_text ({}): only pages with the same HTML are its copies",
@@ -278,7 +297,7 @@ impl Asked {
         }
         let settings = &self.job.overlap;
         // A page with too little text has no part in the comparison of chunks, so that cannot be the reason.
-        if overlap.used && reasons.is_empty() {
+        if overlap.used && reasons.len() == before {
             let suffices = overlap.needed.is_some_and(|needed| overlap.shared >= needed);
             if !suffices {
                 reasons.push(format!(

@@ -34,13 +34,15 @@ pub struct Links {
     targets: SpillArray<Page>,
     /// For each host, whether some page of it links to a page of the crawl.
     linking: Arc<Vec<bool>>,
+    /// True if a page of any worker names editions of it in other languages.
+    pub name_editions: bool,
 }
 
 impl Links {
     /// No links yet, of a worker with these pages.
     fn empty(directory: Arc<Directory>, worker: usize, targets: SpillArray<Page>) -> Links {
         let ends = Vec::with_capacity(directory.owned(worker).count());
-        Links { directory, worker, ends, targets, linking: Arc::default() }
+        Links { directory, worker, ends, targets, linking: Arc::default(), name_editions: false }
     }
 
     /// The links that `of` gives for each page of this worker, in any order. One round.
@@ -254,8 +256,8 @@ pub(super) struct LinkedPage {
 /// That of [`Links`]; 8 bytes a link on its way, or what `room` allows.
 pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl, room: &MemoryBudget) -> Result<Links> {
     let directory = crawl.directory.clone();
-    let lead_on = (shelf.redirects.len() + shelf.leads.len()) as u64;
-    let [lead_on, all] = net.sum("redirects and links", [lead_on, shelf.links.items()])?;
+    let [lead_on, editions] = [shelf.redirects.len() + shelf.leads.len(), shelf.editions.len()].map(|rows| rows as u64);
+    let [lead_on, editions, all] = net.sum("redirects and links", [lead_on, editions, shelf.links.items()])?;
     let redirects = if lead_on > 0 { Redirects::gather(net, shelf, &directory)? } else { Redirects::default() };
     let by_doc_id = directory.by_doc_id()?;
     let (mut slots, mut links_of) = (shelf.kept(), shelf.links.reader());
@@ -292,6 +294,7 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl, room: 
     drop(slots);
     drop(by_doc_id);
     let mut links = Links::empty(directory, net.index(), shelf.links.held_alike());
+    links.name_editions = editions > 0;
     shelf.links.clear();
     let (mut ends, mut targets, mut of_page) = (Vec::new(), Vec::new(), Vec::new());
     arrived.each(net, |places, rows| {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clusters::apart::refused;
+use crate::clusters::apart::{refused, without_copies};
 use crate::clusters::weakest_links::Edge;
 use crate::dataflow::pairs::kinds::Pairs;
 use crate::dataflow::reading::captures::Crawl;
@@ -101,22 +101,49 @@ pub(crate) fn part(net: &mut Net<'_>, crawl: &Crawl, apart: &[Apart], pairs: &mu
     counts.unjoined = counts.pairs - counts.gone - counts.parted;
     let parted = |of: &Apart| Parted { urls: of.urls.clone(), reason: of.reason.clone() };
     counts.shown = joined.iter().take(SHOWN).map(|(place, _)| parted(&apart[*place])).collect();
-    if joined.is_empty() {
-        return Ok(counts);
-    }
+    let joined: Vec<(Page, Page)> = joined.into_iter().map(|(_, pages)| pages).collect();
+    let [exact, similar, within_sites] = divide(net, &labels, &joined, pairs, Divided::Wholly)?;
+    (counts.refused_exact, counts.refused_similar) = (exact, similar + within_sites);
+    Ok(counts)
+}
 
+/// Whether pages that are apart may be joined by equal texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Divided {
+    /// By nothing.
+    Wholly,
+    /// By equal texts.
+    ButCopies,
+}
+
+/// Takes away pairs, such that no chain of the others joins pages that are apart, of which each two have one label, that of their component
+/// by all pairs. `apart` and `labels` are the same on every worker; so are the numbers of pairs taken away, as of [`Pairs::retain`].
+pub(super) fn divide(
+    net: &mut Net<'_>,
+    labels: &[ClusterId],
+    apart: &[(Page, Page)],
+    pairs: &mut Pairs,
+    how: Divided,
+) -> Result<[u64; 3]> {
+    if apart.is_empty() {
+        return Ok([0; 3]);
+    }
     let mut divided: BTreeMap<ClusterId, Vec<(Page, Page)>> = BTreeMap::new();
-    joined.iter().for_each(|(_, pages)| divided.entry(label(pages.0)).or_default().push(*pages));
+    apart.iter().for_each(|pages| divided.entry(labels[pages.0]).or_default().push(*pages));
     let owners = HashOwners::new(net);
     let mut rows = until_failure(pairs.with_strength(), |all| {
-        let rows = all.map(|(pair, strength)| Edge { cluster: label(pair.a), a: pair.a, b: pair.b, strength });
+        let rows = all.map(|(pair, strength)| Edge { cluster: labels[pair.a], a: pair.a, b: pair.b, strength });
         let rows = rows.filter(|edge| divided.contains_key(&edge.cluster));
         net.exchange_all("pairs of clusters to divide", rows, |edge| owners.owner(edge.cluster.smallest()))
     })?;
     rows.sort_unstable();
     let mut mine: Vec<[Page; 2]> = Vec::new();
     for edges in rows.chunk_by(|x, y| x.cluster == y.cluster) {
-        mine.extend(refused(edges, &divided[&edges[0].cluster]).into_iter().map(|(a, b)| [a, b]));
+        let mut apart = divided[&edges[0].cluster].clone();
+        if how == Divided::ButCopies {
+            without_copies(edges, &mut apart);
+        }
+        mine.extend(refused(edges, &apart).into_iter().map(|(a, b)| [a, b]));
     }
     let shared = net.share("pairs refused", mine)?;
     let all_refused = net.once(|| {
@@ -125,6 +152,5 @@ pub(crate) fn part(net: &mut Net<'_>, crawl: &Crawl, apart: &[Apart], pairs: &mu
         all
     })?;
     let gone = pairs.retain(|pair| all_refused.binary_search(&[pair.a, pair.b]).is_err())?;
-    [counts.refused_exact, counts.refused_similar] = net.sum("pairs refused", gone)?;
-    Ok(counts)
+    net.sum("pairs refused", gone)
 }

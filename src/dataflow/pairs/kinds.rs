@@ -130,16 +130,18 @@ impl Pairs {
         self.rows().map(|row| row.map(|(kind, pair)| (pair, kind.strength(pair.value))))
     }
 
-    /// Keeps the pairs for which `keep` holds; returns how many of exact copies, and of other kinds, are gone.
+    /// Keeps the pairs for which `keep` holds; returns how many are gone: of exact copies, of other kinds, and of those
+    /// [within a site](Kind::is_within_site).
     ///
     /// # Errors
     /// Those of the disk that pairs may be on.
-    pub fn retain(&mut self, keep: impl Fn(&SimilarPair) -> bool) -> Result<[u64; 2]> {
-        let mut gone = [0, 0];
+    pub fn retain(&mut self, keep: impl Fn(&SimilarPair) -> bool) -> Result<[u64; 3]> {
+        let mut gone = [0; 3];
         for kind in Kind::ALL {
             let before = self.of(kind).len();
             self.of_mut(kind).retain_mut(|pair| keep(pair))?;
-            gone[usize::from(kind != Kind::Exact)] += (before - self.of(kind).len()) as u64;
+            let place = if kind == Kind::Exact { 0 } else { 1 + usize::from(kind.is_within_site()) };
+            gone[place] += (before - self.of(kind).len()) as u64;
         }
         Ok(gone)
     }

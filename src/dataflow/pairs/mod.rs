@@ -5,6 +5,7 @@ mod candidates;
 mod chunk_runs;
 pub mod counts;
 mod domains;
+pub mod editions;
 pub mod exact;
 pub(crate) mod guards;
 pub mod hyperlink_map;

@@ -415,7 +415,9 @@ impl Reader {
         shelf.names.push(page.names);
         shelf.fprints.push(&tools.fprints)?;
         shelf.links.push(extracted.links)?;
-        shelf.leads.extend(extracted.leads_to.map(|to| (shelf.links.slots() as u32 - 1, to)));
+        let slot = shelf.links.slots() as u32 - 1;
+        shelf.leads.extend(extracted.leads_to.map(|to| (slot, to)));
+        shelf.editions.extend(extracted.editions.iter().map(|&to| (slot, to)));
         Ok(())
     }
 }

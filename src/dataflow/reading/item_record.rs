@@ -70,6 +70,7 @@ struct PageOf<'a> {
     fprints: &'a [FPrint],
     links: &'a [DocId],
     leads_to: Option<DocId>,
+    editions: Vec<DocId>,
     features: Option<(&'a [u64], &'a [u16])>,
     set: Option<Vec<u32>>,
 }
@@ -84,6 +85,7 @@ pub struct PageRecord {
     fprints: Vec<FPrint>,
     links: Vec<DocId>,
     leads_to: Option<DocId>,
+    editions: Vec<DocId>,
     /// Hashes and weights; `None` where pages have no lists of features, not even empty ones.
     features: Option<(Vec<u64>, Vec<u16>)>,
     /// Its set of shingles, where pages are compared by these.
@@ -114,7 +116,7 @@ impl PageRecord {
     /// # Errors
     /// Those of the disk that takes what has no room in memory.
     pub fn put(self, content: u128, shelf: &mut WorkerPages) -> Result<()> {
-        let PageRecord { capture, names, fprints, links, leads_to, features, set } = self;
+        let PageRecord { capture, names, fprints, links, leads_to, editions, features, set } = self;
         let slot = shelf.exact.len() as u32;
         if let (Some(set), Some(sets)) = (set, &mut shelf.sets) {
             sets.push(&set)?;
@@ -129,6 +131,7 @@ impl PageRecord {
         shelf.fprints.push(&fprints)?;
         shelf.links.push(&links)?;
         shelf.leads.extend(leads_to.map(|to| (slot, to)));
+        shelf.editions.extend(editions.into_iter().map(|to| (slot, to)));
         Ok(())
     }
 }
@@ -149,17 +152,21 @@ fn append(value: &impl Serialize, to: &mut Vec<u8>) {
 pub(super) fn encode(part: &Part, shelf: &WorkerPages, record: &mut Vec<u8>) -> Result<()> {
     let (mut parts, mut pages) = (Vec::new(), Vec::with_capacity(part.slots.len()));
     let mut leads = shelf.leads[part.leads.clone()].iter().peekable();
+    let mut editions = &shelf.editions[part.editions.clone()];
     let (mut captures, mut fprints, mut links, mut features) =
         (shelf.captures.reader(), shelf.fprints.reader(), shelf.links.reader(), shelf.features.reader());
     let set = |sets: &ShingleSets, slot| Ok(sets.get(slot, &mut Vec::new())?.to_vec());
     for slot in part.slots.clone() {
         let before = parts.len();
+        let of_page;
+        (of_page, editions) = editions.split_at(editions.partition_point(|row| row.0 as usize <= slot));
         let page = PageOf {
             capture: captures.get(slot)?.to_capture(),
             names: shelf.names[slot],
             fprints: fprints.get(slot)?,
             links: links.get(slot)?,
             leads_to: leads.next_if(|lead| lead.0 as usize == slot).map(|lead| lead.1),
+            editions: of_page.iter().map(|row| row.1).collect(),
             features: (shelf.features.slots() > 0).then(|| features.get(slot)).transpose()?,
             set: shelf.sets.as_ref().map(|sets| set(sets, slot)).transpose()?,
         };
@@ -298,6 +305,7 @@ mod tests {
             }
             if n % 2 == 1 {
                 first.leads.push((first.exact.len() as u32 - 1, number << 5));
+                first.editions.extend((0..number % 4).map(|to| (first.exact.len() as u32 - 1, to << 8)));
                 let (from, fetch_time) = (number << 6, -(number as i64));
                 let url = text.clone();
                 first.redirects.push(Redirect { from, to: number, url, fetch_time, source: 3, item, offset: number });

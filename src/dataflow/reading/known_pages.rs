@@ -93,6 +93,10 @@ pub fn content(page: &RawPage, url: &CanonicalUrl) -> u128 {
     if let Some(canonical) = &page.canonical {
         part(canonical.as_bytes());
     }
+    for (language, url) in &page.editions {
+        part(language.as_bytes());
+        part(url.as_bytes());
+    }
     hash.digest128()
 }
 
@@ -117,6 +121,7 @@ mod tests {
             length: 4,
             mended: None,
             canonical: None,
+            editions: Vec::new(),
             address: 0,
             names: Names::default(),
             converted_from: None,

@@ -153,6 +153,8 @@ pub struct Part {
     pub rejections: Range<usize>,
     /// Places of its pages that lead on.
     pub leads: Range<usize>,
+    /// Places of the editions that its pages name.
+    pub editions: Range<usize>,
     /// Places of its redirects.
     pub redirects: Range<usize>,
     /// Places of its addresses of hosts.
@@ -173,6 +175,7 @@ impl Part {
             slots: from(shelf.exact.len()),
             rejections: from(shelf.rejections.len()),
             leads: from(shelf.leads.len()),
+            editions: from(shelf.editions.len()),
             redirects: from(shelf.redirects.len()),
             addresses: from(shelf.addresses.len()),
             revisits: from(shelf.revisits.len()),
@@ -190,6 +193,7 @@ impl Part {
             slots: self.slots.start..shelf.exact.len(),
             rejections: self.rejections.start..shelf.rejections.len(),
             leads: self.leads.start..shelf.leads.len(),
+            editions: self.editions.start..shelf.editions.len(),
             redirects: self.redirects.start..shelf.redirects.len(),
             addresses: self.addresses.start..shelf.addresses.len(),
             revisits: self.revisits.start..shelf.revisits.len(),
@@ -205,7 +209,7 @@ impl Part {
         let shingles = shelf.sets.as_ref().map_or(0, |sets| sets.items_of(slots()));
         let rows =
             slots().len() + self.rejections.len() + self.redirects.len() + self.revisits.len() + self.segments.len();
-        8 * (numbers + 4 * self.addresses.len() as u64 + shelf.captures.words_of(slots()))
+        8 * (numbers + self.editions.len() as u64 + 4 * self.addresses.len() as u64 + shelf.captures.words_of(slots()))
             + 10 * features
             + 4 * shingles
             + 100 * rows as u64

@@ -473,6 +473,7 @@ struct Outlook {
     links: Vec<DocId>,
     leads_to: Option<DocId>,
     canonical: DocId,
+    editions: Vec<DocId>,
 }
 
 /// Outlooks of the pages that revisits become; `None` where they are those of the original.
@@ -538,10 +539,11 @@ fn outlooks(
 fn outlook_of(page: &RawPage, revisit: &Revisit, extractor: &mut Extractor) -> Result<Option<Outlook>> {
     let of = CanonicalUrl::parse(&revisit.url).expect("the URL of a revisit is canonical");
     let extracted = extractor.page(page, &of)?.ok();
-    Ok(extracted.map(|Extracted { links, leads_to, canonical, .. }| Outlook {
+    Ok(extracted.map(|Extracted { links, leads_to, canonical, editions, .. }| Outlook {
         links: links.to_vec(),
         leads_to,
         canonical: canonical.unwrap_or_default(),
+        editions: editions.to_vec(),
     }))
 }
 
@@ -574,17 +576,21 @@ fn shelve(shelf: &mut WorkerPages, slot: usize, revisit: Revisit, outlook: Optio
         sets.push_again(slot);
     }
     let number = shelf.links.slots() as u32;
-    let leads_to = match outlook {
-        Some(Outlook { links, leads_to, .. }) => {
+    let (leads_to, editions) = match outlook {
+        Some(Outlook { links, leads_to, editions, .. }) => {
             shelf.links.push(&links)?;
-            leads_to
+            (leads_to, editions)
         }
         None => {
             shelf.links.push_again(slot)?;
             let at = shelf.leads.binary_search_by_key(&(slot as u32), |lead| lead.0);
-            at.ok().map(|at| shelf.leads[at].1)
+            let of_slot = |row: &(u32, DocId)| row.0 as usize == slot;
+            let start = shelf.editions.partition_point(|row| (row.0 as usize) < slot);
+            let editions = shelf.editions[start..].iter().copied().take_while(of_slot).map(|row| row.1).collect();
+            (at.ok().map(|at| shelf.leads[at].1), editions)
         }
     };
     shelf.leads.extend(leads_to.map(|to| (number, to)));
+    shelf.editions.extend(editions.into_iter().map(|to| (number, to)));
     Ok(())
 }

@@ -176,6 +176,8 @@ pub struct WorkerPages {
     pub pages: Vec<Page>,
     /// Slots of pages that lead to another URL, ascending, with its doc id.
     pub leads: Vec<(u32, DocId)>,
+    /// Slots of pages that name editions in other languages, ascending, with their doc ids.
+    pub editions: Vec<(u32, DocId)>,
     /// Redirects; once links are resolved, those that hold for good.
     pub redirects: Vec<Redirect>,
     /// Addresses of hosts, until captures are settled.
@@ -250,7 +252,9 @@ impl WorkerPages {
             page.slot = number(page.slot).expect("a capture's slot stays");
             true
         })?;
-        self.leads = self.leads.iter().filter_map(|&(slot, to)| Some((number(slot)?, to))).collect();
+        for rows in [&mut self.leads, &mut self.editions] {
+            *rows = rows.iter().filter_map(|&(slot, to)| Some((number(slot)?, to))).collect();
+        }
         Ok(())
     }
 
@@ -297,6 +301,7 @@ mod tests {
             shelf.features.push_as_kept(&vec![u64::from(slot); features], &vec![slot as u16; features]).unwrap();
             if slot % 2 == 0 {
                 shelf.leads.push((slot, u64::from(slot)));
+                shelf.editions.extend([(slot, u64::from(slot)), (slot, 0)]);
             }
             if slot % 3 == 1 {
                 shelf.captures.push(&Capture { slot, ..Capture::default() }).unwrap();
@@ -319,5 +324,7 @@ mod tests {
         let leads: Vec<(u32, DocId)> =
             (0u32..).zip(&stay).filter(|(_, was)| **was % 2 == 0).map(|(slot, &was)| (slot, was)).collect();
         assert_eq!(shelf.leads, leads);
+        let editions: Vec<_> = leads.iter().flat_map(|&(slot, was)| [(slot, was), (slot, 0)]).collect();
+        assert_eq!(shelf.editions, editions);
     }
 }

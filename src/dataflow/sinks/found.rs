@@ -19,6 +19,7 @@ use crate::dataflow::clusters::links::Links;
 use crate::dataflow::clusters::second_look::SecondLook;
 use crate::dataflow::clusters::servers::ServerOverlap;
 use crate::dataflow::pairs::apart::ApartCounts;
+use crate::dataflow::pairs::editions::EditionCounts;
 use crate::dataflow::pairs::kinds::Kind;
 use crate::dataflow::pairs::similar::Similar;
 use crate::dataflow::reading::captures::Crawl;
@@ -74,6 +75,8 @@ pub struct Clustered {
     pub context: SecondLook,
     /// What became of pages that a person has told apart.
     pub apart: ApartCounts,
+    /// What editions in other languages came to.
+    pub editions: EditionCounts,
     /// How servers overlap.
     pub servers: ServerOverlap,
     /// The largest trivial clusters.
@@ -95,7 +98,7 @@ impl ReplicaTables {
         skip: SkipLists,
         earlier: Option<String>,
     ) -> Result<ReplicaTables> {
-        let Clustered { grown, mut context, apart, servers, giants } = clustered;
+        let Clustered { grown, mut context, apart, editions, servers, giants } = clustered;
         let Similar { pairs, counts, parts: mut more_tables, .. } = similar;
         let in_pairs = pairs.of(Kind::Placeholder).rows().map(|pair| pair.map(|pair| [pair.a, pair.b]));
         let placeholders = in_pairs.collect::<Result<Vec<[Page; 2]>>>()?.into_flattened();
@@ -129,6 +132,7 @@ impl ReplicaTables {
         context.attached = kept.attached;
         found.summary.servers = servers.counts;
         found.summary.second_look = context;
+        found.summary.editions = editions;
         found.summary.giant_trivial_clusters = giants;
         found.summary.ways = kept.ways;
         found.summary.kept_before = kept.kept_before;

@@ -11,6 +11,7 @@ use crate::dataflow::clusters::second_look::SecondLook;
 use crate::dataflow::clusters::servers::ServerCounts;
 use crate::dataflow::pairs::apart::ApartCounts;
 use crate::dataflow::pairs::counts::OverlapCounts;
+use crate::dataflow::pairs::editions::EditionCounts;
 use crate::dataflow::pairs::minhash_pairs::MinhashCounts;
 use crate::dataflow::pairs::signatures::SignatureCounts;
 use crate::dataflow::pairs::simhash_pairs::SimhashCounts;
@@ -113,6 +114,9 @@ pub struct Summary {
     /// Texts with equal titles, and pairs of views among them.
     #[serde(default)]
     pub views: ViewCounts,
+    /// Pages that are named as editions in other languages, and pairs that were refused for that.
+    #[serde(default)]
+    pub editions: EditionCounts,
     /// What became of the pairs that a person has told apart, with `pairs.apart`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apart: Option<ApartCounts>,

@@ -57,8 +57,10 @@ pub(super) enum Role {
     Link,
     /// A `meta` element, which may lead to another page.
     Meta,
-    /// A `link` element, which may name a better URL of the page.
+    /// A `link` element, which may name a better URL of the page, or editions in other languages.
     Relation,
+    /// The `html` element, which may have the language of the page.
+    Root,
 }
 
 /// The properties of an element that matter here.
@@ -81,7 +83,7 @@ const HIDDEN: Element = Element { content: Content::Raw, role: Role::Hidden, ..U
 const PREFORMATTED: Element = Element { role: Role::Preformatted, ..BLOCK };
 
 /// Names with the same properties. The first row is for all names that are not listed.
-static ELEMENTS: [(&str, Element); 22] = [
+static ELEMENTS: [(&str, Element); 23] = [
     ("", USUAL),
     ("td th rt", Element { gap: Gap::Space, ..USUAL }),
     (
@@ -89,7 +91,8 @@ static ELEMENTS: [(&str, Element); 22] = [
         Element { gap: Gap::Line, ..USUAL },
     ),
     ("p div h1 h2 h3 h4 h5 h6 ul ol dl table hr blockquote section article aside header footer main nav form", BLOCK),
-    ("html head body frameset hgroup search address center figure figcaption caption details dialog fieldset", BLOCK),
+    ("html", Element { role: Role::Root, attribute: "lang", ..BLOCK }),
+    ("head body frameset hgroup search address center figure figcaption caption details dialog fieldset", BLOCK),
     ("dir menu", BLOCK),
     ("br", Element { role: Role::Break, ..USUAL }),
     ("pre listing", PREFORMATTED),

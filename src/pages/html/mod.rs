@@ -24,6 +24,7 @@
 //!   they are written.
 //! - A base that is not an http(s) URL is ignored.
 
+mod editions;
 mod elements;
 mod entities;
 mod leads;
@@ -32,6 +33,7 @@ mod text;
 pub(super) mod tokenizer;
 mod xml;
 
+use editions::{Editions, Primary, edition, language, primary};
 use elements::{Content, Element, Gap, Role};
 use links::{Base, Links};
 use text::Lines;
@@ -69,6 +71,7 @@ pub struct Extractor {
     decoder: Decoder,
     lines: Lines,
     links: Links,
+    editions: Editions,
     limits: Limits,
     follow: Follow,
 }
@@ -87,6 +90,8 @@ pub struct Extracted<'a> {
     pub leads_to: Option<DocId>,
     /// Doc id of the URL that it calls canonical, if that is another.
     pub canonical: Option<DocId>,
+    /// Doc ids of the URLs that it calls editions of it in other languages: ascending, each once.
+    pub editions: &'a [DocId],
     /// Whether it has more links than `limits.links`, of which only the first are kept.
     pub too_many_links: bool,
     /// Whether a part of it could not be read, and the text is that of the rest.
@@ -107,6 +112,7 @@ impl Extractor {
             decoder: Decoder::default(),
             lines: Lines::default(),
             links: Links::new(limits.links),
+            editions: Editions::default(),
             limits: *limits,
             follow: *follow,
         }
@@ -122,10 +128,13 @@ impl Extractor {
         url: &CanonicalUrl,
     ) -> Result<std::result::Result<Extracted<'a>, Refusal>> {
         let charset = page.charset.as_deref();
-        let declared = page.canonical.as_deref().and_then(|reference| Base::new(url.clone()).leads_to(reference));
+        let resolve = |reference: &str| Base::new(url.clone()).leads_to(reference);
+        let declared = page.canonical.as_deref().and_then(resolve);
+        let named = page.editions.iter();
+        self.editions.begin(named.filter_map(|(language, reference)| primary(language).zip(resolve(reference))));
         let extracted = match page.form {
-            Form::Html => Ok(self.html(&page.body, charset, url)),
-            Form::Xhtml => Ok(self.xhtml(&page.body, charset, url)),
+            Form::Html => Ok(self.markup(&page.body, charset, url, false)),
+            Form::Xhtml => Ok(self.markup(&page.body, charset, url, true)),
             Form::Text => Ok(self.text(&page.body, charset)),
             form @ (Form::Pdf | Form::PostScript) => {
                 helper::document(form, &page.body, &self.limits)?.map(|document| self.document(&document, url))
@@ -140,11 +149,13 @@ impl Extractor {
     /// Text and links of HTML fetched from `url`, with the charset that its transport named. It is read as XHTML if it begins
     /// with an XML declaration and has the namespace of XHTML.
     pub fn html<'a>(&'a mut self, body: &[u8], transport_charset: Option<&str>, url: &CanonicalUrl) -> Extracted<'a> {
+        self.editions.begin(std::iter::empty());
         self.markup(body, transport_charset, url, false)
     }
 
     /// As [`Extractor::html`], for a page that is XHTML by its media type or name.
     pub fn xhtml<'a>(&'a mut self, body: &[u8], transport_charset: Option<&str>, url: &CanonicalUrl) -> Extracted<'a> {
+        self.editions.begin(std::iter::empty());
         self.markup(body, transport_charset, url, true)
     }
 
@@ -163,8 +174,9 @@ impl Extractor {
         let xml = (is_xhtml || root.is_some()).then(|| Xml::new(page, root.map_or(b"", |root| root.prefix)));
         let mut base = Base::new(url.clone());
         let mut based = false;
-        let (refresh, canonical, title) = loop {
-            let mut pass = Pass::new(&mut self.lines, &mut self.links, base, based, self.follow);
+        let (refresh, canonical, title, language) = loop {
+            let to = (&mut self.lines, &mut self.links, &mut self.editions);
+            let mut pass = Pass::new(to, base, based, self.follow);
             pass.is_xml = xml.is_some();
             match &xml {
                 Some(xml) => tokenize_xml(page, xml, &mut pass),
@@ -173,7 +185,7 @@ impl Extractor {
             match pass.late_base {
                 // References before the base are relative to it, too.
                 Some(late) => (base, based) = (late, true),
-                None => break (pass.refresh, pass.canonical, pass.title),
+                None => break (pass.refresh, pass.canonical, pass.title, pass.language),
             }
         };
         let too_many_links = self.links.too_many();
@@ -183,7 +195,8 @@ impl Extractor {
         let leads_to = refresh.or(canonical.filter(|_| self.follow.canonical));
         let text = self.lines.as_str();
         let title = text[title.unwrap_or_default()].trim();
-        Extracted { text, title, links, leads_to, canonical, too_many_links, is_partial: false, replaced }
+        let editions = self.editions.in_other_languages(me, language);
+        Extracted { text, title, links, leads_to, canonical, editions, too_many_links, is_partial: false, replaced }
     }
 
     /// Text that was extracted already: white space is normalised as for HTML, and nothing else is done.
@@ -199,6 +212,7 @@ impl Extractor {
             links: &[],
             leads_to: None,
             canonical: None,
+            editions: &[],
             too_many_links: false,
             is_partial: false,
             replaced,
@@ -218,13 +232,14 @@ impl Extractor {
         for link in &document.links {
             self.links.add_decoded(link, &base);
         }
-        let too_many_links = self.links.too_many();
+        let (too_many_links, me) = (self.links.too_many(), doc_id(url.as_str()));
         Extracted {
             text: self.lines.as_str(),
             title: &self.lines.as_str()[..title],
-            links: self.links.sorted(doc_id(url.as_str())),
+            links: self.links.sorted(me),
             leads_to: None,
             canonical: None,
+            editions: self.editions.in_other_languages(me, None),
             too_many_links,
             is_partial: !document.is_whole,
             replaced: 0,
@@ -236,6 +251,7 @@ impl Extractor {
 struct Pass<'a> {
     lines: &'a mut Lines,
     links: &'a mut Links,
+    editions: &'a mut Editions,
     base: Base,
     /// Whether the page's base has been found.
     based: bool,
@@ -246,6 +262,8 @@ struct Pass<'a> {
     /// Where the first refresh leads; below, the first canonical URL.
     refresh: Option<DocId>,
     canonical: Option<DocId>,
+    /// Language of the root element.
+    language: Option<Primary>,
     /// Where the title is in the lines, once it was found.
     title: Option<std::ops::Range<usize>>,
     /// Number of open templates; below, of open SVG or MathML elements.
@@ -256,12 +274,19 @@ struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    fn new(lines: &'a mut Lines, links: &'a mut Links, base: Base, based: bool, follow: Follow) -> Pass<'a> {
+    fn new(
+        (lines, links, editions): (&'a mut Lines, &'a mut Links, &'a mut Editions),
+        base: Base,
+        based: bool,
+        follow: Follow,
+    ) -> Pass<'a> {
         lines.clear();
         links.clear();
+        editions.begin_pass();
         Pass {
             lines,
             links,
+            editions,
             base,
             based,
             linked: false,
@@ -269,6 +294,7 @@ impl<'a> Pass<'a> {
             follow,
             refresh: None,
             canonical: None,
+            language: None,
             title: None,
             templates: 0,
             foreign: 0,
@@ -304,6 +330,15 @@ impl Pass<'_> {
         {
             self.linked = true;
             self.refresh = self.links.add_decoded(&reference, &self.base);
+        }
+    }
+
+    fn edition(&mut self, tag: &Tag<'_>) {
+        if let Some((language, reference)) = edition(tag) {
+            self.linked = true;
+            if let Some(url) = self.base.leads_to(&reference) {
+                self.editions.add(language, url);
+            }
         }
     }
 
@@ -360,7 +395,11 @@ impl Sink for Pass<'_> {
                 // Frames are hidden, but their source is a link.
                 Role::Link | Role::Hidden => self.link(tag.value),
                 Role::Meta => self.refresh(tag),
-                Role::Relation => self.canonical(tag),
+                Role::Relation => {
+                    self.canonical(tag);
+                    self.edition(tag);
+                }
+                Role::Root => self.language = self.language.or_else(|| language(tag)),
                 Role::Usual | Role::Title | Role::Template => {}
             }
         }
@@ -402,7 +441,7 @@ impl Sink for Pass<'_> {
                 Role::Break => self.lines.end_line(),
                 Role::Foreign => self.foreign = self.foreign.saturating_sub(1),
                 Role::Usual | Role::Hidden | Role::Title | Role::Template => {}
-                Role::Base | Role::Link | Role::Meta | Role::Relation => {}
+                Role::Base | Role::Link | Role::Meta | Role::Relation | Role::Root => {}
             }
         }
     }

@@ -308,3 +308,66 @@ proptest! {
         extractor.text(&body, Some(&charset));
     }
 }
+
+#[test]
+fn editions_in_other_languages_are_alternates_with_another_language_than_that_of_the_page() {
+    let url = CanonicalUrl::parse("http://example.com/dir/page").unwrap();
+    let mut extractor = Extractor::new(&Limits::default());
+    let mut editions = |html: &str| extractor.html(html.as_bytes(), Some("utf-8"), &url).editions.to_vec();
+    let own = "<link rel=alternate hreflang=en-GB href=page>";
+    let other = "<link HREF='/a?b&amp;c' REL='x Alternate' HrefLang='DE_de'>";
+    let expected = targets(&["http://example.com/a?b&c"]);
+    assert_eq!(editions(&format!("{own}{other}")), expected);
+    assert_eq!(editions(&format!("<html lang=en>{other}{other}")), expected);
+    assert_eq!(editions(&format!("<html xml:lang=en>{other}")), expected);
+    let german = "<link rel=alternate hreflang=de href=page>";
+    for html in [
+        other.to_string(),
+        format!("<html lang=de>{other}"),
+        format!("{german}{other}"),
+        format!("{own}{german}{other}"),
+        format!("<template>{other}</template>{own}"),
+        format!("{own}<link rel=alternate hreflang=x-default href=a><link rel=alternate hreflang=en href=a>"),
+        format!(
+            "{own}<link rel=alternate href=a title=hreflang><link rel=next hreflang=de href=a><a hreflang=de href=a>"
+        ),
+        format!("{own}<link rel=alternate hreflang=de><link rel=alternate hreflang=de href=mailto:x>"),
+    ] {
+        assert!(editions(&html).is_empty(), "{html}");
+    }
+    // References before the base are relative to it, too.
+    let based = editions(
+        "<link rel=alternate hreflang=en href=../dir/page><link rel=alternate hreflang=de href=a><base href=/x/>",
+    );
+    assert_eq!(based, targets(&["http://example.com/x/a"]));
+}
+
+#[test]
+fn the_transport_names_editions_of_pages_of_any_markup() {
+    let url = CanonicalUrl::parse("http://example.com/dir/page").unwrap();
+    let mut extractor = Extractor::new(&Limits::default());
+    let named = |language: &str, url: &str| (language.to_string(), url.to_string());
+    let mut page = crate::pages::record::RawPage {
+        url: url.as_str().to_string(),
+        fetch_time: 0,
+        status: 200,
+        mime: "text/html".into(),
+        charset: None,
+        body: b"<base href=/x/><link rel=alternate hreflang=fr href=b><p>text".to_vec(),
+        form: Form::Html,
+        offset: 0,
+        length: 0,
+        mended: None,
+        canonical: None,
+        editions: vec![named("en", "page"), named("de", "a"), named("x-default", "c")],
+        address: 0,
+        names: crate::pages::record::Names::default(),
+        converted_from: None,
+        payloads: Vec::new(),
+    };
+    let expected = targets(&["http://example.com/dir/a", "http://example.com/x/b"]);
+    assert_eq!(extractor.page(&page, &url).unwrap().unwrap().editions, expected);
+    // They are not those of the next page.
+    page.editions.clear();
+    assert!(extractor.page(&page, &url).unwrap().unwrap().editions.is_empty());
+}

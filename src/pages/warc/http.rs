@@ -25,6 +25,8 @@ pub(super) struct Response<'m> {
     pub location: String,
     /// Target of the link in `Link` that is canonical, as written.
     pub canonical: Option<String>,
+    /// Language and target of the links in `Link` that name editions, as written.
+    pub editions: Vec<(String, String)>,
     /// Everything after the head.
     pub body: &'m [u8],
 }
@@ -92,6 +94,7 @@ fn with_fields<'m>(status: u16, head: &[u8], body: &'m [u8]) -> Response<'m> {
         encodings: Vec::new(),
         location: String::new(),
         canonical: None,
+        editions: Vec::new(),
         body,
     };
     let mut content_types = String::new();
@@ -103,8 +106,10 @@ fn with_fields<'m>(status: u16, head: &[u8], body: &'m [u8]) -> Response<'m> {
             content_types.push(',');
         } else if is("Location") && response.location.is_empty() {
             response.location = text(&value);
-        } else if is("Link") && response.canonical.is_none() {
-            response.canonical = canonical(&text(&value));
+        } else if is("Link") {
+            let field = text(&value);
+            response.canonical = response.canonical.or_else(|| canonical(&field));
+            response.editions.extend(links(&field).flat_map(|link| link.editions()));
         } else if is("Transfer-Encoding") || is("Content-Encoding") {
             for word in encodings::words(&text(&value)) {
                 match word.as_str() {
@@ -118,20 +123,50 @@ fn with_fields<'m>(status: u16, head: &[u8], body: &'m [u8]) -> Response<'m> {
     response
 }
 
+/// A link in a `Link` field: its target, as written, and its parameters.
+struct Link<'f> {
+    target: &'f str,
+    parameters: &'f str,
+}
+
+/// The links in a `Link` field.
+///
+/// # Source
+/// RFC 8288, section 3.
+fn links(field: &str) -> impl Iterator<Item = Link<'_>> {
+    pieces(field, ',').filter_map(|link| {
+        let (target, parameters) = link.trim_start().strip_prefix('<')?.split_once('>')?;
+        let target = target.trim();
+        (!target.is_empty()).then_some(Link { target, parameters })
+    })
+}
+
+impl<'f> Link<'f> {
+    /// The values of all parameters of this name, without quotes.
+    fn values(&self, name: &'static str) -> impl Iterator<Item = &'f str> + use<'f> {
+        pieces(self.parameters, ';').filter_map(move |parameter| {
+            let (own, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+            own.trim().eq_ignore_ascii_case(name).then(|| value.trim().trim_matches('"'))
+        })
+    }
+
+    fn is(&self, relation: &str) -> bool {
+        self.values("rel").flat_map(str::split_ascii_whitespace).any(|word| word.eq_ignore_ascii_case(relation))
+    }
+
+    /// Language and target, for each language of the target, if it is an edition of the page.
+    fn editions(&self) -> Vec<(String, String)> {
+        let languages = self.values("hreflang").filter(|_| self.is("alternate"));
+        languages.map(|language| (language.to_owned(), self.target.to_owned())).collect()
+    }
+}
+
 /// The target of the first link in a `Link` field that says `rel=canonical`, as written.
 ///
 /// # Source
-/// RFC 8288, section 3; RFC 6596.
+/// RFC 6596.
 fn canonical(field: &str) -> Option<String> {
-    pieces(field, ',').find_map(|link| {
-        let (target, parameters) = link.trim_start().strip_prefix('<')?.split_once('>')?;
-        let is_canonical = pieces(parameters, ';').any(|parameter| {
-            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-            let mut relations = value.trim().trim_matches('"').split_ascii_whitespace();
-            name.trim().eq_ignore_ascii_case("rel") && relations.any(|word| word.eq_ignore_ascii_case("canonical"))
-        });
-        (is_canonical && !target.trim().is_empty()).then(|| target.trim().to_owned())
-    })
+    links(field).find(|link| link.is("canonical")).map(|link| link.target.to_owned())
 }
 
 /// What stands between separators that are in no quoted string and no `<>`.
@@ -208,6 +243,23 @@ mod tests {
         assert_eq!(of("Link: <x>; title=\"a, b; rel=canonical\"; rel=next, <y>; rel='x'\r\n"), None);
         assert_eq!(of("Link: <x>; rel=\"alternate canonical\"\r\nLink: <y>; rel=canonical\r\n").as_deref(), Some("x"));
         assert_eq!(of("Link: <>; rel=canonical\r\nLink: <x; rel=canonical\r\n"), None);
+    }
+
+    #[test]
+    fn editions_are_alternates_with_a_language() {
+        let of = |fields: &str| {
+            let message = format!("HTTP/1.1 200 OK\r\n{fields}\r\n<p>");
+            let editions = parse(message.as_bytes(), &Limits::default()).unwrap().editions;
+            editions.into_iter().map(|(language, target)| format!("{language} {target}")).collect::<Vec<_>>()
+        };
+        let both =
+            "Link: </de>; rel=alternate; hreflang=de, </a>; rel=\"alternate\"; HrefLang=\"fr-CA\"; hreflang=fr\r\n";
+        assert_eq!(of(both), ["de /de", "fr-CA /a", "fr /a"]);
+        assert_eq!(of("Link: <x>; rel=canonical\r\nlink: <y>; rel='alternate'; hreflang=de\r\n"), [""; 0]);
+        assert_eq!(
+            of("Link: <x>; rel=alternate; type=\"a/b\", <y>; hreflang=de, <>; rel=alternate; hreflang=de\r\n"),
+            [""; 0]
+        );
     }
 
     #[test]

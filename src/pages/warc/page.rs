@@ -123,7 +123,7 @@ fn from_http(head: &Head, payload: &[u8], input: &Input) -> Result<RawPage, Refu
     let mended = mended.or(broken);
     let form = form(&response.media, &head.identified, &body, input)?;
     let page = raw(response.status, response.media, response.charset, body, form, mended);
-    Ok(RawPage { canonical: response.canonical, ..page })
+    Ok(RawPage { canonical: response.canonical, editions: response.editions, ..page })
 }
 
 /// The document made for paper that a file in gzip holds, such as `paper.ps.gz`, and the damage found; the body as it is
@@ -178,6 +178,7 @@ fn raw(
         length: 0,
         mended,
         canonical: None,
+        editions: Vec::new(),
         address: 0,
         names: Names::default(),
         converted_from: None,

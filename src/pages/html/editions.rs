@@ -1,0 +1,132 @@
+//! Editions of a page in other languages, which it names itself: `<link rel=alternate hreflang=...>` and the HTTP header `Link`.
+//!
+//! The language of the page is the one under which it names its own URL, or else that of its root element. Only the first part of a
+//! language tag counts: texts for several regions are often one text, and `x-default` is no language.
+//!
+//! # Source
+//! WHATWG HTML, section 4.6.7.1, for `alternate` with `hreflang`; BCP 47, section 2.1, for the parts of a language tag.
+
+use super::entities;
+use super::tokenizer::Tag;
+use crate::ids::DocId;
+
+/// Editions of a page that are taken; of more, the first ones.
+const MOST: usize = 256;
+
+/// The first part of a language tag: two or three letters, lower case, with zeros behind.
+pub(super) type Primary = [u8; 3];
+
+/// Editions that a page names, and what is made of them.
+#[derive(Debug, Default)]
+pub(super) struct Editions {
+    named: Vec<(Primary, DocId)>,
+    /// Number of those that the transport names.
+    of_transport: usize,
+    others: Vec<DocId>,
+}
+
+impl Editions {
+    /// Begins a page, of which the transport names these editions.
+    pub(super) fn begin(&mut self, of_transport: impl Iterator<Item = (Primary, DocId)>) {
+        self.named.clear();
+        self.named.extend(of_transport.take(MOST));
+        self.of_transport = self.named.len();
+    }
+
+    /// Begins with the page itself, perhaps once more.
+    pub(super) fn begin_pass(&mut self) {
+        self.named.truncate(self.of_transport);
+    }
+
+    /// Adds an edition that the page names.
+    pub(super) fn add(&mut self, language: Primary, url: DocId) {
+        if self.named.len() < MOST {
+            self.named.push((language, url));
+        }
+    }
+
+    /// The editions in other languages than that of the page: ascending, each once, without the page itself. None if its language is not
+    /// known. `root` is the language of the root element.
+    pub(super) fn in_other_languages(&mut self, page: DocId, root: Option<Primary>) -> &[DocId] {
+        let Editions { named, others, .. } = self;
+        others.clear();
+        let mut own = named.iter().filter(|row| row.1 == page).map(|row| row.0);
+        let first = own.next();
+        let is_one = own.all(|language| Some(language) == first);
+        if let Some(language) = first.or(root).filter(|_| is_one) {
+            others.extend(named.iter().filter(|row| row.0 != language && row.1 != page).map(|row| row.1));
+            // Some URLs have each language, as their readers ask for it.
+            others.retain(|url| !named.contains(&(language, *url)));
+            others.sort_unstable();
+            others.dedup();
+        }
+        others
+    }
+}
+
+/// The first part of a language tag.
+pub(super) fn primary(tag: &str) -> Option<Primary> {
+    let first = tag.trim().split(['-', '_']).next()?.as_bytes();
+    let is_language = matches!(first.len(), 2..=3) && first.iter().all(u8::is_ascii_alphabetic);
+    let mut primary = [0; 3];
+    primary.iter_mut().zip(first).for_each(|(to, from)| *to = from.to_ascii_lowercase());
+    is_language.then_some(primary)
+}
+
+/// The language of an `html` element.
+pub(super) fn language(tag: &Tag<'_>) -> Option<Primary> {
+    primary(tag.value.or_else(|| tag.attribute("xml:lang"))?)
+}
+
+/// Language and reference of a `link` element that names an edition of the page.
+pub(super) fn edition(tag: &Tag<'_>) -> Option<(Primary, String)> {
+    // Few have the attribute, and looking for two letters takes less time than reading all attributes.
+    let bytes = tag.attributes.as_bytes();
+    let ends_name = |end: usize| {
+        let start = (end + 1).checked_sub(NAME.len());
+        start.is_some_and(|start| bytes[start..=end].eq_ignore_ascii_case(NAME))
+    };
+    if !memchr::memchr2_iter(b'g', b'G', bytes).any(ends_name) {
+        return None;
+    }
+    let is_alternate = |word: &str| word.eq_ignore_ascii_case("alternate");
+    if !tag.attribute("rel")?.split_ascii_whitespace().any(is_alternate) {
+        return None;
+    }
+    let language = primary(tag.attribute("hreflang")?)?;
+    let mut reference = String::new();
+    entities::decode_attribute(tag.value?, &mut reference);
+    (!reference.trim().is_empty()).then_some((language, reference))
+}
+
+const NAME: &[u8] = b"hreflang";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_part_of_a_tag_is_its_language() {
+        let found = |tag| primary(tag).map(|primary| String::from_utf8(primary.to_vec()).unwrap());
+        assert_eq!(found("en-GB").as_deref(), Some("en\0"));
+        assert_eq!(found(" ZH_hant-TW ").as_deref(), Some("zh\0"));
+        assert_eq!(found("deu").as_deref(), Some("deu"));
+        assert!(["x-default", "", "-de", "english", "d", "d3", "*"].iter().all(|tag| found(tag).is_none()));
+    }
+
+    #[test]
+    fn editions_are_those_in_other_languages_than_that_of_the_page() {
+        let [de, en, fr] = ["de", "en-US", "fr"].map(|tag| primary(tag).unwrap());
+        let of = |named: &[(Primary, DocId)], root| {
+            let mut editions = Editions::default();
+            editions.begin(named.iter().copied());
+            editions.in_other_languages(1, root).to_vec()
+        };
+        assert_eq!(of(&[(fr, 5), (en, 1), (de, 4), (en, 3), (de, 4)], Some(fr)), [4, 5]);
+        assert_eq!(of(&[(fr, 5), (de, 4)], Some(de)), [5]);
+        assert!(of(&[(fr, 5), (de, 4)], None).is_empty());
+        // Its own URL is that of two languages, or another URL is.
+        assert!(of(&[(en, 1), (fr, 1), (de, 4)], Some(en)).is_empty());
+        assert_eq!(of(&[(en, 1), (fr, 5), (en, 5), (de, 4)], None), [4]);
+    }
+}

@@ -1,0 +1,115 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::bad_warc::build::{Record, gzip, html};
+use crate::support::program::{files, rows, said, succeed, the_same_on_any_workers, webtwin};
+
+/// A page about a topic, in one of its versions, which differ in four lines of 60.
+fn page(url: &str, (topic, version): (usize, usize), head: &str, fields: &str) -> Vec<u8> {
+    let line = |line: usize| {
+        let number = topic * 100_000 + line * 100 + if line % 15 == 7 { version } else { 0 };
+        format!("<p>Line {line} of {topic} has {number} and {} and the rest of {}.</p>", number * 7919, number * 31)
+    };
+    let lines: String = (0..60).map(line).collect();
+    let body = format!("{head}<title>Topic {topic}</title><body>{lines}");
+    gzip(&Record { uri: Some(url.to_string()), ..Record::with("", html(fields, body.as_bytes())) }.bytes())
+}
+
+/// Elements that name editions: of language and URL.
+fn named(editions: &[(&str, &str)]) -> String {
+    let link = |(language, url): &(&str, &str)| format!("<link href='{url}' hrefLang={language} rel=alternate>");
+    editions.iter().map(link).collect()
+}
+
+fn write(folder: &Path) -> String {
+    let url = |host: &str, topic: usize| format!("http://{host}.example/topic{topic}");
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    let mut both = |topic: usize, hosts: [&str; 2], versions: [usize; 2], heads: [String; 2], fields: [String; 2]| {
+        first.extend(page(&url(hosts[0], topic), (topic, versions[0]), &heads[0], &fields[0]));
+        second.extend(page(&url(hosts[1], topic), (topic, versions[1]), &heads[1], &fields[1]));
+    };
+    let none = || [String::new(), String::new()];
+    let head = |hosts: [&str; 2], topic: usize, languages: [&str; 2]| {
+        let [a, b] = hosts.map(|host| url(host, topic));
+        named(&[("x-default", &b), (languages[0], &a), (languages[1], &b)])
+    };
+    let hosts = ["en", "de"];
+    // Nothing is said of languages.
+    both(1, hosts, [1, 2], none(), none());
+    // Both pages name both editions; or one page names the other and has its language at its root; or the transport names them.
+    both(2, hosts, [1, 2], [(); 2].map(|()| head(hosts, 2, ["en-GB", "de"])), none());
+    let alone = named(&[("en", &url("en", 3))]);
+    both(3, hosts, [1, 2], [String::new(), format!("<html lang=de-AT>{alone}")], none());
+    let field = format!(
+        "Link: <{}>; rel=\"alternate\"; hreflang=\"en\", </topic4>; rel=alternate; hreflang=de\r\n",
+        url("en", 4)
+    );
+    both(4, hosts, [1, 2], none(), [String::new(), field]);
+    // Regions of one language, editions of which none is that of the page, and one text in spite of all.
+    both(5, hosts, [1, 2], [(); 2].map(|()| head(hosts, 5, ["en-GB", "en-US"])), none());
+    both(6, hosts, [1, 2], [named(&[("x-default", &url("de", 6)), ("de", &url("de", 6))]), String::new()], none());
+    both(7, hosts, [1, 1], [(); 2].map(|()| head(hosts, 7, ["en", "de"])), none());
+    // A third page, which says nothing, resembles the second one most.
+    both(8, hosts, [1, 2], [(); 2].map(|()| head(hosts, 8, ["en", "de"])), none());
+    second.extend(page(&url("other", 8), (8, 2), "<p>Copied.", ""));
+    let crawl = folder.join("crawl");
+    std::fs::create_dir_all(&crawl).unwrap();
+    std::fs::write(crawl.join("1.warc.gz"), first).unwrap();
+    std::fs::write(crawl.join("2.warc.gz"), second).unwrap();
+    crawl.to_str().unwrap().to_string()
+}
+
+/// Trivial clusters, as URLs without their scheme and domain.
+fn clusters(output: &str) -> BTreeSet<BTreeSet<String>> {
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_string();
+    let urls: BTreeMap<String, String> =
+        rows(output, "pages").iter().map(|row| (text(&row["doc_id"]), text(&row["url"]))).collect();
+    let mut sets: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for row in rows(output, "clusters") {
+        let url = urls[&text(&row["doc_id"])].replace("http://", "").replace(".example/topic", "");
+        sets.entry(text(&row["cluster"])).or_default().insert(url);
+    }
+    sets.into_values().collect()
+}
+
+#[test]
+fn editions_in_other_languages_are_never_joined_but_by_one_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let crawl = write(folder.path());
+    let (output, told) = the_same_on_any_workers(folder.path(), "out", &["run", "--input", &crawl]);
+    let sets = [&["de1", "en1"], &["de5", "en5"], &["de6", "en6"], &["de7", "en7"], &["de8", "other8"]];
+    let expected: BTreeSet<BTreeSet<String>> =
+        sets.iter().map(|set| set.iter().map(ToString::to_string).collect()).collect();
+    assert_eq!(clusters(&output), expected);
+    assert!(
+        told.contains("pairs refused, because a page names the other as its edition in another language"),
+        "{told}"
+    );
+    let summary: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(format!("{output}/summary.json")).unwrap()).unwrap();
+    // Topics 2, 7 and 8 from both sides, 3 and 4 from one; of topic 8 the third page resembles the first, too.
+    assert_eq!(summary["editions"]["named"], 8, "{summary}");
+    assert_eq!(summary["editions"]["refused"], 5, "{summary}");
+    let why = |topic: usize| {
+        let urls = ["de", "en"].map(|host| format!("http://{host}.example/topic{topic}"));
+        succeed(&["explain", &output, &urls[0], &urls[1]])
+    };
+    let named = "names http://en.example/topic3 as its edition in another language";
+    assert!(why(3).contains(named), "{}", why(3));
+    assert!(!why(7).contains("as its edition"), "{}", why(7));
+}
+
+#[test]
+fn editions_are_kept_with_what_was_read_for_the_next_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    let crawl = write(folder.path());
+    succeed(&["run", "--input", &crawl, "--output", &at("plain")]);
+    let second = format!("{crawl}/2.warc.gz");
+    std::fs::rename(&second, at("later")).unwrap();
+    succeed(&["run", "--input", &crawl, "--output", &at("before"), "--state", &at("state")]);
+    std::fs::rename(at("later"), &second).unwrap();
+    let run = webtwin(&["run", "--input", &crawl, "--output", &at("after"), "--state", &at("state")]).output().unwrap();
+    assert!(run.status.success() && said(&run).contains("1 work items taken from records"), "{}", said(&run));
+    assert!(files(&at("after")) == files(&at("plain")));
+}
