@@ -219,9 +219,9 @@ fn counts(summary: &Summary) -> [(&'static str, u64); 10] {
     let of_signatures = signatures.collisions - signatures.guarded;
     let of_shingles = minhash.similar - minhash.guarded;
     let apart = summary.apart.as_ref().map_or(0, |apart| apart.refused_similar);
-    let similar = overlap.similar - overlap.guarded + hamming.similar + of_signatures + of_shingles
-        - apart
-        - summary.editions.refused_similar;
+    let within_sites = summary.views.found();
+    let found = overlap.similar - overlap.guarded + hamming.similar + of_signatures + of_shingles + within_sites;
+    let similar = found - apart - summary.editions.refused_similar;
     [
         ("records", summary.records.read),
         ("pages", summary.records.kept),

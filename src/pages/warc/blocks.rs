@@ -75,17 +75,17 @@ impl<'f> Blocks<'f> {
                 let bytes = nearest.map_or(bytes, |i: usize| &bytes[..(i + needle.len() - 1).min(bytes.len())]);
                 nearest = memmem::find(bytes, needle).or(nearest);
             }
-            if let Some(i) = nearest {
-                let found = at + i as u64;
-                return Ok((found < until).then_some(found));
-            }
-            let end = at + bytes.len() as u64;
+            let (found, end) = (nearest.map(|i| at + i as u64), at + bytes.len() as u64);
+            // A needle that begins before that one may end beyond the block.
             let straddling = end.saturating_sub(longest as u64 - 1).max(at);
-            for start in straddling..end.min(until) {
+            for start in straddling..found.unwrap_or(end).min(until) {
                 let bytes = self.peek(start, longest)?;
                 if needles.iter().any(|needle| bytes.starts_with(needle)) {
                     return Ok(Some(start));
                 }
+            }
+            if found.is_some() {
+                return Ok(found.filter(|found| *found < until));
             }
             at = end;
         }
