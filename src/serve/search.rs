@@ -11,7 +11,7 @@ use url::form_urlencoded::Serializer;
 use super::Shared;
 use super::current::Served;
 use super::gate::query;
-use super::html::{Shown, end_form, field, to_page, whole};
+use super::html::{HtmlReply, end_form, field, to_page, whole};
 use super::openapi::{self, JSON, count, hex, list, named, object, or_null, text};
 use super::problem::Problem;
 use super::routes::{All, Answered, Flag, Of, heavy, json as in_json};
@@ -81,7 +81,7 @@ pub(super) async fn answer(State(shared): All, Extension(served): Of, uri: Uri) 
     Ok(in_json(&asked.find(&shared, served).await?))
 }
 
-pub(super) async fn page(State(shared): All, Extension(served): Of, uri: Uri) -> Shown {
+pub(super) async fn page(State(shared): All, Extension(served): Of, uri: Uri) -> HtmlReply {
     let asked: Asked = query(&uri)?;
     let mut html = Html::new();
     html.markup(

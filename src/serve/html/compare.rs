@@ -6,7 +6,7 @@ use axum::extract::{Extension, State};
 use axum::http::Uri;
 use serde::Deserialize;
 
-use super::{Shown, begin_form, end_form, field, whole};
+use super::{HtmlReply, begin_form, end_form, field, whole};
 use crate::explain::{Explanation, Knowledge};
 use crate::lookup::Index;
 use crate::report::contract::{By, Chunk, Compared, Measure, Member, Shared, Step};
@@ -30,7 +30,7 @@ struct Two {
     b: String,
 }
 
-pub(in crate::serve) async fn compare(State(shared): All, Extension(served): Of, uri: Uri) -> Shown {
+pub(in crate::serve) async fn compare(State(shared): All, Extension(served): Of, uri: Uri) -> HtmlReply {
     let Two { a, b } = query(&uri)?;
     let mut html = Html::new();
     html.markup(

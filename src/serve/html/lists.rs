@@ -5,7 +5,7 @@ use axum::http::Uri;
 use serde::Deserialize;
 
 use super::page::ask;
-use super::{ROWS, Shown, begin_form, begin_link, begin_table, end_form, end_table, field, whole};
+use super::{HtmlReply, ROWS, begin_form, begin_link, begin_table, end_form, end_table, field, whole};
 use crate::lookup::lists::{Asked, HOSTS_OF, Listed, ListedOriginal, ListedSet, originals, sets};
 use crate::report::charts::bars::strip;
 use crate::report::figures::{count, counted};
@@ -68,7 +68,7 @@ const SETS: List = List {
     names: ["set of copies", "sets of copies"],
 };
 
-pub(in crate::serve) async fn overview(Extension(served): Of) -> Shown {
+pub(in crate::serve) async fn overview(Extension(served): Of) -> HtmlReply {
     let index = &served.index;
     let mut html = Html::new();
     html.markup("<p class=lead>Which pages of the crawl stay, and which ones are copies of them.</p>");
@@ -95,7 +95,7 @@ pub(in crate::serve) async fn overview(Extension(served): Of) -> Shown {
     Ok(whole(Some(&served), "", "Overview", &html))
 }
 
-pub(in crate::serve) async fn all_mirrors(Extension(served): Of, uri: Uri) -> Shown {
+pub(in crate::serve) async fn all_mirrors(Extension(served): Of, uri: Uri) -> HtmlReply {
     let asked: OfList = query(&uri)?;
     let found = originals(&served.index, asked.asked(ROWS)?)?;
     let mut html = Html::new();
@@ -105,7 +105,7 @@ pub(in crate::serve) async fn all_mirrors(Extension(served): Of, uri: Uri) -> Sh
     Ok(whole(Some(&served), "collections", "Mirrored collections", &html))
 }
 
-pub(in crate::serve) async fn all_sets(Extension(served): Of, uri: Uri) -> Shown {
+pub(in crate::serve) async fn all_sets(Extension(served): Of, uri: Uri) -> HtmlReply {
     let asked: OfList = query(&uri)?;
     let found = sets(&served.index, asked.asked(ROWS)?)?;
     let mut html = Html::new();

@@ -42,7 +42,7 @@ const VIEWS: &[(&str, &str)] = &[
 ];
 
 /// A page, or a problem that is shown as one.
-pub(super) type Shown = Result<Response<Body>, Trouble>;
+pub(super) type HtmlReply = Result<Response<Body>, Trouble>;
 
 /// A problem that a person is shown as a page.
 pub(super) struct Trouble(Problem);

@@ -5,7 +5,8 @@ use axum::http::Uri;
 use serde::Deserialize;
 
 use super::{
-    ROWS, Shown, begin_form, begin_link, begin_table, end_form, end_table, field, titled, to_compare, to_page, whole,
+    HtmlReply, ROWS, begin_form, begin_link, begin_table, end_form, end_table, field, titled, to_compare, to_page,
+    whole,
 };
 use crate::lookup::alternates::{Alternate, Wanted, alternates};
 use crate::lookup::answer::{Action, Answer};
@@ -28,7 +29,7 @@ pub(super) fn ask(html: &mut Html, url: &str) {
     end_form(html, "Look up");
 }
 
-pub(in crate::serve) async fn one_page(Extension(served): Of, uri: Uri) -> Shown {
+pub(in crate::serve) async fn one_page(Extension(served): Of, uri: Uri) -> HtmlReply {
     let OfUrl { url } = query(&uri)?;
     let mut html = Html::new();
     ask(&mut html, &url);

@@ -6,7 +6,7 @@ use axum::extract::{Extension, Path};
 use axum::http::Uri;
 use serde::Deserialize;
 
-use super::{ROWS, Shown, begin_table, end_table, titled, to_compare, whole};
+use super::{HtmlReply, ROWS, begin_table, end_table, titled, to_compare, whole};
 use crate::lookup::Index;
 use crate::lookup::answer::id_of;
 use crate::lookup::sets::{self, Member};
@@ -24,7 +24,7 @@ struct From {
     from: usize,
 }
 
-pub(in crate::serve) async fn one_set(Extension(served): Of, Path(text): Path<String>, uri: Uri) -> Shown {
+pub(in crate::serve) async fn one_set(Extension(served): Of, Path(text): Path<String>, uri: Uri) -> HtmlReply {
     let From { from } = query(&uri)?;
     let found = sets::set(&served.index, id(&text)?, from, ROWS)?;
     let set = found.ok_or_else(|| Problem::missing("no page of a trivial cluster has this id"))?;
@@ -40,7 +40,7 @@ pub(in crate::serve) async fn one_set(Extension(served): Of, Path(text): Path<St
     Ok(whole(Some(&served), "sets", first.as_deref().unwrap_or("Set"), &html))
 }
 
-pub(in crate::serve) async fn one_collection(Extension(served): Of, Path(text): Path<String>, uri: Uri) -> Shown {
+pub(in crate::serve) async fn one_collection(Extension(served): Of, Path(text): Path<String>, uri: Uri) -> HtmlReply {
     let From { from } = query(&uri)?;
     let found = sets::collection(&served.index, id(&text)?, from, ROWS)?;
     let mut collection = found.ok_or_else(|| Problem::missing("no collection has this id"))?;
