@@ -22,7 +22,7 @@
 //! decompressed bytes are the same, and their SHA-256, which the archive has in `summary.json`, is checked.
 //!
 //! # Index
-//! On request the archive has a CDXJ of its captures ([`cdxj`]). Records that are copied are read once more for it.
+//! On request the archive has a CDXJ of its captures (`cdxj.rs`). Records that are copied are read once more for it.
 //!
 //! # Memory
 //! 48 bytes a payload and 32 a record, of older archives, too, which go to the local disk beyond the memory allowed; 8 bytes for each of what revisits of the input

@@ -75,7 +75,7 @@ pub struct Places {
 /// [`crate::error::Error::Input`] when the index is damaged where this looks.
 ///
 /// # Cost
-/// Reads of the rarest word's rows, each with a binary search for every other word: [`READS`] rows in all.
+/// Reads of the rarest word's rows, each with a binary search for every other word: 32,768 rows in all.
 pub fn find(column: &Column<HashRow>, words: &[u64], from: u32, most: usize) -> Result<Places> {
     find_within(column, words, from, most, READS)
 }

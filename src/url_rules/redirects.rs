@@ -23,7 +23,7 @@ const LONGEST_CHAIN: usize = 10;
 const MOST_PATHS: usize = 3;
 
 /// Adds redirecting URLs to the pages of a domain, each with the trivial cluster of the page that it leads to, over other redirects or
-/// not. Those that lead to no page, or to a page that [many](MOST_PATHS) lead to, are left out.
+/// not. Those that lead to no page, or to a page that more than three paths lead to, are left out.
 ///
 /// # Cost
 /// A table of all pages and redirects, if there are redirects.

@@ -19,7 +19,7 @@ const CONTEXT_A_PAGE: u64 = 24;
 /// Changes the similar pairs by what they grew to, if the job asks for it; `labels` are the trivial clusters of all pages.
 ///
 /// # Errors
-/// As [`look`].
+/// Those of the disk; or when the run has ended.
 pub fn context_pass(
     run: &mut Run<'_, '_>,
     web: &Web,
