@@ -269,7 +269,9 @@ mod tests {
             });
             let (whole, other) = (document_of(&whole), document_of(&bytes));
             prop_assert!(whole.is_whole && pages.iter().flatten().all(|line| whole.text.contains(line.trim())));
-            prop_assert_eq!(other.text, whole.text);
+            // Where lengths of streams are wrong, a page break may be one empty line less.
+            let lines = |text: &str| text.lines().filter(|line| !line.is_empty()).map(str::to_string).collect::<Vec<_>>();
+            prop_assert_eq!(lines(&other.text), lines(&whole.text));
         }
 
         #[test]
