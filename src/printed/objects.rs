@@ -2,6 +2,7 @@
 //!
 //! Every object begins with `N G obj`, whatever the tables of the file contain. A stream ends where its `/Length` leads, if
 //! `endstream` stands there, and otherwise at the next `endstream`; so what looks like an object inside a stream is none.
+//! A wrong length that happens to lead to the end of another stream cannot be told from a right one.
 //!
 //! # Cost
 //! One pass over the bytes, whatever they are: each search begins where the one before has ended, or repeats its result.
