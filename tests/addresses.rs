@@ -2,7 +2,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::bad_warc::build::{Record, gzip, html};
-use crate::support::program::{files, rows, said, succeed, the_same_on_any_workers, webtwin};
+use crate::support::program::{rows, the_same_from_records, the_same_on_any_workers};
 
 const DATE: &str = "2026-01-01T00:00:00Z";
 
@@ -123,15 +123,6 @@ fn hosts_of_one_address_are_one_server_only_if_their_content_says_so_too() {
 #[test]
 fn addresses_are_kept_with_what_was_read_for_the_next_run() {
     let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let crawl = write(folder.path());
-    succeed(&["run", "--input", &crawl, "--output", &at("plain")]);
-    // The files that were there before are not read again.
-    let last = format!("{crawl}/2.warc.gz");
-    std::fs::rename(&last, at("later")).unwrap();
-    succeed(&["run", "--input", &crawl, "--output", &at("before"), "--state", &at("state")]);
-    std::fs::rename(at("later"), &last).unwrap();
-    let run = webtwin(&["run", "--input", &crawl, "--output", &at("after"), "--state", &at("state")]).output().unwrap();
-    assert!(run.status.success() && said(&run).contains("2 work items taken from records"), "{}", said(&run));
-    assert!(files(&at("after")) == files(&at("plain")));
+    the_same_from_records(folder.path(), &crawl, "2.warc.gz", 2);
 }

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::bad_warc::build::{Record, gzip, html};
-use crate::support::program::{files, rows, said, succeed, the_same_on_any_workers, webtwin};
+use crate::support::program::{rows, succeed, the_same_from_records, the_same_on_any_workers};
 
 /// A page about a topic, in one of its versions, which differ in four lines of 60.
 fn page(url: &str, (topic, version): (usize, usize), head: &str, fields: &str) -> Vec<u8> {
@@ -102,14 +102,6 @@ fn editions_in_other_languages_are_never_joined_but_by_one_text() {
 #[test]
 fn editions_are_kept_with_what_was_read_for_the_next_run() {
     let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let crawl = write(folder.path());
-    succeed(&["run", "--input", &crawl, "--output", &at("plain")]);
-    let second = format!("{crawl}/2.warc.gz");
-    std::fs::rename(&second, at("later")).unwrap();
-    succeed(&["run", "--input", &crawl, "--output", &at("before"), "--state", &at("state")]);
-    std::fs::rename(at("later"), &second).unwrap();
-    let run = webtwin(&["run", "--input", &crawl, "--output", &at("after"), "--state", &at("state")]).output().unwrap();
-    assert!(run.status.success() && said(&run).contains("1 work items taken from records"), "{}", said(&run));
-    assert!(files(&at("after")) == files(&at("plain")));
+    the_same_from_records(folder.path(), &crawl, "2.warc.gz", 1);
 }

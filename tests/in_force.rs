@@ -6,19 +6,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::program::{fail, files, rows, succeed, succeed_with};
+use crate::support::program::{LISTS, fail, files, rows, succeed, succeed_with};
 
-/// The exports of a run that are an avoid list, and the others.
-const LISTS: [&str; 8] = [
-    "prefixes.tsv",
-    "prefixes.txt",
-    "urls.txt",
-    "regex-urlfilter.txt",
-    "scrapy-deny.txt",
-    "browsertrix.yaml",
-    "heritrix-surts.txt",
-    "heritrix-beans.xml",
-];
+/// The exports of a run that are no avoid list.
 const OTHERS: [&str; 7] = [
     "scrapy_webtwin.py",
     "url-rules.tsv",

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::support::ports::reserved_address;
-use crate::support::program::{cluster_file, fail, files, rows, said, succeed, webtwin};
+use crate::support::program::{LISTS, cluster_file, fail, files, rows, said, succeed, webtwin};
 
 /// A state, crawls of a made-up web and what became of them, in a folder of their own.
 struct Schedule {
@@ -41,18 +41,6 @@ impl Schedule {
         (ended.status.code().unwrap(), said(&ended))
     }
 }
-
-/// Lists among the exports of a run, and of a comparison.
-const EXPORTS: [&str; 8] = [
-    "prefixes.tsv",
-    "prefixes.txt",
-    "urls.txt",
-    "regex-urlfilter.txt",
-    "scrapy-deny.txt",
-    "browsertrix.yaml",
-    "heritrix-surts.txt",
-    "heritrix-beans.xml",
-];
 
 const HOSTS: [&str; 4] = ["a", "b", "c", "d"];
 
@@ -202,7 +190,7 @@ fn where_the_list_of_the_crawler_is_lost_there_is_no_patch_but_the_whole_list() 
     let diff = files(&obeyed.schedule.at("diff-2"));
     let is_patch = |name: &&String| name.contains("exports/add-") || name.contains("exports/remove-");
     assert_eq!(diff.keys().find(is_patch), None);
-    for name in EXPORTS {
+    for name in LISTS {
         assert_eq!(obeyed.list("diff-2", name), obeyed.list("run-2", name));
     }
     let patch = |week: u32| {

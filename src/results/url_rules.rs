@@ -27,26 +27,13 @@ const COLUMNS: [&str; 11] = [
 /// Those of [`scan`], and of `with`.
 pub fn each_rule(run: &Run, with: &mut dyn FnMut(RuleRow) -> Result<()>) -> Result<()> {
     let each_row = &mut |rows: &Table| {
-        let text = |name: &str| rows.text(name);
-        let (domain, scope, kind) = (text("domain")?, text("scope")?, text("kind")?);
-        let (pattern, replacement) = (text("pattern")?, text("replacement")?);
-        let (rank, saved) = (rows.u32("rank")?, rows.u64("saved")?);
+        let rule = rules_of(rows)?;
         let all = [rows.u64("support")?, rows.u64("violations")?];
         let verified = [rows.u64("verified_support")?, rows.u64("verified_violations")?];
         (0..rows.rows()).try_for_each(|row| {
             let verified = Counts { support: verified[0][row], violations: verified[1][row] };
             let [support, violations] = [all[0][row] - verified.support, all[1][row] - verified.violations];
-            with(RuleRow {
-                domain: domain[row].into(),
-                rank: rank[row],
-                scope: scope[row].into(),
-                kind: kind[row].into(),
-                pattern: pattern[row].into(),
-                replacement: replacement[row].into(),
-                learned: Counts { support, violations },
-                verified,
-                saved: saved[row],
-            })
+            with(rule(row, [Counts { support, violations }, verified]))
         })
     };
     scan(run, "url_rules", &COLUMNS, each_row).map(|_| ())
@@ -96,25 +83,35 @@ pub fn rules_except(comparison: &Run, gone: &str) -> Result<Option<Vec<RuleRow>>
 /// # Errors
 /// [`crate::error::Error::Input`] if a column is missing.
 pub fn changed_rules(rows: &Table, gone: &str) -> Result<Vec<RuleRow>> {
-    let text = |name: &str| rows.text(name);
-    let (domain, scope, kind, what) = (text("domain")?, text("scope")?, text("kind")?, text("what")?);
-    let (pattern, replacement, rank) = (text("pattern")?, text("replacement")?, rows.u32("rank")?);
+    let (rule, what) = (rules_of(rows)?, rows.text("what")?);
     let old = [rows.u64("support_old")?, rows.u64("violations_old")?];
     let new = [rows.u64("support_new")?, rows.u64("violations_new")?];
-    let saved = rows.u64("saved")?;
-    let rule = |row: usize| {
+    let in_force = (0..rows.rows()).filter(|&row| &what[row] != gone);
+    let rules = in_force.map(|row| {
         let [support, violations] = if LEARNED.contains(&&what[row]) { new } else { old };
-        RuleRow {
-            domain: domain[row].into(),
-            rank: rank[row],
-            scope: scope[row].into(),
-            kind: kind[row].into(),
-            pattern: pattern[row].into(),
-            replacement: replacement[row].into(),
-            learned: Counts { support: support[row], violations: violations[row] },
-            verified: Counts::default(),
-            saved: saved[row],
-        }
-    };
-    Ok((0..rows.rows()).filter(|&row| &what[row] != gone).map(rule).collect())
+        rule(row, [Counts { support: support[row], violations: violations[row] }, Counts::default()])
+    });
+    Ok(rules.collect())
+}
+
+/// Returns what makes the rule of a row, given the evidence by which it was learned and verified.
+///
+/// # Errors
+/// [`crate::error::Error::Input`] if a column is missing.
+fn rules_of(rows: &Table) -> Result<impl Fn(usize, [Counts; 2]) -> RuleRow + '_> {
+    let text = |name: &str| rows.text(name);
+    let (domain, scope, kind) = (text("domain")?, text("scope")?, text("kind")?);
+    let (pattern, replacement) = (text("pattern")?, text("replacement")?);
+    let (rank, saved) = (rows.u32("rank")?, rows.u64("saved")?);
+    Ok(move |row: usize, [learned, verified]: [Counts; 2]| RuleRow {
+        domain: domain[row].into(),
+        rank: rank[row],
+        scope: scope[row].into(),
+        kind: kind[row].into(),
+        pattern: pattern[row].into(),
+        replacement: replacement[row].into(),
+        learned,
+        verified,
+        saved: saved[row],
+    })
 }

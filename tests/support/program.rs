@@ -114,3 +114,30 @@ pub(crate) fn rows(output: &str, table: &str) -> Vec<serde_json::Value> {
     let shown = succeed(&["show", &format!("{output}/{table}"), "--json", "--limit", "1000000"]);
     shown.lines().map(|row| serde_json::from_str(row).unwrap()).collect()
 }
+
+/// The exports of a run, and of a comparison, that are an avoid list.
+pub(crate) const LISTS: [&str; 8] = [
+    "prefixes.tsv",
+    "prefixes.txt",
+    "urls.txt",
+    "regex-urlfilter.txt",
+    "scrapy-deny.txt",
+    "browsertrix.yaml",
+    "heritrix-surts.txt",
+    "heritrix-beans.xml",
+];
+
+/// Reads all of a crawl but its `last` file, then all of it with a state: `known` work items are taken from records, and the result is
+/// that of a run which reads everything.
+pub(crate) fn the_same_from_records(folder: &Path, crawl: &str, last: &str, known: usize) {
+    let at = |name: &str| folder.join(name).to_str().unwrap().to_string();
+    succeed(&["run", "--input", crawl, "--output", &at("plain")]);
+    let last = format!("{crawl}/{last}");
+    std::fs::rename(&last, at("later")).unwrap();
+    succeed(&["run", "--input", crawl, "--output", &at("before"), "--state", &at("state")]);
+    std::fs::rename(at("later"), &last).unwrap();
+    let run = webtwin(&["run", "--input", crawl, "--output", &at("after"), "--state", &at("state")]).output().unwrap();
+    let told = format!("{known} work items taken from records");
+    assert!(run.status.success() && said(&run).contains(&told), "{}", said(&run));
+    assert!(files(&at("after")) == files(&at("plain")));
+}

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::dataflow::reading::lists::until_failure;
 use crate::dataflow::shuffle::hash_partitions::HashPartitions;
 use crate::dataflow::shuffle::memory_budget::MemoryBudget;
+use crate::dataflow::shuffle::page_set::page_set;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::{FPrint, Page};
@@ -59,10 +60,5 @@ pub(super) fn copies_of(exact_pairs: &Aside<SimilarPair>) -> Result<Vec<Page>> {
 /// # Errors
 /// Those of the disk that pairs may be on; or when the run has ended.
 pub fn copies(net: &mut Net<'_>, exact_pairs: &Aside<SimilarPair>, pages: usize) -> Result<Arc<PageSet>> {
-    let copies = net.share("copies", copies_of(exact_pairs)?)?;
-    net.once(|| {
-        let mut is_copy = PageSet::new(pages, |_| false);
-        copies.iter().for_each(|&copy| is_copy.insert(copy));
-        is_copy
-    })
+    page_set(net, "copies", copies_of(exact_pairs)?, pages)
 }

@@ -102,7 +102,7 @@ impl ReplicaTables {
         let Similar { pairs, counts, parts: mut more_tables, .. } = similar;
         let in_pairs = pairs.of(Kind::Placeholder).rows().map(|pair| pair.map(|pair| [pair.a, pair.b]));
         let placeholders = in_pairs.collect::<Result<Vec<[Page; 2]>>>()?.into_flattened();
-        let placeholders = page_set(run.net, placeholders, web.crawl.directory.len())?;
+        let placeholders = page_set(run.net, "placeholders", placeholders, web.crawl.directory.len())?;
         let trivial_clusters = by_size(&grown.sizes);
         let budget = run.budget(&web, 0)?;
         let (pairs, link_summary) = by_first(run.net, &web.crawl, pairs, grown.link_summary, &budget)?;

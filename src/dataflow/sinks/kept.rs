@@ -78,7 +78,8 @@ impl Kept {
         similar_clusters: Vec<SimilarCluster>,
         given: &Given<'_>,
     ) -> Result<Kept> {
-        let originals = page_set(run.net, given.similar.originals.clone(), web.crawl.directory.len())?;
+        let originals =
+            page_set(run.net, "canonical pages", given.similar.originals.clone(), web.crawl.directory.len())?;
         let budget = run.budget(web, KEEPING_A_PAGE)?;
         let kept = run.step(steps::KEEPING, |run| keep(run, web, similar_clusters, given, (&originals, &budget)))?;
         // Also where the step was restored: nothing asks for them any more.

@@ -9,6 +9,7 @@ use crate::dataflow::reading::worker_pages::WorkerPages;
 use crate::dataflow::shuffle::components::components;
 use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room};
 use crate::dataflow::shuffle::page_counts::sum;
+use crate::dataflow::shuffle::page_set::page_set;
 use crate::engine::Net;
 use crate::error::Result;
 use crate::ids::Page;
@@ -51,13 +52,7 @@ pub fn find(
     seed: Option<Page>,
 ) -> Result<StudyFindings> {
     let mine = shelf.kept().filter(|&(slot, _)| shelf.exact[slot] != 0).map(|(_, page)| page).collect();
-    let mine = net.share("documents", mine)?;
-    let documents = net.once(|| {
-        let mut set = PageSet::new(pages, |_| false);
-        mine.iter().for_each(|&page| set.insert(page));
-        set
-    })?;
-    drop(mine);
+    let documents = page_set(net, "documents", mine, pages)?;
     let web = web::web(net, job, pages, links, seed, &documents)?;
 
     let to_fold = room(net, held, 0, job)?;
