@@ -8,59 +8,41 @@
 //! \[DDGMP03\] Di Iorio, Diligenti, Gori, Maggini, Pucci, *Detecting near-replicas on the web by content and hyperlink analysis*;
 //! \[PBZ06\] Pereira, Baeza-Yates, Ziviani, *Where and how duplicates occur in the web*.
 //!
-//! The folders of `src/` are compiled as several crates (`crates/`), so that a change rebuilds only what needs it; this one
-//! has the command line, and shows the others as one.
+//! Each folder of `src/` is a crate; this one shows them as one library. The command line is in `src/cli`.
 
+// The ground: identifiers, errors, job files.
 pub use webtwin_base::{
-    build, by_hash, console, error, heap, huge, ids, leftovers, open_files, progress, read_at, threads,
+    build_info, by_hash, console, error, heap, huge, ids, leftovers, open_files, progress, read_at, threads,
+};
+pub use webtwin_job as job;
+
+// Crawl input becomes pages with text and links; beside it, a crawl made on the fly, with the truth about it.
+pub use webtwin_pages as pages;
+pub use webtwin_printed as printed;
+pub use webtwin_synth as synth;
+
+// The papers: text becomes terms and weighted features, or chunks and their fingerprints; fingerprints, features or signatures
+// become pairs of similar pages; pairs and links become trivial clusters and collections, and these what people take home.
+pub use webtwin_core::{
+    applications, chunks, clusters, explain, hamming, minhash, overlap, signatures, study, text, url_rules,
 };
 
-// The road: crawl input becomes pages with text and links; beside it, a crawl made on the fly, with the truth about it.
-pub use webtwin_pages::{pages, synth};
+// What runs them on the workers of one or more processes, and where bytes are kept.
+pub use webtwin_dataflow as dataflow;
+pub use webtwin_engine as engine;
+pub use webtwin_storage as storage;
 
-// Text becomes terms and weighted features, or chunks and their fingerprints; fingerprints, features or signatures become
-// pairs of similar pages; pairs and links become trivial clusters and collections, and these what people take home. Or pages
-// are studied: where and how they are duplicates.
-pub use webtwin_stages::{
-    applications, chunks, clusters, hamming, minhash, overlap, signatures, study, text, url_rules,
-};
-
-// A finished run read again, compared with a truth, and why two of its pages are together or apart.
-pub use webtwin_results::{evaluate, explain, results};
-
-// An archive that keeps payloads once, and what it was made of.
-pub use webtwin_results::archive;
-
-// A corpus of texts, the same without its duplicates.
-pub use webtwin_dedup::dedup;
-
-// Collections over many crawls, mirrors that lag, and what to visit again.
-pub use webtwin_history::history;
-// Two crawls compared.
-pub use webtwin_recrawl::recrawl;
-// A finished run as an index of look-ups, searched by words, and over HTTP.
-#[cfg(feature = "search")]
-pub use webtwin_search::search;
-pub use webtwin_serve::lookup;
+// A finished run: read again, compared with a truth, archived, compared with other crawls, looked at.
+pub use webtwin_archive as archive;
+pub use webtwin_compare::{history, recrawl};
+pub use webtwin_evaluate as evaluate;
+pub use webtwin_results as results;
 #[cfg(feature = "serve")]
-pub use webtwin_serve::serve;
+pub use webtwin_view::serve;
+pub use webtwin_view::{lookup, report, search};
 
-// A result made to be looked at.
-pub use webtwin_report::report;
-
-// The papers' published tables and figures, computed again.
-pub use webtwin_reproduce::reproduce;
-
-// The helper process that reads documents made for paper.
-pub use webtwin_printed::printed;
-
-// Machinery: what to compute, the wiring, bytes, and the engine that runs it on one or more processes;
-pub use webtwin_base::job;
-pub use webtwin_dataflow::dataflow;
-pub use webtwin_engine::engine;
-pub use webtwin_storage::storage;
-
-// what a run will take, predicted,
-pub mod plan;
-// and the command line.
-pub mod cli;
+// A corpus of texts without its duplicates; what a run will take; the papers' tables computed again; the command line.
+pub use webtwin_cli as cli;
+pub use webtwin_dedup as dedup;
+pub use webtwin_lab as reproduce;
+pub use webtwin_plan as plan;

@@ -16,6 +16,6 @@ fn main() -> std::process::ExitCode {
     // A file that grows beyond `ulimit -f` is then an error like others, and not the end of the process without a word. All
     // threads inherit it; if it cannot be set, the signal ends the process as before.
     let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
-    webtwin::build::built_from(COMMIT);
+    webtwin::build_info::built_from(COMMIT);
     webtwin::cli::main()
 }

@@ -6,9 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use webtwin_base::error::Result;
-use webtwin_engine::engine::handshake::Identity;
-use webtwin_engine::engine::key::Key;
-use webtwin_pages::pages::record::{Found, RawPage, Sink};
+use webtwin_engine::handshake::Identity;
+use webtwin_engine::key::Key;
+use webtwin_pages::record::{Found, RawPage, Sink};
 
 pub mod made;
 

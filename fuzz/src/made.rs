@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use webtwin_base::job::{Digest, Job};
-use webtwin_dataflow::dataflow::reading::ingest::Queue;
-use webtwin_dataflow::dataflow::replicas;
-use webtwin_engine::engine::{self, Cluster};
-use webtwin_pages::pages::work_items::Work;
-use webtwin_serve::lookup::build::{RANGE_ROWS, Settings, build};
-use webtwin_storage::storage::location::Location;
+use webtwin_job::{Digest, Job};
+use webtwin_dataflow::reading::ingest::Queue;
+use webtwin_dataflow::replicas;
+use webtwin_engine::{self, Cluster};
+use webtwin_pages::work_items::Work;
+use webtwin_view::lookup::build::{RANGE_ROWS, Settings, build};
+use webtwin_storage::location::Location;
 
 /// Folder with `run` and `index`. It is left to the system's temporary folder: a fuzzer ends without saying so.
 pub fn folder() -> PathBuf {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use webtwin_base::ids::DocId;
-use webtwin_base::job::Coder;
+use webtwin_job::Coder;
 use webtwin_base::read_at::Bytes;
 use webtwin_fuzz::{damaged, first};
-use webtwin_stages::hamming::fingerprint_file::{About, FORMAT, FingerprintFile, chunk};
-use webtwin_stages::hamming::sections::{FileKind, head};
+use webtwin_core::hamming::fingerprint_file::{About, FORMAT, FingerprintFile, chunk};
+use webtwin_core::hamming::sections::{FileKind, head};
 
 const CODERS: [Coder; 3] = [Coder::EliasFano, Coder::Huffman, Coder::Raw];
 

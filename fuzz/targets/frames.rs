@@ -5,9 +5,9 @@
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use webtwin_engine::engine::frames::{Frame, FrameReader, FrameWriter, LONGEST, Session};
-use webtwin_engine::engine::handshake::{Arrival, Purpose, accept, dial};
-use webtwin_engine::engine::key::Key;
+use webtwin_engine::frames::{Frame, FrameReader, FrameWriter, LONGEST, Session};
+use webtwin_engine::handshake::{Arrival, Purpose, accept, dial};
+use webtwin_engine::key::Key;
 use webtwin_fuzz::{connection, damaged, first, identity, key};
 
 /// Both ends of a session, in the clear and encrypted.

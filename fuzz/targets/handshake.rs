@@ -7,8 +7,8 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use webtwin_engine::engine::handshake::{Arrival, Purpose, accept, dial};
-use webtwin_engine::engine::key::Key;
+use webtwin_engine::handshake::{Arrival, Purpose, accept, dial};
+use webtwin_engine::key::Key;
 use webtwin_fuzz::{connection, first, identity, key};
 
 fuzz_target!(|data: &[u8]| {

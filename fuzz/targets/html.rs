@@ -3,10 +3,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use webtwin_base::ids::doc_id;
-use webtwin_base::job::{Limits, Links};
+use webtwin_job::{Limits, Links};
 use webtwin_fuzz::first;
-use webtwin_pages::pages::html::{Extracted, Extractor};
-use webtwin_pages::pages::url::CanonicalUrl;
+use webtwin_pages::html::{Extracted, Extractor};
+use webtwin_pages::url::CanonicalUrl;
 
 /// Leaves all that a page can leave open.
 const OTHER: &[u8] = b"<base href=//other.example/><title>t</title><a href=x>\xe9<pre>\n\n <table><td><script>if (a";

@@ -9,12 +9,12 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use webtwin_base::job::{Input, Limits};
+use webtwin_job::{Input, Limits};
 use webtwin_base::read_at::Bytes;
 use webtwin_fuzz::{first, found, made};
-use webtwin_pages::pages::record::Found;
-use webtwin_pages::pages::warc::read_range;
-use webtwin_serve::serve::{Settings, serve};
+use webtwin_pages::record::Found;
+use webtwin_pages::warc::read_range;
+use webtwin_view::serve::{Settings, serve};
 
 /// A server that has an index; its thread ends with the process.
 fn server() -> SocketAddr {

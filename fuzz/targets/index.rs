@@ -7,9 +7,9 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
 use webtwin_fuzz::{damaged, files, first, made};
-use webtwin_serve::lookup::Index;
-use webtwin_serve::lookup::answer::Asker;
-use webtwin_serve::lookup::{lists, sets};
+use webtwin_view::lookup::Index;
+use webtwin_view::lookup::answer::Asker;
+use webtwin_view::lookup::{lists, sets};
 
 struct Whole {
     folder: PathBuf,

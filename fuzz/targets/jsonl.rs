@@ -5,12 +5,12 @@ use std::io::Write;
 
 use flate2::write::GzEncoder;
 use libfuzzer_sys::fuzz_target;
-use webtwin_base::job::{Fields, Limits};
+use webtwin_job::{Fields, Limits};
 use webtwin_base::read_at::Bytes;
 use webtwin_fuzz::{cuts, first, found};
-use webtwin_pages::pages::decoded::Compression;
-use webtwin_pages::pages::jsonl::{read_range, read_whole};
-use webtwin_pages::pages::record::Found;
+use webtwin_pages::decoded::Compression;
+use webtwin_pages::jsonl::{read_range, read_whole};
+use webtwin_pages::record::Found;
 
 fuzz_target!(|data: &[u8]| {
     let Some((how, rest)) = first(data) else { return };

@@ -5,12 +5,12 @@
 use std::sync::{Arc, OnceLock};
 
 use libfuzzer_sys::fuzz_target;
-use webtwin_base::job::{Fields, Limits};
+use webtwin_job::{Fields, Limits};
 use webtwin_base::read_at::Bytes;
 use webtwin_fuzz::{damaged, first, found, offset, only_panics_that_get_through};
-use webtwin_pages::pages::parquet_rows::ParquetRows;
-use webtwin_pages::pages::record::{Found, Reason};
-use webtwin_storage::storage::table::{Column, Table, encode};
+use webtwin_pages::parquet_rows::ParquetRows;
+use webtwin_pages::record::{Found, Reason};
+use webtwin_storage::table::{Column, Table, encode};
 
 const ROWS: usize = 70;
 

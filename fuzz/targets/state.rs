@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use webtwin_dataflow::dataflow::reading::item_record::PageRecord;
+use webtwin_dataflow::reading::item_record::PageRecord;
 use webtwin_fuzz::{damaged, files, first};
-use webtwin_storage::storage::location::Location;
-use webtwin_storage::storage::records::{RecordStore, Records};
-use webtwin_storage::storage::state::{Generation, State, StateRecords};
+use webtwin_storage::location::Location;
+use webtwin_storage::records::{RecordStore, Records};
+use webtwin_storage::state::{Generation, State, StateRecords};
 
 const KEYS: [u128; 3] = [7, 1 << 100, 5];
 const RECORDS: [&[u8]; 3] = [b"what was read of one item", b"", b"what was read of another, which is longer"];

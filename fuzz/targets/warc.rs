@@ -7,11 +7,11 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use libfuzzer_sys::fuzz_target;
-use webtwin_base::job::{Digests, Input, Limits};
+use webtwin_job::{Digests, Input, Limits};
 use webtwin_base::read_at::Bytes;
 use webtwin_fuzz::{cuts, first, found, offset};
-use webtwin_pages::pages::record::Found;
-use webtwin_pages::pages::warc::{RangeEnd, read_range, read_stream, settle};
+use webtwin_pages::record::Found;
+use webtwin_pages::warc::{RangeEnd, read_range, read_stream, settle};
 
 fuzz_target!(|data: &[u8]| {
     let Some((how, rest)) = first(data) else { return };

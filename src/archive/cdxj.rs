@@ -19,11 +19,11 @@ use data_encoding::BASE32;
 use sha1::{Digest as _, Sha1};
 
 use super::record::without_brackets;
-use crate::error::Result;
-use crate::pages::fetch_time;
-use crate::pages::surt::surt_key;
-use crate::pages::url::CanonicalUrl;
-use crate::pages::warc::stored::{Stored, Take, Visitor, values};
+use webtwin_base::error::Result;
+use webtwin_pages::fetch_time;
+use webtwin_pages::surt::surt_key;
+use webtwin_pages::url::CanonicalUrl;
+use webtwin_pages::warc::stored::{Stored, Take, Visitor, values};
 
 /// Name of the index.
 pub(super) const INDEX: &str = "index.cdxj";
@@ -140,7 +140,7 @@ pub(super) struct CopiedRecords<'i> {
 
 impl<'i> CopiedRecords<'i> {
     /// Of the file with this path, of which other records are replaced, ascending.
-    pub fn of(path: &'i str, replaced: &'i [Replaced]) -> CopiedRecords<'i> {
+    pub(crate) fn of(path: &'i str, replaced: &'i [Replaced]) -> CopiedRecords<'i> {
         CopiedRecords { path, replaced, shift: 0, sha1: None, block: None, lines: Vec::new() }
     }
 }

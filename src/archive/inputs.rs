@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use super::cdxj::INDEX;
 use super::report::{SUMMARY, Summary};
 use super::rewrite::RECIPE;
-use crate::error::{Error, Result};
-use crate::pages::detect::{Kind, claims_archive, claims_wacz, detect};
-use crate::pages::sniff::is_html;
-use crate::pages::warc::{Format, probe};
-use crate::storage::expand::{Expanded, expand};
-use crate::storage::location::Location;
-use crate::storage::manifest::{self, Manifest};
-use crate::storage::open::{Stamp, open};
-use crate::storage::relative::{below_common_folder, segments};
+use webtwin_base::error::{Error, Result};
+use webtwin_pages::detect::{Kind, claims_archive, claims_wacz, detect};
+use webtwin_pages::sniff::is_html;
+use webtwin_pages::warc::{Format, probe};
+use webtwin_storage::expand::{Expanded, expand};
+use webtwin_storage::location::Location;
+use webtwin_storage::manifest::{self, Manifest};
+use webtwin_storage::open::{Stamp, open};
+use webtwin_storage::relative::{below_common_folder, segments};
 
 /// A WARC file.
 #[derive(Debug, Clone)]

@@ -6,8 +6,8 @@ use bytemuck::{Pod, Zeroable};
 
 use super::Effort;
 use super::record::Key;
-use crate::error::Result;
-use crate::storage::spill::Buckets;
+use webtwin_base::error::Result;
+use webtwin_storage::spill::Buckets;
 
 /// Parts of the keys, sorted one at a time; and parts of the files, whose copies are looked at one at a time.
 const PARTS: usize = 256;
@@ -38,11 +38,11 @@ pub(super) struct Copy {
 pub(super) struct Rows(Mutex<Buckets<Row>>);
 
 impl Rows {
-    pub fn new(effort: &Effort) -> Rows {
+    pub(crate) fn new(effort: &Effort) -> Rows {
         Rows(Mutex::new(Buckets::new(PARTS, effort.memory_bytes / 2, &effort.disk())))
     }
 
-    pub fn push(&self, row: Row) -> Result<()> {
+    pub(crate) fn push(&self, row: Row) -> Result<()> {
         let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         rows.push((row.key[0] >> 24) as usize, row)
     }
@@ -78,12 +78,12 @@ impl Copies {
     }
 
     /// Number of parts.
-    pub fn parts(&self) -> usize {
+    pub(crate) fn parts(&self) -> usize {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner).count()
     }
 
     /// Takes a part: its files, and their copies by file and offset.
-    pub fn take(&self, part: usize) -> Result<(std::ops::Range<usize>, Vec<Copy>)> {
+    pub(crate) fn take(&self, part: usize) -> Result<(std::ops::Range<usize>, Vec<Copy>)> {
         let mut copies = Vec::new();
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let count = parts.count();

@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use bytemuck::{Pod, Zeroable};
 
 use super::Effort;
-use crate::error::Result;
-use crate::storage::spill::Buckets;
+use webtwin_base::error::Result;
+use webtwin_storage::spill::Buckets;
 
 /// Parts of the names, sorted one at a time.
 const PARTS: usize = 64;
@@ -26,17 +26,17 @@ struct Named {
 pub(super) struct Names(Mutex<Buckets<Named>>);
 
 impl Names {
-    pub fn new(effort: &Effort) -> Names {
+    pub(crate) fn new(effort: &Effort) -> Names {
         Names(Mutex::new(Buckets::new(PARTS, effort.memory_bytes / 2, &effort.disk())))
     }
 
-    pub fn push(&self, name: u64, payload: u64) -> Result<()> {
+    pub(crate) fn push(&self, name: u64, payload: u64) -> Result<()> {
         let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         names.push((name >> 58) as usize, Named { name, payload })
     }
 
     /// Returns the names of several payloads, ascending.
-    pub fn ambiguous(self) -> Result<Vec<u64>> {
+    pub(crate) fn ambiguous(self) -> Result<Vec<u64>> {
         let mut names = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let (mut part, mut ambiguous) = (Vec::new(), Vec::new());
         for bucket in 0..names.count() {

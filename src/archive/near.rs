@@ -6,10 +6,10 @@ use zstd::zstd_safe::{CCtx, CParameter, DCtx, DParameter, get_error_name};
 
 use super::inputs::InputFile;
 use super::matches::Copy;
-use crate::error::{Error, Result};
-use crate::results::Run;
-use crate::results::pages::Pages;
-use crate::storage::location::{seen_from_anywhere, working_folder};
+use webtwin_base::error::{Error, Result};
+use webtwin_results::Run;
+use webtwin_results::pages::Pages;
+use webtwin_storage::location::{seen_from_anywhere, working_folder};
 
 /// Most bytes of a block, and of the payload it is compared with.
 pub(super) const MOST_BYTES: u64 = 16 << 20;
@@ -30,7 +30,7 @@ impl NearCopies {
     ///
     /// # Errors
     /// [`Error::Input`] if the run is none, or read none of the files.
-    pub fn of(run: &Run, files: &[InputFile]) -> Result<NearCopies> {
+    pub(crate) fn of(run: &Run, files: &[InputFile]) -> Result<NearCopies> {
         let pages = Pages::of(run)?;
         let places = (0..pages.doc_ids()?.len()).map(|row| pages.place(row)).collect::<Result<Vec<_>>>()?;
         let here = working_folder();
@@ -69,13 +69,13 @@ impl NearCopies {
     }
 
     /// Leaves out an exact copy, and the record that it refers to, which must stay where every tool finds it.
-    pub fn leave_out(&mut self, copy: &Copy) {
+    pub(crate) fn leave_out(&mut self, copy: &Copy) {
         self.0.remove(&(copy.file, copy.offset));
         self.0.remove(&(copy.of_file, copy.of_offset));
     }
 
     /// Those in a file, by offset, each with its base.
-    pub fn of_file(&self, file: u32) -> impl Iterator<Item = (u64, Place)> {
+    pub(crate) fn of_file(&self, file: u32) -> impl Iterator<Item = (u64, Place)> {
         self.0.range((file, 0)..=(file, u64::MAX)).map(|(copy, base)| (copy.1, *base))
     }
 }

@@ -6,8 +6,8 @@ use flate2::write::GzEncoder;
 use zstd::bulk::Compressor;
 use zstd::stream::write::Encoder;
 
-use crate::error::{Error, Result};
-use crate::pages::warc::Compression;
+use webtwin_base::error::{Error, Result};
+use webtwin_pages::warc::Compression;
 
 /// Level of zstd for what is small and read seldom.
 const SMALL_LEVEL: i32 = 19;
@@ -24,7 +24,7 @@ pub(super) enum Packer {
 
 impl Packer {
     /// For a file with this compression and dictionary.
-    pub fn new(compression: Compression, dictionary: Option<&[u8]>) -> Result<Packer> {
+    pub(crate) fn new(compression: Compression, dictionary: Option<&[u8]>) -> Result<Packer> {
         Ok(match compression {
             Compression::Plain => Packer::Plain,
             Compression::Gzip => Packer::Gzip,
@@ -36,7 +36,7 @@ impl Packer {
     }
 
     /// The bytes of a record, given in parts, as they are in the file.
-    pub fn pack(&mut self, parts: &[&[u8]]) -> Result<Vec<u8>> {
+    pub(crate) fn pack(&mut self, parts: &[&[u8]]) -> Result<Vec<u8>> {
         let whole = parts.concat();
         match self {
             Packer::Plain => Ok(whole),
@@ -62,7 +62,7 @@ pub(super) enum Member<'d, W: Write> {
 
 impl<W: Write> Member<'_, W> {
     /// Begins a record of a file with this compression and dictionary.
-    pub fn begin(out: W, compression: Compression, dictionary: Option<&[u8]>) -> std::io::Result<Self> {
+    pub(crate) fn begin(out: W, compression: Compression, dictionary: Option<&[u8]>) -> std::io::Result<Self> {
         Ok(match compression {
             Compression::Plain => Member::Plain(out),
             Compression::Gzip => Member::Gzip(GzEncoder::new(out, flate2::Compression::default())),
@@ -75,7 +75,7 @@ impl<W: Write> Member<'_, W> {
     }
 
     /// Ends the record.
-    pub fn end(self) -> std::io::Result<()> {
+    pub(crate) fn end(self) -> std::io::Result<()> {
         match self {
             Member::Plain(_) => Ok(()),
             Member::Gzip(encoder) => encoder.finish().map(drop),

@@ -4,8 +4,8 @@ use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::head::Head;
-use crate::pages::fetch_time;
-use crate::pages::warc::stored::values;
+use webtwin_pages::fetch_time;
+use webtwin_pages::warc::stored::values;
 
 /// Fields that a record has once if it may be a reference, or is referred to.
 const ONCE: [&str; 5] = ["WARC-Type", "WARC-Target-URI", "WARC-Date", "WARC-Record-ID", "Content-Length"];
@@ -42,7 +42,7 @@ pub(super) struct Candidate<'h> {
 
 impl<'h> Candidate<'h> {
     /// Reads the heads of a record; `None` if it is to stay as it is.
-    pub fn of(head: &'h [u8], http: &[u8]) -> Option<Candidate<'h>> {
+    pub(crate) fn of(head: &'h [u8], http: &[u8]) -> Option<Candidate<'h>> {
         let bytes = head;
         let head = Head::parse(bytes)?;
         let once = ONCE.iter().all(|name| head.only(name).is_some());
@@ -74,17 +74,17 @@ impl<'h> Candidate<'h> {
     }
 
     /// The key of this record, given the SHA-256 of its payload.
-    pub fn key(&self, payload: &[u8; 32]) -> Key {
+    pub(crate) fn key(&self, payload: &[u8; 32]) -> Key {
         key(&Sha256::new().chain_update(&self.meaning).chain_update(payload).finalize().into())
     }
 
     /// Hash of its target and date, as [`place_name`].
-    pub fn place_name(&self) -> u64 {
+    pub(crate) fn place_name(&self) -> u64 {
         self.names()[1]
     }
 
     /// Hashes of the ways in which a revisit may refer to this record.
-    pub fn names(&self) -> [u64; 3] {
+    pub(crate) fn names(&self) -> [u64; 3] {
         names(&self.id, (&self.uri, self.seconds), (&self.uri, self.payload_digest.as_deref().unwrap_or_default()))
     }
 }

@@ -7,7 +7,7 @@ use sha1::{Digest as _, Sha1};
 
 use super::head::Head;
 use super::record::{Candidate, id_name, without_brackets};
-use crate::pages::warc::stored::values;
+use webtwin_pages::warc::stored::values;
 
 /// Our field with the digest of the payload that was taken out.
 const PAYLOAD: &str = "Webtwin-Payload";
@@ -63,7 +63,7 @@ pub(super) struct Original {
 
 impl Original {
     /// Reads it from the head of that record; `None` if the head does not say so.
-    pub fn of(head: &[u8], is_ambiguous: impl Fn(u64) -> bool) -> Option<Original> {
+    pub(crate) fn of(head: &[u8], is_ambiguous: impl Fn(u64) -> bool) -> Option<Original> {
         let field = |name: &str| String::from_utf8(Head::parse(head)?.only(name)?.to_vec()).ok();
         let has_own_id = id_name(head).is_some_and(|name| !is_ambiguous(name));
         Some(Original {

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-use crate::storage::location::Location;
+use webtwin_base::error::{Error, Result};
+use webtwin_storage::location::Location;
 
 /// Name of the file with the summary.
 pub(super) const SUMMARY: &str = "summary.json";

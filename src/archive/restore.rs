@@ -14,17 +14,17 @@ use super::references::{difference, differences_path};
 use super::report::{Restored, Summary};
 use super::survey::{Fingerprint, Purpose, pieces, stored_records, survey};
 use super::{Effort, near, written};
-use crate::error::{Error, Result};
-use crate::pages::warc::Compression;
-use crate::pages::warc::stored::{Stored, TRAILER, Take, Visitor, values};
-use crate::progress::Laps;
-use crate::read_at::ReadAt;
-use crate::storage::location::Location;
-use crate::storage::manifest::{FileEntry, Manifest};
-use crate::storage::new_file::NewFile;
-use crate::storage::open::{open as opened, open_pinned};
-use crate::storage::output::{Attempt, random_id};
-use crate::threads::for_each;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::progress::Laps;
+use webtwin_base::read_at::ReadAt;
+use webtwin_base::threads::for_each;
+use webtwin_pages::warc::Compression;
+use webtwin_pages::warc::stored::{Stored, TRAILER, Take, Visitor, values};
+use webtwin_storage::location::Location;
+use webtwin_storage::manifest::{FileEntry, Manifest};
+use webtwin_storage::new_file::NewFile;
+use webtwin_storage::open::{open as opened, open_pinned};
+use webtwin_storage::output::{Attempt, random_id};
 
 /// Writes the files that the archive in `from` was made of into `folder`, and commits them.
 ///

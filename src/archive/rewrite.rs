@@ -21,16 +21,16 @@ use super::report::{Counts, FileSummary, NearSummary, SUMMARY, Summary};
 use super::sorted_lines::SortedLines;
 use super::survey::{Surveyed, pieces, stored_records};
 use super::{Settings, written};
-use crate::error::{Error, Result};
-use crate::pages::warc::stored::{Stored, TRAILER, Take, values};
-use crate::progress::Laps;
-use crate::read_at::ReadAt;
-use crate::storage::location::Location;
-use crate::storage::manifest::{FileEntry, Manifest};
-use crate::storage::new_file::NewFile;
-use crate::storage::open::{OpenFile, open_pinned};
-use crate::storage::output::{Attempt, random_id};
-use crate::threads::for_each;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::progress::Laps;
+use webtwin_base::read_at::ReadAt;
+use webtwin_base::threads::for_each;
+use webtwin_pages::warc::stored::{Stored, TRAILER, Take, values};
+use webtwin_storage::location::Location;
+use webtwin_storage::manifest::{FileEntry, Manifest};
+use webtwin_storage::new_file::NewFile;
+use webtwin_storage::open::{OpenFile, open_pinned};
+use webtwin_storage::output::{Attempt, random_id};
 
 /// Heads of originals that a thread remembers.
 const REMEMBERED: usize = 1 << 12;

@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use super::Effort;
-use crate::error::Result;
-use crate::storage::spill::RunLog;
+use webtwin_base::error::Result;
+use webtwin_storage::spill::RunLog;
 
 /// Bytes of lines that are sorted at a time.
 const RUN_BYTES: usize = 32 << 20;
@@ -25,7 +25,7 @@ struct Runs {
 }
 
 impl SortedLines {
-    pub fn new(effort: &Effort) -> SortedLines {
+    pub(crate) fn new(effort: &Effort) -> SortedLines {
         SortedLines::in_runs_of(RUN_BYTES, effort)
     }
 
@@ -35,7 +35,7 @@ impl SortedLines {
     }
 
     /// Adds lines, each with its end.
-    pub fn add(&self, lines: &[u8]) -> Result<()> {
+    pub(crate) fn add(&self, lines: &[u8]) -> Result<()> {
         let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         runs.open.extend_from_slice(lines);
         if runs.open.len() >= runs.run_bytes { runs.end_run() } else { Ok(()) }
@@ -48,7 +48,7 @@ impl SortedLines {
     ///
     /// # Cost
     /// A block of 1 MiB a run.
-    pub fn merge(self, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    pub(crate) fn merge(self, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let mut runs = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         runs.end_run()?;
         let Runs { mut sorted, runs, .. } = runs;

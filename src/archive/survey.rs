@@ -13,13 +13,13 @@ use super::matches::{HOLDS, OLDER, Row, Rows, WANTS};
 use super::names::Names;
 use super::record::{self, Candidate, key, referred};
 use super::references::payload_wanted;
-use crate::error::{Error, Result};
-use crate::job::Limits;
-use crate::pages::warc::Compression;
-use crate::pages::warc::stored::{Stored, StoredRecords, TRAILER, Take, Visitor, values};
-use crate::read_at::ReadAt;
-use crate::storage::open::open_pinned;
-use crate::threads::for_each;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::read_at::ReadAt;
+use webtwin_base::threads::for_each;
+use webtwin_job::Limits;
+use webtwin_pages::warc::Compression;
+use webtwin_pages::warc::stored::{Stored, StoredRecords, TRAILER, Take, Visitor, values};
+use webtwin_storage::open::open_pinned;
 
 /// Bytes that are no records read at a time.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -124,17 +124,17 @@ pub(super) struct Fingerprint {
 }
 
 impl Fingerprint {
-    pub fn finish(self) -> [u8; 32] {
+    pub(crate) fn finish(self) -> [u8; 32] {
         self.whole.finalize().into()
     }
 
-    pub fn record_is_whole(&mut self) {
+    pub(crate) fn record_is_whole(&mut self) {
         self.with_record.update(TRAILER);
         self.whole = self.with_record.clone();
     }
 
     /// Adds bytes of the file that are no record.
-    pub fn other(&mut self, bytes: &dyn ReadAt, range: Range<u64>) -> Result<()> {
+    pub(crate) fn other(&mut self, bytes: &dyn ReadAt, range: Range<u64>) -> Result<()> {
         pieces(bytes, range, &mut |piece| {
             self.whole.update(piece);
             Ok(())

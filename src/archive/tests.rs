@@ -8,10 +8,10 @@ use sha1::{Digest as _, Sha1};
 
 use super::pack::Packer;
 use super::*;
-use crate::job::Limits;
-use crate::pages::warc::Compression;
-use crate::pages::warc::stored::{Stored, StoredRecords, TRAILER, Take, Visitor, values};
-use crate::read_at::Bytes;
+use webtwin_base::read_at::Bytes;
+use webtwin_job::Limits;
+use webtwin_pages::warc::Compression;
+use webtwin_pages::warc::stored::{Stored, StoredRecords, TRAILER, Take, Visitor, values};
 
 /// What a file holds: records, decompressed, and other bytes as they are.
 #[derive(Default)]

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::{quantity, signals};
-use crate::archive::{self, Counts, Effort, Near, NearSummary, Settings, Summary};
-use crate::console::{print, tell};
-use crate::error::Result;
-use crate::storage::location::Location;
+use webtwin_archive::{Counts, Effort, Near, NearSummary, Settings, Summary};
+use webtwin_base::console::{print, tell};
+use webtwin_base::error::Result;
+use webtwin_storage::location::Location;
 
 const ARCHIVE_EXAMPLES: &str = "\
 Examples:
@@ -101,7 +101,7 @@ pub(super) fn archive(args: ArchiveArgs) -> Result<()> {
     let folder = Location::parse(&settings.output)?;
     let work = signals::StoppableWork::writing(folder);
     let began = Instant::now();
-    let summary = archive::archive(&settings, &|line| tell(line)).map_err(|error| work.explain(error))?;
+    let summary = webtwin_archive::archive(&settings, &|line| tell(line)).map_err(|error| work.explain(error))?;
     let Counts { read, copied, revisits, near } = summary.records;
     let differences = if near > 0 { format!(", {near} as differences") } else { String::new() };
     tell(format_args!("{read} records read: {copied} copied, {revisits} written as revisits{differences}"));
@@ -153,7 +153,7 @@ pub(super) fn restore(args: RestoreArgs) -> Result<()> {
     let work = signals::StoppableWork::writing(folder);
     let began = Instant::now();
     let effort = args.effort.resolve()?;
-    let restored = archive::restore(&args.archive, &args.against, &args.output, &effort, &|line| tell(line));
+    let restored = webtwin_archive::restore(&args.archive, &args.against, &args.output, &effort, &|line| tell(line));
     let restored = restored.map_err(|error| work.explain(error))?;
     tell(format_args!(
         "{} records in {} files, {} of them restored, all as they were archived; {} files are the same to the byte",

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use super::{JobArgs, launcher};
-use crate::console::print;
-use crate::engine::Cluster;
-use crate::error::Result;
-use crate::job::Digest;
+use webtwin_base::console::print;
+use webtwin_base::error::Result;
+use webtwin_engine::Cluster;
+use webtwin_job::Digest;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

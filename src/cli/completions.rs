@@ -2,8 +2,8 @@
 
 use clap::CommandFactory;
 
-use crate::console::print;
-use crate::error::Result;
+use webtwin_base::console::print;
+use webtwin_base::error::Result;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

@@ -7,15 +7,15 @@ use std::time::Instant;
 use super::progress::Watcher;
 use super::run::left;
 use super::{quantity, signals};
-use crate::console::tell;
-use crate::dedup::settings::{Keep, Near, Settings, TEXT_FIELDS};
-use crate::dedup::{Dedup, MOST_COUNTED, STAGES, Summary, ValueCounts, checkpoint_folder};
-use crate::error::{Error, Result};
-use crate::job::Limits;
-use crate::minhash::bands::Bands;
-use crate::minhash::shingles::Shingling;
-use crate::storage::location::Location;
-use crate::storage::manifest::OF_CORPUS;
+use webtwin_base::console::tell;
+use webtwin_base::error::{Error, Result};
+use webtwin_core::minhash::bands::Bands;
+use webtwin_core::minhash::shingles::Shingling;
+use webtwin_dedup::settings::{Keep, Near, Settings, TEXT_FIELDS};
+use webtwin_dedup::{Dedup, MOST_COUNTED, STAGES, Summary, ValueCounts, checkpoint_folder};
+use webtwin_job::Limits;
+use webtwin_storage::location::Location;
+use webtwin_storage::manifest::OF_CORPUS;
 
 const EXAMPLES: &str = "\
 Examples:

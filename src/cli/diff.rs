@@ -7,20 +7,20 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::{quantity, signals};
-use crate::console::tell;
-use crate::error::{Error, Result};
-use crate::history::chronicle::Chronicle;
-use crate::history::compare::{self, Compared};
-use crate::history::saved::{self, Saved};
-use crate::ids::DocId;
-use crate::job::Job;
-use crate::recrawl::overlap::{self, Overlap};
-use crate::recrawl::past_texts::{Past, SavedPast};
-use crate::recrawl::same_settings::{comparable, will_be_comparable};
-use crate::recrawl::writer::Writer;
-use crate::recrawl::{Comparison, Settings, Summary, diff, range_rows};
-use crate::results::Run;
-use crate::storage::location::Location;
+use webtwin_base::console::tell;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::DocId;
+use webtwin_compare::history::chronicle::Chronicle;
+use webtwin_compare::history::compare::{self, Compared};
+use webtwin_compare::history::saved::{self, Saved};
+use webtwin_compare::recrawl::overlap::{self, Overlap};
+use webtwin_compare::recrawl::past_texts::{Past, SavedPast};
+use webtwin_compare::recrawl::same_settings::{comparable, will_be_comparable};
+use webtwin_compare::recrawl::writer::Writer;
+use webtwin_compare::recrawl::{Comparison, Settings, Summary, diff, range_rows};
+use webtwin_job::Job;
+use webtwin_results::Run;
+use webtwin_storage::location::Location;
 
 /// Memory for pages that only one crawl has, unless told.
 const MEMORY_BYTES: u64 = 256 << 20;
@@ -75,7 +75,7 @@ impl Args {
                 "the other settings are those of the two results; diff has those of recrawl, as recrawl.KEY=VALUE";
             return Err(Error::Usage(format!("--set {other}: {what}")));
         }
-        let mut recrawl = crate::job::resolve("--set", "", &self.sets)?.recrawl;
+        let mut recrawl = webtwin_job::resolve("--set", "", &self.sets)?.recrawl;
         recrawl.texts |= self.texts;
         recrawl.budget = self.budget.unwrap_or(recrawl.budget);
         let [.., old, new] = &self.results[..] else { unreachable!("two are required") };

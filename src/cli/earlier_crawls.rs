@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::error::{Error, Result};
-use crate::pages::sniff::is_html;
-use crate::storage::expand::expand;
-use crate::storage::location::{seen_from_anywhere, working_folder};
-use crate::storage::state::Generation;
+use webtwin_base::error::{Error, Result};
+use webtwin_pages::sniff::is_html;
+use webtwin_storage::expand::expand;
+use webtwin_storage::location::{seen_from_anywhere, working_folder};
+use webtwin_storage::state::Generation;
 
 /// Inputs of earlier crawls.
 #[derive(Debug, Default)]

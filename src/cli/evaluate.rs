@@ -3,16 +3,16 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use crate::console::print;
-use crate::error::{Error, Result};
-use crate::evaluate::bands::{Bands, resemblance, shingles};
-use crate::evaluate::held_out::read_targets;
-use crate::evaluate::sample::{Draw, Judged, Stratum, sheet, tags_file};
-use crate::evaluate::tags::{Tag, Tagged, read_tags};
-use crate::evaluate::{Comparison, Row, evaluate, table};
-use crate::ids::{DocId, doc_id};
-use crate::results::pages::Pages;
-use crate::results::{Run, compared};
+use webtwin_base::console::print;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{DocId, doc_id};
+use webtwin_evaluate::bands::{Bands, resemblance, shingles};
+use webtwin_evaluate::held_out::read_targets;
+use webtwin_evaluate::sample::{Draw, Judged, Stratum, sheet, tags_file};
+use webtwin_evaluate::tags::{Tag, Tagged, read_tags};
+use webtwin_evaluate::{Comparison, Row, evaluate, table};
+use webtwin_results::pages::Pages;
+use webtwin_results::{Run, compared};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -83,8 +83,8 @@ pub(super) fn run(args: Args) -> Result<()> {
     }
     if args.json {
         let object = serde_json::json!({
-            "name": "evaluate", "digest": run.manifest.digest, "scale": report.pages, "machine": crate::build::machine(),
-            "build": crate::build::version(), "rows": rows,
+            "name": "evaluate", "digest": run.manifest.digest, "scale": report.pages, "machine": webtwin_base::build_info::machine(),
+            "build": webtwin_base::build_info::version(), "rows": rows,
         });
         print(|out| writeln!(out, "{object}"))
     } else {

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use crate::console::print;
-use crate::dedup::explained::Asked as AskedRecords;
-use crate::error::{Error, Result};
-use crate::explain::{captures, duplicates, tell};
-use crate::results::Run;
-use crate::results::captured::Captured;
-use crate::results::explained::Asked;
+use webtwin_base::console::print;
+use webtwin_base::error::{Error, Result};
+use webtwin_core::explain::{captures, duplicates, tell};
+use webtwin_dedup::explained::Asked as AskedRecords;
+use webtwin_results::Run;
+use webtwin_results::captured::Captured;
+use webtwin_results::explained::Asked;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::{quantity, signals};
-use crate::console::tell;
-use crate::error::Result;
-use crate::lookup::build::{RANGE_ROWS, Settings, build};
-use crate::storage::location::Location;
+use webtwin_base::console::tell;
+use webtwin_base::error::Result;
+use webtwin_storage::location::Location;
+use webtwin_view::lookup::build::{RANGE_ROWS, Settings, build};
 
 const EXAMPLES: &str = "\
 Examples:

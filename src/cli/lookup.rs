@@ -2,11 +2,11 @@
 
 use std::io::{BufRead, BufReader, Write};
 
-use crate::console::{ended, tell};
-use crate::error::{Error, Result};
-use crate::lookup::Index;
-use crate::lookup::alternates::{Wanted, alternates};
-use crate::lookup::answer::{Asker, Form, answer_lines, id_of};
+use webtwin_base::console::{ended, tell};
+use webtwin_base::error::{Error, Result};
+use webtwin_view::lookup::Index;
+use webtwin_view::lookup::alternates::{Wanted, alternates};
+use webtwin_view::lookup::answer::{Asker, Form, answer_lines, id_of};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::CommandFactory;
 
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// Exit codes and what they mean. `docs/operations.md` says what to do about each.
 const EXIT_STATUS: [(&str, &str); 14] = [

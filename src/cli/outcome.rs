@@ -1,16 +1,16 @@
 //! What a run tells of its result on stderr.
 
 use super::records;
-use crate::console::{tell, tell_object};
-use crate::dataflow;
-use crate::dataflow::clusters::second_look::SecondLook;
-use crate::dataflow::sinks::summary::{SkipContained, Summary};
-use crate::dataflow::sinks::url_rules::RuleCounts;
-use crate::error::Result;
-use crate::hamming::fingerprint_file::Manifest;
-use crate::job::{Guard, Job, Measure};
-use crate::results::{Run, compared};
-use crate::storage::location::Location;
+use webtwin_base::console::{tell, tell_object};
+use webtwin_base::error::Result;
+use webtwin_core::hamming::fingerprint_file::Manifest;
+use webtwin_dataflow as dataflow;
+use webtwin_dataflow::clusters::second_look::SecondLook;
+use webtwin_dataflow::sinks::summary::{SkipContained, Summary};
+use webtwin_dataflow::sinks::url_rules::RuleCounts;
+use webtwin_job::{Guard, Job, Measure};
+use webtwin_results::{Run, compared};
+use webtwin_storage::location::Location;
 
 /// Tells how many fingerprints a job has made.
 pub(super) fn fingerprints(set: &Manifest, folder: &str) {

@@ -1,8 +1,8 @@
-//! `webtwin print-text`: the helper process of [`crate::pages::helper`], for one document; nothing for people.
+//! `webtwin print-text`: the helper process of [`webtwin_pages::helper`], for one document; nothing for people.
 
-use crate::error::{Error, Result};
-use crate::job::Limits;
-use crate::printed;
+use webtwin_base::error::{Error, Result};
+use webtwin_job::Limits;
+use webtwin_printed as printed;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {

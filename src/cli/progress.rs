@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::build::{cpu_seconds, peak_memory_bytes};
-use crate::console::{is_json, say, tell, tell_object};
-use crate::error::{Error, Result};
-use crate::leftovers::Temporary;
-use crate::progress::Progress;
-use crate::storage::spill_file::{spilled_bytes, taken_bytes};
-use crate::threads;
+use webtwin_base::build_info::{cpu_seconds, peak_memory_bytes};
+use webtwin_base::console::{is_json, say, tell, tell_object};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::leftovers::Temporary;
+use webtwin_base::progress::Progress;
+use webtwin_base::threads;
+use webtwin_storage::spill_file::{spilled_bytes, taken_bytes};
 
 /// Time between two looks at a stage.
 const LOOK: Duration = Duration::from_millis(200);
@@ -148,7 +148,7 @@ fn object(progress: &Progress, stage: &str, stages: &[&str], (seconds, pass): (f
         "seconds": seconds, "share_read": done, "records": progress.records.load(Ordering::Relaxed),
         "pairs_coming": progress.coming.load(Ordering::Relaxed),
         "page_megabytes_a_second": progress.page_bytes.load(Ordering::Relaxed) as f64 / 1e6 / pass,
-        "seconds_left_to_read": left, "memory_bytes": crate::build::memory_bytes(),
+        "seconds_left_to_read": left, "memory_bytes": webtwin_base::build_info::memory_bytes(),
     })
 }
 
@@ -164,7 +164,7 @@ fn metrics(progress: &Progress, stage: &str, stages: &[&str], seconds: f64) -> S
         ("records_total", "counter", "Records read by this process.", read(&progress.records)),
         ("page_bytes_total", "counter", "Bytes of pages read by this process, decoded.", read(&progress.page_bytes)),
         ("pairs_coming", "gauge", "Pairs of pages that are known to be coming.", read(&progress.coming)),
-        ("memory_bytes", "gauge", "Memory of this process.", crate::build::memory_bytes() as f64),
+        ("memory_bytes", "gauge", "Memory of this process.", webtwin_base::build_info::memory_bytes() as f64),
         ("peak_memory_bytes", "gauge", "Most memory that this process has had.", peak_memory_bytes() as f64),
         ("cpu_seconds_total", "counter", "Processor seconds of this process and its helpers.", cpu_seconds()),
         ("spilled_bytes_total", "counter", "Bytes written to spill files.", spilled_bytes() as f64),
@@ -223,7 +223,7 @@ fn write_metrics(file: &Path, text: &str) {
 
 fn line(progress: &Progress, stage: &str, stages: &[&str], (seconds, pass): (f64, Option<f64>)) -> String {
     let (records, coming) = (progress.records.load(Ordering::Relaxed), progress.coming.load(Ordering::Relaxed));
-    let (number, memory) = (number(stage, stages), crate::build::memory_bytes() >> 20);
+    let (number, memory) = (number(stage, stages), webtwin_base::build_info::memory_bytes() >> 20);
     let stage = if number > 0 { format!("{number} of {}: {stage}", stages.len()) } else { stage.to_string() };
     match pass {
         Some(seconds) => {

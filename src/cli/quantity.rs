@@ -1,6 +1,6 @@
 //! Numbers in the forms people use: 1e9, 8G, 512MB, 10GiB.
 
-pub(super) use crate::job::quantity;
+pub(super) use webtwin_job::quantity;
 
 /// Bytes a second: 10Gbit, 100Mbit, 500MB or bytes.
 pub(super) fn rate(text: &str) -> Result<u64, String> {

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::console::tell;
-use crate::dataflow::sinks::summary::Records;
-use crate::pages::record::Reason;
+use webtwin_base::console::tell;
+use webtwin_dataflow::sinks::summary::Records;
+use webtwin_pages::record::Reason;
 
 /// Reasons that the report names.
 const REASONS_TOLD: usize = 6;

@@ -7,20 +7,20 @@ use clap::Args;
 
 use super::diff;
 use super::earlier_crawls::{Earlier, named};
-use crate::console::tell;
-use crate::dataflow::reading::least_pages::LeastPages;
-use crate::dataflow::recrawl::{Implied, Next};
-use crate::error::{Error, Result};
-use crate::job::{Digest, Input, Job, JobKind, Recrawl};
-use crate::pages::helper::ghostscript_version;
-use crate::pages::sniff::is_html;
-use crate::pages::work_items::Work;
-use crate::results::Run;
-use crate::storage::expand::expand;
-use crate::storage::location::{Location, seen_from_anywhere, working_folder};
-use crate::storage::manifest;
-use crate::storage::output::{self, random_id};
-use crate::storage::state::{Generation, State, StateRecords};
+use webtwin_base::console::tell;
+use webtwin_base::error::{Error, Result};
+use webtwin_dataflow::reading::least_pages::LeastPages;
+use webtwin_dataflow::recrawl::{Implied, Next};
+use webtwin_job::{Digest, Input, Job, JobKind, Recrawl};
+use webtwin_pages::helper::ghostscript_version;
+use webtwin_pages::sniff::is_html;
+use webtwin_pages::work_items::Work;
+use webtwin_results::Run;
+use webtwin_storage::expand::expand;
+use webtwin_storage::location::{Location, seen_from_anywhere, working_folder};
+use webtwin_storage::manifest;
+use webtwin_storage::output::{self, random_id};
+use webtwin_storage::state::{Generation, State, StateRecords};
 
 /// Arguments of a scheduled job; each is a setting.
 #[derive(Debug, Args)]

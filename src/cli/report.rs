@@ -1,10 +1,10 @@
 //! `webtwin report RUN`.
 
-use crate::console::{print, tell};
-use crate::error::{Error, Result};
-use crate::report::{Wanted, has_pages, outline, outline_page, page, read};
-use crate::results::Run;
-use crate::storage::location::Location;
+use webtwin_base::console::{print, tell};
+use webtwin_base::error::{Error, Result};
+use webtwin_results::Run;
+use webtwin_storage::location::Location;
+use webtwin_view::report::{Wanted, has_pages, outline, outline_page, page, read};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use crate::console::print;
-use crate::error::{Error, Result};
-use crate::evaluate::table;
-use crate::leftovers::Temporary;
-use crate::reproduce::{Options, entries, find};
+use webtwin_base::console::print;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::leftovers::Temporary;
+use webtwin_evaluate::table;
+use webtwin_lab::{Options, entries, find};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -78,12 +78,12 @@ pub(super) fn run(args: Args) -> Result<()> {
     let rows = (entry.run)(&options)?;
     if args.json {
         let object = serde_json::json!({
-            "name": entry.name, "scale": scale, "machine": crate::build::machine(),
-            "build": crate::build::version(), "rows": rows,
+            "name": entry.name, "scale": scale, "machine": webtwin_base::build_info::machine(),
+            "build": webtwin_base::build_info::version(), "rows": rows,
         });
         print(|out| writeln!(out, "{object}"))
     } else {
-        let machine = crate::build::machine();
+        let machine = webtwin_base::build_info::machine();
         print(|out| {
             writeln!(out, "{}: {}\nscale {scale} ({}), {machine}", entry.name, entry.about, entry.unit)?;
             write!(out, "{}", table(&rows))

@@ -16,10 +16,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::signals;
-use crate::console::tell;
-use crate::error::{Error, Result};
-use crate::leftovers::exit;
-use crate::threads;
+use webtwin_base::console::tell;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::leftovers::exit;
+use webtwin_base::threads;
 
 /// Pause before the second attempt; each later one is twice as long,
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

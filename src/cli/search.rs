@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use super::show::on_terminal;
-use crate::console::ended;
-use crate::error::{Error, Result};
-use crate::lookup::Index;
-use crate::lookup::search::{Found, Replicas, Shown, Wanted, search};
-use crate::search::words::Question;
+use webtwin_base::console::ended;
+use webtwin_base::error::{Error, Result};
+use webtwin_view::lookup::Index;
+use webtwin_view::lookup::search::{Found, Replicas, Shown, Wanted, search};
+use webtwin_view::search::words::Question;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -6,10 +6,10 @@ use signal_hook::consts::SIGHUP;
 use signal_hook::iterator::Signals;
 
 use super::signals;
-use crate::console::tell;
-use crate::error::{Error, Result};
-use crate::serve::{Limits, Settings, serve};
-use crate::threads;
+use webtwin_base::console::tell;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::threads;
+use webtwin_view::serve::{Limits, Settings, serve};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use super::quantity::bytes;
-use crate::console::{ended, print};
-use crate::error::{Error, Result};
-use crate::results::Run;
-use crate::results::columns::{Names, named};
-use crate::results::views::views;
-use crate::storage::location::Location;
-use crate::storage::manifest::{BESIDE_CORPUS, FileEntry, is_in};
-use crate::storage::table::{Column, Table, column_names, decode};
+use webtwin_base::console::{ended, print};
+use webtwin_base::error::{Error, Result};
+use webtwin_results::Run;
+use webtwin_results::columns::{Names, named};
+use webtwin_results::views::views;
+use webtwin_storage::location::Location;
+use webtwin_storage::manifest::{BESIDE_CORPUS, FileEntry, is_in};
+use webtwin_storage::table::{Column, Table, column_names, decode};
 
 const EXAMPLES: &str = "\
 Examples:

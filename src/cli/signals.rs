@@ -5,13 +5,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::console::tell;
-use crate::engine::interrupt;
-use crate::error::Error;
-use crate::leftovers::exit;
-use crate::storage::location::Location;
-use crate::storage::manifest;
-use crate::threads;
+use webtwin_base::console::tell;
+use webtwin_base::error::Error;
+use webtwin_base::leftovers::exit;
+use webtwin_base::threads;
+use webtwin_engine::interrupt;
+use webtwin_storage::location::Location;
+use webtwin_storage::manifest;
 
 type Left = Box<dyn Fn() -> String + Send>;
 

@@ -2,10 +2,10 @@
 
 use clap::{Args, Subcommand};
 
-use crate::console::{print, tell};
-use crate::error::{Error, Result};
-use crate::storage::location::Location;
-use crate::storage::state::State;
+use webtwin_base::console::{print, tell};
+use webtwin_base::error::{Error, Result};
+use webtwin_storage::location::Location;
+use webtwin_storage::state::State;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -73,7 +73,7 @@ fn show(args: &ShowArgs) -> Result<()> {
         }
     }
     if args.json {
-        let of = |generation: &crate::storage::state::Generation| {
+        let of = |generation: &webtwin_storage::state::Generation| {
             serde_json::json!({
                 "number": generation.number, "result": generation.result, "records": generation.records(),
                 "bytes": generation.bytes(), "files": generation.files.len(), "inputs": generation.inputs,

@@ -2,11 +2,11 @@
 
 use std::io::BufWriter;
 
-use crate::console::tell;
-use crate::error::{Error, Result};
-use crate::storage::location::Location;
-use crate::storage::output;
-use crate::synth::{Params, Synth};
+use webtwin_base::console::tell;
+use webtwin_base::error::{Error, Result};
+use webtwin_storage::location::Location;
+use webtwin_storage::output;
+use webtwin_synth::{Params, Synth};
 
 /// Pages per WARC file.
 const PAGES_A_FILE: u64 = 10_000;

@@ -22,11 +22,11 @@ use super::sinks::kept_before;
 use super::sinks::skip_lists::SkipLists;
 use super::steps;
 use super::web::{Web, settle};
-use crate::error::Result;
-use crate::ids::ClusterId;
-use crate::overlap::SimilarPair;
-use crate::results::decisions::Decisions;
-use crate::storage::aside::Aside;
+use webtwin_base::error::Result;
+use webtwin_base::ids::ClusterId;
+use webtwin_core::overlap::SimilarPair;
+use webtwin_results::decisions::Decisions;
+use webtwin_storage::aside::Aside;
 
 /// Finds near-replica pages and mirrored collections among the pages on all shelves.
 ///
@@ -34,7 +34,7 @@ use crate::storage::aside::Aside;
 /// refused.
 ///
 /// # Errors
-/// [`crate::error::Error::MemoryLimit`] and its like where there is too little memory or disk; those of the inputs that
+/// [`webtwin_base::error::Error::MemoryLimit`] and its like where there is too little memory or disk; those of the inputs that
 /// decisions and earlier results are read from; or when the run has ended.
 pub fn find(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -> Result<ReplicaTables> {
     let decisions = Decisions::read(run.job)?;

@@ -11,15 +11,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::replicas;
-use crate::dataflow::reading::ingest::Queue;
-use crate::dataflow::reading::least_pages::LeastPages;
-use crate::dataflow::sinks::summary::Summary;
-use crate::engine::Net;
-use crate::error::{Error, Result};
-use crate::job::{Digest, Job};
-use crate::pages::helper;
-use crate::storage::location::Location;
-use crate::storage::state::{Generation, Pages, State, StateRecords};
+use crate::reading::ingest::Queue;
+use crate::reading::least_pages::LeastPages;
+use crate::sinks::summary::Summary;
+use webtwin_base::error::{Error, Result};
+use webtwin_engine::Net;
+use webtwin_job::{Digest, Job};
+use webtwin_pages::helper;
+use webtwin_storage::location::Location;
+use webtwin_storage::state::{Generation, Pages, State, StateRecords};
 
 /// What becomes of a state when a run has ended well.
 #[derive(Debug, Clone)]

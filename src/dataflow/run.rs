@@ -11,11 +11,11 @@ use super::shuffle::memory_budget::MemoryBudget;
 use super::shuffle::memory_estimate::{MemoryEstimate, for_each_page, room};
 use super::steps::{Seen, Step, Steps};
 use super::web::Web;
-use crate::engine::Net;
-use crate::error::Result;
-use crate::job::Job;
-use crate::storage::aside::Aside;
-use crate::storage::spill_file::Disk;
+use webtwin_base::error::Result;
+use webtwin_engine::Net;
+use webtwin_job::Job;
+use webtwin_storage::aside::Aside;
+use webtwin_storage::spill_file::Disk;
 
 /// A run on one worker.
 pub struct Run<'r, 'n> {

@@ -1,6 +1,6 @@
 //! Steps that end with a record of what they have found, so that an interrupted run goes on after the last of them.
 //!
-//! Each worker records its own share ([`crate::storage::step_records`]), and takes up its own share. What a later step sees
+//! Each worker records its own share ([`webtwin_storage::step_records`]), and takes up its own share. What a later step sees
 //! is then what it would have seen in an unbroken run, so a share must not depend on what another worker takes up or makes
 //! anew: a step is taken up by all workers, from the records of one run, or by none. A record is of the same step only if
 //! the digest of what the steps see - pages, texts and links, of all workers, and the earlier result that they have to do
@@ -18,10 +18,10 @@ use super::reading::capture_rows::Numbers;
 use super::reading::captures::Crawl;
 use super::reading::resume::Resume;
 use super::reading::worker_pages::WorkerPages;
-use crate::engine::Net;
-use crate::error::{Error, Result};
-use crate::ids::{Page, splitmix64};
-use crate::storage::step_records::{Stamp, StepRecords};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{Page, splitmix64};
+use webtwin_engine::Net;
+use webtwin_storage::step_records::{Stamp, StepRecords};
 
 /// A step that is recorded: its name in messages, manifests and names of files.
 pub type Step = &'static str;
@@ -159,7 +159,7 @@ impl<'a> Steps<'a> {
 }
 
 fn random() -> Result<u64> {
-    let id = crate::storage::output::random_id()?;
+    let id = webtwin_storage::output::random_id()?;
     Ok(xxhash_rust::xxh3::xxh3_64(id.as_bytes()))
 }
 

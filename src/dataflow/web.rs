@@ -9,9 +9,9 @@ use super::reading::idf;
 use super::reading::least_pages::LeastPages;
 use super::run::Run;
 use super::shuffle::memory_estimate::{MemoryEstimate, make_room, room};
-use crate::error::Result;
-use crate::overlap::SimilarPair;
-use crate::storage::aside::Aside;
+use webtwin_base::error::Result;
+use webtwin_core::overlap::SimilarPair;
+use webtwin_storage::aside::Aside;
 
 /// Pages and links of this worker.
 pub struct Web {
@@ -30,7 +30,7 @@ pub struct Web {
 /// records of a work item are true. A crawl with fewer pages than `least` is refused.
 ///
 /// # Errors
-/// [`crate::error::Error::MemoryLimit`], [`crate::error::Error::TooFewPages`]; those of the disk; or when the run has ended.
+/// [`webtwin_base::error::Error::MemoryLimit`], [`webtwin_base::error::Error::TooFewPages`]; those of the disk; or when the run has ended.
 pub fn settle(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -> Result<(Web, Aside<SimilarPair>)> {
     let Run { net, job, shelf, partitions, disk, .. } = run;
     make_room(net, "pages and links, and the steps after", shelf, job)?;

@@ -7,11 +7,11 @@ use super::fields::wanted;
 use super::inputs::{self, InputFile};
 use super::record::{self, NoRecord};
 use super::settings::Settings;
-use crate::error::{Error, Result};
-use crate::explain::duplicates::Name;
-use crate::results::Run;
-use crate::storage::location::{seen_from_anywhere, working_folder};
-use crate::threads;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::threads;
+use webtwin_core::explain::duplicates::Name;
+use webtwin_results::Run;
+use webtwin_storage::location::{seen_from_anywhere, working_folder};
 
 /// Records with one id that are listed.
 const LISTED: usize = 5;

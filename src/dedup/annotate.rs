@@ -3,14 +3,14 @@
 use super::corpus::Corpus;
 use super::settings::Settings;
 use super::verdicts::Verdicts;
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// The fields that are added.
 const FIELDS: [&str; 3] = ["duplicate_of", "similarity", "cluster"];
 
 /// What is added to a record.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Note {
+pub(crate) struct Note {
     /// Id of the record in favour of which it would be removed.
     pub duplicate_of: Option<String>,
     /// Resemblance of the two.
@@ -24,7 +24,7 @@ impl Note {
     ///
     /// # Errors
     /// Those of the disk that holds ids.
-    pub fn on(record: u32, corpus: &Corpus, verdicts: &Verdicts) -> Result<Note> {
+    pub(crate) fn on(record: u32, corpus: &Corpus, verdicts: &Verdicts) -> Result<Note> {
         Ok(match verdicts.of(record) {
             Some(removed) => {
                 let kept = Some(corpus.id(removed.kept)?);
@@ -39,12 +39,12 @@ impl Note {
 }
 
 /// The names of the added fields, if records are annotated.
-pub fn names(settings: &Settings) -> Option<[String; 3]> {
+pub(crate) fn names(settings: &Settings) -> Option<[String; 3]> {
     settings.annotate.as_ref().map(|prefix| FIELDS.map(|name| format!("{prefix}{name}")))
 }
 
 /// The error for a file that has one of the fields already.
-pub fn taken(file: &str, offset: Option<u64>) -> Error {
+pub(crate) fn taken(file: &str, offset: Option<u64>) -> Error {
     let place = offset.map_or(String::new(), |offset| format!("the record at byte {offset} "));
     Error::input(
         file,
@@ -58,7 +58,7 @@ pub fn taken(file: &str, offset: Option<u64>) -> Error {
 /// Adds a note to a line as the last fields of its object; all other bytes stay.
 ///
 /// The line is an object with at least one field.
-pub fn line(line: &[u8], names: &[String; 3], note: &Note, into: &mut Vec<u8>) {
+pub(crate) fn line(line: &[u8], names: &[String; 3], note: &Note, into: &mut Vec<u8>) {
     let Some(end) = memchr::memrchr(b'}', line) else { return into.extend_from_slice(line) };
     into.extend_from_slice(&line[..end]);
     let values =

@@ -2,7 +2,7 @@
 //!
 //! # Layout in a checkpoint
 //! Length of the head, number of records and of shingles (64 bits each, byte order of the machine), the head as JSON, the
-//! records, the shingles. [`crate::storage::step_records`] adds checksums.
+//! records, the shingles. [`webtwin_storage::step_records`] adds checksums.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -13,7 +13,7 @@ use super::corpus::Rejection;
 
 /// The prints of a batch.
 #[derive(Debug, Default, PartialEq)]
-pub struct BatchPrints {
+pub(crate) struct BatchPrints {
     /// What has no fixed length.
     pub head: Head,
     /// The records, by row.
@@ -24,7 +24,7 @@ pub struct BatchPrints {
 
 /// What has no fixed length.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Head {
+pub(crate) struct Head {
     /// Number of the batch in its file.
     pub number: u32,
     /// Rows, of which blank and rejected ones are none of the records.
@@ -40,7 +40,7 @@ pub struct Head {
 /// The prints of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct RecordPrints {
+pub(crate) struct RecordPrints {
     /// Its place in the order of keeping, as far as the rule tells.
     pub key: u64,
     /// Hash of its text.
@@ -57,7 +57,7 @@ pub struct RecordPrints {
 
 impl BatchPrints {
     /// Becomes the prints of another batch, of which nothing was read yet.
-    pub fn begin(&mut self, number: u32) {
+    pub(crate) fn begin(&mut self, number: u32) {
         self.head = Head { number, ..Head::default() };
         self.records.clear();
         self.shingles.clear();
@@ -67,7 +67,7 @@ impl BatchPrints {
     ///
     /// # Errors
     /// Those of `into`.
-    pub fn encode(&self, into: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn encode(&self, into: &mut dyn Write) -> io::Result<()> {
         let head = serde_json::to_vec(&self.head)?;
         let lengths = [head.len(), self.records.len(), self.shingles.len()].map(|length| length as u64);
         into.write_all(bytemuck::cast_slice(&lengths))?;
@@ -80,7 +80,7 @@ impl BatchPrints {
     ///
     /// # Errors
     /// Those of `from`; [`ErrorKind::InvalidData`] for bytes that were not written by [`BatchPrints::encode`].
-    pub fn decode(from: &mut impl Read) -> io::Result<Option<BatchPrints>> {
+    pub(crate) fn decode(from: &mut impl Read) -> io::Result<Option<BatchPrints>> {
         let mut lengths = [0u64; 3];
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut lengths);
         match from.read(bytes)? {
@@ -110,7 +110,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::pages::record::Reason;
+    use webtwin_pages::record::Reason;
 
     proptest! {
         #[test]

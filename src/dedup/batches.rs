@@ -13,18 +13,18 @@ use super::inputs::{Format, InputFile};
 use super::order::Key;
 use super::parquet_texts::ParquetTexts;
 use super::settings::Settings;
-use crate::error::Result;
-use crate::job::Limits;
-use crate::pages::decoded::{Decoded, OfFile, sort_out};
-use crate::pages::record::Reason;
-use crate::read_at::ReadAt;
-use crate::storage::open::{OpenFile, open_pinned};
+use webtwin_base::error::Result;
+use webtwin_base::read_at::ReadAt;
+use webtwin_job::Limits;
+use webtwin_pages::decoded::{Decoded, OfFile, sort_out};
+use webtwin_pages::record::Reason;
+use webtwin_storage::open::{OpenFile, open_pinned};
 
 /// Bytes of a batch, about.
-pub const BATCH_BYTES: usize = 1 << 20;
+pub(crate) const BATCH_BYTES: usize = 1 << 20;
 
 /// Records that were read together.
-pub enum Batch {
+pub(crate) enum Batch {
     /// Lines, each with its end but perhaps the last of the file, from an offset in the decoded file.
     Lines {
         /// Where the first begins.
@@ -55,7 +55,7 @@ pub enum Batch {
 }
 
 /// A row of a table, as far as it matters.
-pub struct Row {
+pub(crate) struct Row {
     /// The text; `None` if it is null.
     pub text: Option<ByteArray>,
     /// The id.
@@ -67,7 +67,7 @@ pub struct Row {
 }
 
 /// A file that is being read.
-pub enum Batches {
+pub(crate) enum Batches {
     /// Lines of JSON.
     Lines(LineBatches),
     /// Rows of Parquet.
@@ -78,8 +78,8 @@ impl Batches {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`crate::error::Error::Input`] when it changed, or is no Parquet with a column for the text.
-    pub fn open(file: &InputFile, settings: &Settings) -> Result<Batches> {
+    /// [`webtwin_base::error::Error::Input`] when it changed, or is no Parquet with a column for the text.
+    pub(crate) fn open(file: &InputFile, settings: &Settings) -> Result<Batches> {
         Ok(match file.format {
             Format::Jsonl(_) => Batches::Lines(LineBatches::open(file, &settings.limits)?),
             Format::Parquet => Batches::Rows(Box::new(ParquetTexts::open(file, settings)?)),
@@ -87,7 +87,7 @@ impl Batches {
     }
 
     /// Bytes of the file that have been read since this was asked last.
-    pub fn taken(&mut self) -> u64 {
+    pub(crate) fn taken(&mut self) -> u64 {
         match self {
             Batches::Lines(lines) => lines.taken(),
             Batches::Rows(rows) => rows.taken(),
@@ -98,7 +98,7 @@ impl Batches {
     ///
     /// # Errors
     /// Those of the store.
-    pub fn next(&mut self) -> Result<Option<Batch>> {
+    pub(crate) fn next(&mut self) -> Result<Option<Batch>> {
         match self {
             Batches::Lines(lines) => lines.next(),
             Batches::Rows(rows) => rows.next().map(|rows| rows.map(Batch::Rows)),
@@ -107,7 +107,7 @@ impl Batches {
 }
 
 /// Lines of a file, in batches.
-pub struct LineBatches {
+pub(crate) struct LineBatches {
     input: Input,
     limit: usize,
     /// Where the next batch begins.
@@ -151,10 +151,10 @@ impl LineBatches {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`crate::error::Error::Input`] when it changed.
-    pub fn open(file: &InputFile, limits: &Limits) -> Result<LineBatches> {
+    /// [`webtwin_base::error::Error::Input`] when it changed.
+    pub(crate) fn open(file: &InputFile, limits: &Limits) -> Result<LineBatches> {
         let Format::Jsonl(compression) = file.format else {
-            return Err(crate::error::Error::Invariant(format!("{} is not read as lines", file.name())));
+            return Err(webtwin_base::error::Error::Invariant(format!("{} is not read as lines", file.name())));
         };
         let taken = Arc::default();
         let bytes = Arc::new(Counted { file: open_pinned(&file.location, &file.stamp)?, taken: Arc::clone(&taken) });
@@ -170,7 +170,7 @@ impl LineBatches {
     }
 
     /// Bytes of the file that have been read since this was asked last.
-    pub fn taken(&self) -> u64 {
+    pub(crate) fn taken(&self) -> u64 {
         self.taken.swap(0, Ordering::Relaxed)
     }
 
@@ -178,7 +178,7 @@ impl LineBatches {
     ///
     /// # Errors
     /// Those of the store.
-    pub fn next(&mut self) -> Result<Option<Batch>> {
+    pub(crate) fn next(&mut self) -> Result<Option<Batch>> {
         let mut bytes = std::mem::take(&mut self.held);
         let mut searched = bytes.len();
         loop {
@@ -265,7 +265,7 @@ impl LineBatches {
 }
 
 /// The lines of a batch, each with its end.
-pub fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -279,7 +279,7 @@ pub fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// A line without its end, a mark at its beginning and blanks around it; nothing for a blank line.
-pub fn bare(line: &[u8]) -> &[u8] {
+pub(crate) fn bare(line: &[u8]) -> &[u8] {
     line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii()
 }
 

@@ -9,13 +9,13 @@ use std::sync::{Mutex, PoisonError};
 use bytemuck::Pod;
 
 use super::corpus::{BandRow, ExactRow};
-use crate::error::{Error, Result};
-use crate::storage::spill::Buckets;
-use crate::storage::spill_file::Disk;
-use crate::threads;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::threads;
+use webtwin_storage::spill::Buckets;
+use webtwin_storage::spill_file::Disk;
 
 /// What a row is found by.
-pub trait Hashed: Pod + Send {
+pub(crate) trait Hashed: Pod + Send {
     /// The hash, of which all bits are alike.
     fn hash(&self) -> u64;
 }
@@ -33,7 +33,7 @@ impl Hashed for BandRow {
 }
 
 /// The bucket of a hash: an equal share of all hashes.
-pub fn bucket(hash: u64, buckets: usize) -> usize {
+pub(crate) fn bucket(hash: u64, buckets: usize) -> usize {
     ((u128::from(hash) * buckets as u128) >> 64) as usize
 }
 
@@ -44,7 +44,7 @@ fn part(hash: u64, buckets: usize, parts: usize) -> usize {
 
 /// What rows may take while they are worked on.
 #[derive(Debug, Clone)]
-pub struct Bounds {
+pub(crate) struct Bounds {
     /// Bytes that a row takes, with what is made of it.
     pub row_bytes: u64,
     /// Bytes of all rows that a thread works on.
@@ -65,7 +65,7 @@ pub struct Bounds {
 ///
 /// # Cost
 /// Rows of a divided bucket are written and read once more.
-pub fn each_bucket<T: Hashed, O: Send>(
+pub(crate) fn each_bucket<T: Hashed, O: Send>(
     mut all: Vec<&mut Buckets<T>>,
     threads: usize,
     bounds: &Bounds,

@@ -7,9 +7,9 @@ use super::corpus::{BandRow, ExactRow, record_bytes};
 use super::inputs::Inputs;
 use super::sample::{Expected, expected};
 use super::settings::Settings;
-use crate::error::{Error, Result, size};
-use crate::storage::spill::BLOCK_BYTES;
-use crate::storage::spill_file::{Disk, free_bytes};
+use webtwin_base::error::{Error, Result, size};
+use webtwin_storage::spill::BLOCK_BYTES;
+use webtwin_storage::spill_file::{Disk, free_bytes};
 
 /// Bytes of a program that has nothing to do yet, and of the batches that its threads work on.
 const AT_REST: u64 = 24 << 20;
@@ -31,7 +31,7 @@ const A_WORD: u64 = 6;
 
 /// What each part of a run may take.
 #[derive(Debug)]
-pub struct Budget {
+pub(crate) struct Budget {
     /// The most bytes of records.
     pub records: u64,
     /// Bytes of each thread's sets of shingles, keys of bands, hashes, and ids.
@@ -50,7 +50,7 @@ pub struct Budget {
 
 /// Bytes of the parts of one thread.
 #[derive(Debug, Clone, Copy)]
-pub struct Shares {
+pub(crate) struct Shares {
     /// Sets of shingles.
     pub sets: u64,
     /// Keys of bands.
@@ -100,7 +100,7 @@ impl Budget {
     /// [`Error::MemoryLimit`] when there is too little for any run, or for half of the records that a sample lets expect;
     /// [`Error::DiskFull`] when the disk has not room for
     /// half of what is predicted.
-    pub fn new(settings: &Settings, inputs: &Inputs) -> Result<Budget> {
+    pub(crate) fn new(settings: &Settings, inputs: &Inputs) -> Result<Budget> {
         let workers = settings.workers as u64;
         let fixed = AT_REST + workers * A_WORKER;
         let least = fixed + LEAST;

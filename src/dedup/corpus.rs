@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::Values;
 use super::inputs::InputFile;
-use crate::error::Result;
-use crate::pages::record::Reason;
-use crate::storage::spill::Buckets;
-use crate::storage::spill_array::SpillArray;
-use crate::storage::spill_file::Disk;
+use webtwin_base::error::Result;
+use webtwin_pages::record::Reason;
+use webtwin_storage::spill::Buckets;
+use webtwin_storage::spill_array::SpillArray;
+use webtwin_storage::spill_file::Disk;
 
 /// Bytes of memory of a record, from beginning to end, where records are counted by some fields.
-pub fn record_bytes(count_by: &[String]) -> u64 {
+pub(crate) fn record_bytes(count_by: &[String]) -> u64 {
     (size_of::<Record>() + 4 + 8 + 8 + 4 * count_by.len()) as u64
 }
 
@@ -34,7 +34,7 @@ pub struct Record {
 }
 
 /// Stands for the id of a record without one.
-pub const NO_ID: u64 = u64::MAX;
+pub(crate) const NO_ID: u64 = u64::MAX;
 
 /// The hash of a text, and the record that has it: 24 bytes.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::corpus::Corpus;
 use super::verdicts::Verdicts;
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// Most values of a field: counts are for fields with few.
 const MOST_VALUES: usize = 10_000;
@@ -15,7 +15,7 @@ const MOST_VALUES: usize = 10_000;
 const VALUE_BYTES: usize = 256;
 
 /// Stands for the value of a record that lacks the field, or has null, a list or an object there.
-pub const NO_VALUE: u32 = u32::MAX;
+pub(crate) const NO_VALUE: u32 = u32::MAX;
 
 /// Values of one field, numbered in the order in which a thread met them.
 #[derive(Debug, Default)]
@@ -77,7 +77,11 @@ pub struct ValueCounts {
 ///
 /// # Cost
 /// One pass over the records.
-pub fn count(fields: &[String], corpus: &Corpus, verdicts: &Verdicts) -> Result<BTreeMap<String, Vec<ValueCounts>>> {
+pub(crate) fn count(
+    fields: &[String],
+    corpus: &Corpus,
+    verdicts: &Verdicts,
+) -> Result<BTreeMap<String, Vec<ValueCounts>>> {
     let mut all = BTreeMap::new();
     for (at, field) in fields.iter().enumerate() {
         let mut by_value: BTreeMap<Option<&str>, ValueCounts> = BTreeMap::new();

@@ -8,9 +8,9 @@ use flate2::write::GzEncoder;
 use liblzma::write::XzEncoder;
 use zstd::zstd_safe::CParameter;
 
-use crate::error::{Error, Result};
-use crate::pages::decoded::Compression;
-use crate::storage::new_file::NewFile;
+use webtwin_base::error::{Error, Result};
+use webtwin_pages::decoded::Compression;
+use webtwin_storage::new_file::NewFile;
 
 /// Level of xz; its default takes 94 MiB.
 const XZ_LEVEL: u32 = 3;
@@ -24,11 +24,11 @@ const ZSTD_LEVEL: i32 = 3;
 const ZSTD_JOB_BYTES: u32 = 4 << 20;
 
 /// First bytes of a file that [`Encoder::like`] looks at.
-pub const HEAD: usize = 16;
+pub(crate) const HEAD: usize = 16;
 
 /// The format and level that a file is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Coding {
+pub(crate) struct Coding {
     compression: Compression,
     level: i32,
 }
@@ -38,7 +38,7 @@ impl Coding {
     ///
     /// Of the levels only fast ones can be told: gzip says whether it was the fastest, and zstd names a window, which is
     /// smaller than that of its default on lower levels only. Another level is the default.
-    pub fn like(compression: Compression, head: &[u8]) -> Coding {
+    pub(crate) fn like(compression: Compression, head: &[u8]) -> Coding {
         let level = match compression {
             Compression::None => 0,
             // XFL, RFC 1952 section 2.3.1: 4 stands for the fastest.
@@ -65,7 +65,7 @@ fn zstd_window(head: &[u8]) -> Option<u64> {
 }
 
 /// Compresses what is written into it.
-pub enum Encoder {
+pub(crate) enum Encoder {
     /// Not at all.
     Plain(NewFile),
     /// As one member.
@@ -83,7 +83,7 @@ impl Encoder {
     ///
     /// # Errors
     /// [`Error::Invariant`] when zstd refuses its settings.
-    pub fn new(out: NewFile, Coding { compression, level }: Coding, threads: usize) -> Result<Encoder> {
+    pub(crate) fn new(out: NewFile, Coding { compression, level }: Coding, threads: usize) -> Result<Encoder> {
         let unsigned = level.unsigned_abs();
         Ok(match compression {
             Compression::None => Encoder::Plain(out),
@@ -101,7 +101,7 @@ impl Encoder {
     ///
     /// # Errors
     /// Those of the store.
-    pub fn finish(self) -> io::Result<NewFile> {
+    pub(crate) fn finish(self) -> io::Result<NewFile> {
         match self {
             Encoder::Plain(out) => Ok(out),
             Encoder::Gzip(encoder) => encoder.finish(),

@@ -3,16 +3,16 @@
 use super::buckets::{Bounds, each_bucket};
 use super::corpus::{Corpus, ExactRow};
 use super::order::Order;
-use crate::error::Result;
+use webtwin_base::error::Result;
 
 /// Stands for the place of a record that is no copy.
-pub const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// For each place in the order of keeping, the first place with the same text, if that is another; [`NONE`] if not.
 ///
 /// # Errors
-/// Those of the disk that holds hashes; [`crate::error::Error::MemoryLimit`] when the copies of one text do not fit.
-pub fn copies(corpus: &mut Corpus, order: &Order, bounds: &Bounds, threads: usize) -> Result<Vec<u32>> {
+/// Those of the disk that holds hashes; [`webtwin_base::error::Error::MemoryLimit`] when the copies of one text do not fit.
+pub(crate) fn copies(corpus: &mut Corpus, order: &Order, bounds: &Bounds, threads: usize) -> Result<Vec<u32>> {
     let first_of_arrival = &corpus.first_of_arrival;
     let place = |row: &ExactRow| order.place(first_of_arrival[row.record[0] as usize] + row.record[1]);
     let hashes = corpus.workers.iter_mut().map(|worker| &mut worker.exact).collect();

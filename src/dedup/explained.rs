@@ -1,12 +1,12 @@
 //! Explains two records of a result, from its tables and the corpus that it was made of.
 
 use super::again::{Record, Source};
-use crate::error::{Error, Result};
-use crate::explain::broken_lines::broken;
-use crate::explain::diff::pieces;
-use crate::explain::duplicates::{Duplicates, Method, Name, Removed, Side, conclude};
-use crate::results::Run;
-use crate::results::scan::scan;
+use webtwin_base::error::{Error, Result};
+use webtwin_core::explain::broken_lines::broken;
+use webtwin_core::explain::diff::pieces;
+use webtwin_core::explain::duplicates::{Duplicates, Method, Name, Removed, Side, conclude};
+use webtwin_results::Run;
+use webtwin_results::scan::scan;
 
 /// Unchanged lines shown around a change.
 const CONTEXT: usize = 2;

@@ -2,11 +2,11 @@
 
 use super::annotate;
 use super::settings::Settings;
-use crate::pages::json_fields::{PURPOSES, Wanted};
+use webtwin_pages::json_fields::{PURPOSES, Wanted};
 
 /// What a field is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub(crate) enum Purpose {
     /// The text.
     Text,
     /// The id.
@@ -24,7 +24,7 @@ pub const MOST_COUNTED: usize = PURPOSES - 4;
 
 impl Purpose {
     /// Returns its number.
-    pub fn number(self) -> usize {
+    pub(crate) fn number(self) -> usize {
         match self {
             Purpose::Text => 0,
             Purpose::Id => 1,
@@ -36,7 +36,7 @@ impl Purpose {
 }
 
 /// The fields that settings want.
-pub fn wanted(settings: &Settings) -> Wanted {
+pub(crate) fn wanted(settings: &Settings) -> Wanted {
     let text = settings.text_fields.iter().map(|name| (Purpose::Text, name.clone()));
     let id = settings.id_field.iter().map(|name| (Purpose::Id, name.clone()));
     let key = settings.keep.fields().iter().map(|name| (Purpose::Key, name.clone()));

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::{Error, Result};
-use crate::pages::decoded::Compression;
-use crate::pages::detect::{Kind, claims_rows, detect};
-use crate::storage::expand::expand;
-use crate::storage::location::Location;
-use crate::storage::manifest::{self, BESIDE_CORPUS, Manifest};
-use crate::storage::open::{Stamp, open};
-use crate::storage::relative::{below_common_folder, segments};
+use webtwin_base::error::{Error, Result};
+use webtwin_pages::decoded::Compression;
+use webtwin_pages::detect::{Kind, claims_rows, detect};
+use webtwin_storage::expand::expand;
+use webtwin_storage::location::Location;
+use webtwin_storage::manifest::{self, BESIDE_CORPUS, Manifest};
+use webtwin_storage::open::{Stamp, open};
+use webtwin_storage::relative::{below_common_folder, segments};
 
 use super::settings::Settings;
 
 /// Name of the totals.
-pub const SUMMARY: &str = "_webtwin/summary";
+pub(crate) const SUMMARY: &str = "_webtwin/summary";
 
 /// A format that records are read and written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub struct Inputs {
 /// # Errors
 /// [`Error::Input`] for what is missing or in another format; [`Error::Usage`] when a file is in both corpora, or its
 /// path in the result is not its own.
-pub fn find(settings: &Settings, tell: &dyn Fn(String)) -> Result<Inputs> {
+pub(crate) fn find(settings: &Settings, tell: &dyn Fn(String)) -> Result<Inputs> {
     let mut files = files(&settings.against, tell)?;
     let against = files.len();
     let mut new = self::files(&settings.inputs, tell)?;
@@ -99,7 +99,7 @@ pub fn find(settings: &Settings, tell: &dyn Fn(String)) -> Result<Inputs> {
 ///
 /// # Errors
 /// [`Error::Input`] if it is missing or no corpus of texts.
-pub fn named(name: &str) -> Result<InputFile> {
+pub(crate) fn named(name: &str) -> Result<InputFile> {
     look(&Location::parse(name)?)?.ok_or_else(|| no_corpus(name))
 }
 
@@ -111,7 +111,7 @@ fn no_corpus(name: &str) -> Error {
 ///
 /// # Errors
 /// As [`find`].
-pub fn files(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<InputFile>> {
+pub(crate) fn files(inputs: &[String], tell: &dyn Fn(String)) -> Result<Vec<InputFile>> {
     let (mut locations, mut passed_over) = (BTreeMap::new(), 0);
     let mut others = Vec::new();
     for input in inputs {
@@ -186,7 +186,7 @@ fn look(location: &Location) -> Result<Option<InputFile>> {
     let format = match detect(&*file, location.name())? {
         Kind::Jsonl(compression) => Format::Jsonl(compression),
         Kind::Parquet => Format::Parquet,
-        Kind::Empty => Format::Jsonl(Compression::of(&crate::read_at::ReadAt::read_at(&*file, 0, 10)?)),
+        Kind::Empty => Format::Jsonl(Compression::of(&webtwin_base::read_at::ReadAt::read_at(&*file, 0, 10)?)),
         Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd | Kind::WarcStream(_) | Kind::Zip | Kind::HtmlFile => {
             return Ok(None);
         }
@@ -199,7 +199,7 @@ pub(super) mod tests {
     use super::*;
 
     /// The files of a folder.
-    pub fn found(folder: &std::path::Path) -> Vec<InputFile> {
+    pub(crate) fn found(folder: &std::path::Path) -> Vec<InputFile> {
         files(&[folder.to_str().unwrap().to_string()], &|_| ()).unwrap()
     }
 

@@ -1,4 +1,4 @@
-//! Near-duplicates: the wiring of [`crate::minhash`] over rows that may lie on disk.
+//! Near-duplicates: the wiring of [`webtwin_core::minhash`] over rows that may lie on disk.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,15 +8,15 @@ use super::corpus::{BandRow, Corpus};
 use super::exact::NONE;
 use super::order::Order;
 use super::settings::Settings;
-use crate::error::{Error, Result};
-use crate::minhash::candidates::{Candidate, MOST, candidates};
-use crate::minhash::resemblance::Threshold;
-use crate::minhash::star_cover::{LeftOut, StarCover};
-use crate::storage::spill::Buckets;
+use webtwin_base::error::{Error, Result};
+use webtwin_core::minhash::candidates::{Candidate, MOST, candidates};
+use webtwin_core::minhash::resemblance::Threshold;
+use webtwin_core::minhash::star_cover::{LeftOut, StarCover};
+use webtwin_storage::spill::Buckets;
 
 /// What was found.
 #[derive(Debug, Default)]
-pub struct Found {
+pub(crate) struct Found {
     /// Near-duplicates by their place in the order of keeping, ascending.
     pub left_out: Vec<LeftOut>,
     /// Comparisons of two sets.
@@ -30,7 +30,7 @@ pub struct Found {
 ///
 /// # Cost
 /// A sort of the keys in all threads; the decisions in one, each with a comparison for each candidate that is kept.
-pub fn left_out(
+pub(crate) fn left_out(
     settings: &Settings,
     corpus: &mut Corpus,
     order: &Order,

@@ -10,11 +10,11 @@ use glob::Pattern;
 use super::corpus::Corpus;
 use super::inputs::InputFile;
 use super::settings::{Keep, Settings};
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// What a rule looks at in a record.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Key {
+pub(crate) enum Key {
     /// Nothing that it understands.
     None,
     /// Seconds since 1970.
@@ -24,10 +24,10 @@ pub enum Key {
 }
 
 /// The key of a record that lacks what the rule looks at.
-pub const MISSING: u64 = u64::MAX;
+pub(crate) const MISSING: u64 = u64::MAX;
 
 /// What a record is ordered by: the smaller comes first.
-pub fn key(keep: &Keep, text: &str, id: Option<&str>, key: Key) -> u64 {
+pub(crate) fn key(keep: &Keep, text: &str, id: Option<&str>, key: Key) -> u64 {
     match (keep, key) {
         (Keep::First, _) => 0,
         (Keep::Longest, _) => u64::MAX - text.len() as u64,

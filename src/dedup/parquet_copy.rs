@@ -22,9 +22,9 @@ use super::annotate::{Note, taken};
 use super::inputs::InputFile;
 use super::parquet_encodings;
 use super::parquet_texts::damaged;
-use crate::error::{Error, Result};
-use crate::storage::open::open_pinned;
-use crate::storage::parquet_file::{Fault, ParquetFile, rows_of};
+use webtwin_base::error::{Error, Result};
+use webtwin_storage::open::open_pinned;
+use webtwin_storage::parquet_file::{Fault, ParquetFile, rows_of};
 
 /// Rows of a column that are held at a time.
 const ROWS: usize = 512;
@@ -33,7 +33,7 @@ const ROWS: usize = 512;
 const ARROW_SCHEMA: &str = "ARROW:schema";
 
 /// What becomes of the rows of a file.
-pub struct Rows<'r> {
+pub(crate) struct Rows<'r> {
     /// Whether a row of the file is kept.
     pub is_kept: &'r dyn Fn(u64) -> bool,
     /// The names of columns that are added, and what is in them for a row that is kept.
@@ -48,7 +48,7 @@ pub struct Rows<'r> {
 ///
 /// # Cost
 /// One pass over the file. Memory for a few pages and 512 rows of one column.
-pub fn copy<W: Write + Send>(file: &InputFile, rows: &Rows<'_>, out: W) -> Result<(W, u64)> {
+pub(crate) fn copy<W: Write + Send>(file: &InputFile, rows: &Rows<'_>, out: W) -> Result<(W, u64)> {
     let name = file.name();
     let opened = open_pinned(&file.location, &file.stamp)?;
     let input = ParquetFile::open(opened).map_err(|fault| fault.of_input(name))?;
@@ -285,10 +285,10 @@ pub(super) mod tests {
 
     use super::super::inputs::Format;
     use super::*;
-    use crate::storage::location::Location;
+    use webtwin_storage::location::Location;
 
     /// A row: id, text and tags.
-    pub type Made = (i64, Option<String>, Option<Vec<Option<i32>>>);
+    pub(crate) type Made = (i64, Option<String>, Option<Vec<Option<i32>>>);
 
     const SCHEMA: &str = "message m { required int64 id; optional binary text (STRING);
         optional group tags (LIST) { repeated group list { optional int32 element; } } }";
@@ -303,7 +303,7 @@ pub(super) mod tests {
     }
 
     /// A file with a row group for every entry of `groups`.
-    pub fn encoded_with(groups: &[Vec<Made>], properties: WriterProperties) -> Vec<u8> {
+    pub(crate) fn encoded_with(groups: &[Vec<Made>], properties: WriterProperties) -> Vec<u8> {
         let schema = Arc::new(parse_message_type(SCHEMA).unwrap());
         let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties)).unwrap();
         for rows in groups {
@@ -347,7 +347,7 @@ pub(super) mod tests {
     }
 
     /// A copy of a file, and its number of rows.
-    pub fn copied(bytes: &[u8], rows: &Rows<'_>) -> (Vec<u8>, u64) {
+    pub(crate) fn copied(bytes: &[u8], rows: &Rows<'_>) -> (Vec<u8>, u64) {
         let folder = tempfile::tempdir().unwrap();
         let location = Location::parse(folder.path().join("x.parquet").to_str().unwrap()).unwrap();
         location.put(bytes).unwrap();

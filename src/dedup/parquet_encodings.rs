@@ -10,7 +10,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::properties::{DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT, WriterPropertiesBuilder, WriterVersion};
 use parquet::file::reader::FileReader;
 
-use crate::storage::parquet_file::ParquetFile;
+use webtwin_storage::parquet_file::ParquetFile;
 
 /// Sets version, encodings and dictionaries to those of a file.
 ///
@@ -18,7 +18,7 @@ use crate::storage::parquet_file::ParquetFile;
 ///
 /// # Cost
 /// Where the footer has no statistics of pages, the dictionaries of columns of more than 1 MiB are read.
-pub fn keep(input: &ParquetFile, mut properties: WriterPropertiesBuilder) -> WriterPropertiesBuilder {
+pub(crate) fn keep(input: &ParquetFile, mut properties: WriterPropertiesBuilder) -> WriterPropertiesBuilder {
     let metadata = input.reader.metadata();
     let groups = metadata.row_groups();
     let has_new_pages = groups.iter().flat_map(|group| group.columns()).any(|column| {

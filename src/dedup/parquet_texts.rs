@@ -10,16 +10,16 @@ use super::batches::{BATCH_BYTES, Row};
 use super::inputs::InputFile;
 use super::order::Key;
 use super::settings::{Keep, Settings};
-use crate::error::{Error, Result};
-use crate::pages::fetch_time;
-use crate::storage::open::open_pinned;
-use crate::storage::parquet_file::{Fault, ParquetFile, find_column, next_values, rows_of, ticks};
+use webtwin_base::error::{Error, Result};
+use webtwin_pages::fetch_time;
+use webtwin_storage::open::open_pinned;
+use webtwin_storage::parquet_file::{Fault, ParquetFile, find_column, next_values, rows_of, ticks};
 
 /// Rows decoded at once.
 const ROWS: usize = 256;
 
 /// A file that is being read.
-pub struct ParquetTexts {
+pub(crate) struct ParquetTexts {
     file: ParquetFile,
     name: String,
     /// Leaf columns of text, id and key, and of the fields that are counted by.
@@ -43,7 +43,7 @@ impl ParquetTexts {
     ///
     /// # Errors
     /// [`Error::Input`] when it is damaged, or has no column of strings for the text.
-    pub fn open(file: &InputFile, settings: &Settings) -> Result<ParquetTexts> {
+    pub(crate) fn open(file: &InputFile, settings: &Settings) -> Result<ParquetTexts> {
         let name = file.name().to_string();
         let opened = open_pinned(&file.location, &file.stamp)?;
         let file = ParquetFile::open(opened).map_err(|fault| fault.of_input(&name))?;
@@ -84,7 +84,7 @@ impl ParquetTexts {
     }
 
     /// Bytes of the file, groups as a whole, that have been read since this was asked last.
-    pub fn taken(&mut self) -> u64 {
+    pub(crate) fn taken(&mut self) -> u64 {
         std::mem::take(&mut self.taken)
     }
 
@@ -92,7 +92,7 @@ impl ParquetTexts {
     ///
     /// # Errors
     /// [`Error::Input`] where the file is damaged: its rows could not be copied.
-    pub fn next(&mut self) -> Result<Option<Vec<Row>>> {
+    pub(crate) fn next(&mut self) -> Result<Option<Vec<Row>>> {
         let mut rows = Vec::new();
         let mut bytes = 0;
         while bytes < BATCH_BYTES {
@@ -143,7 +143,7 @@ impl ParquetTexts {
 }
 
 /// The error for a row group that cannot be read.
-pub fn damaged(name: &str, group: usize, fault: Fault) -> Error {
+pub(crate) fn damaged(name: &str, group: usize, fault: Fault) -> Error {
     match fault {
         Fault::Run(error) => error,
         Fault::Content(reason) => {

@@ -18,17 +18,17 @@ use super::order::{self, Key};
 use super::record::{self, LineRecord, NoRecord};
 use super::resume::Checkpoints;
 use super::settings::{Keep, Near, Settings};
-use crate::error::{Error, Result};
-use crate::minhash::candidates;
-use crate::minhash::shingles::Shingles;
-use crate::minhash::signature::Permutations;
-use crate::pages::damage::Damage;
-use crate::pages::json_fields::Wanted;
-use crate::pages::record::Reason;
-use crate::progress::Progress;
-use crate::storage::spill::Buckets;
-use crate::storage::spill_array::SpillArray;
-use crate::threads;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::progress::Progress;
+use webtwin_base::threads;
+use webtwin_core::minhash::candidates;
+use webtwin_core::minhash::shingles::Shingles;
+use webtwin_core::minhash::signature::Permutations;
+use webtwin_pages::damage::Damage;
+use webtwin_pages::json_fields::Wanted;
+use webtwin_pages::record::Reason;
+use webtwin_storage::spill::Buckets;
+use webtwin_storage::spill_array::SpillArray;
 
 /// Reads all files.
 ///
@@ -38,7 +38,7 @@ use crate::threads;
 ///
 /// # Cost
 /// One pass over the input; see [`Budget`] for the memory.
-pub fn read(
+pub(crate) fn read(
     settings: &Settings,
     inputs: &Inputs,
     budget: &Budget,

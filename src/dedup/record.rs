@@ -6,14 +6,14 @@ use super::batches::{Row, bare};
 use super::fields::Purpose;
 use super::order::Key;
 use super::settings::{Keep, Settings};
-use crate::job::Limits;
-use crate::pages::fetch_time;
-use crate::pages::json_fields::{Scalar, Wanted, without_nan};
-use crate::pages::record::Reason;
+use webtwin_job::Limits;
+use webtwin_pages::fetch_time;
+use webtwin_pages::json_fields::{Scalar, Wanted, without_nan};
+use webtwin_pages::record::Reason;
 
 /// A record, as a line has it.
 #[derive(Debug)]
-pub struct LineRecord<'t> {
+pub(crate) struct LineRecord<'t> {
     /// The text.
     pub text: Cow<'t, str>,
     /// The id.
@@ -26,7 +26,7 @@ pub struct LineRecord<'t> {
 
 /// Why a line is no record.
 #[derive(Debug)]
-pub enum NoRecord {
+pub(crate) enum NoRecord {
     /// There is nothing on it.
     Blank,
     /// It is rejected, with the reason for people.
@@ -39,7 +39,7 @@ pub enum NoRecord {
 ///
 /// # Errors
 /// Why the line is no record.
-pub fn of_line<'t>(
+pub(crate) fn of_line<'t>(
     line: &'t [u8],
     settings: &Settings,
     wanted: &Wanted,
@@ -105,7 +105,7 @@ pub fn of_line<'t>(
 ///
 /// # Errors
 /// Why the row is rejected, with the reason for people.
-pub fn text_of_row<'r>(row: &'r Row, limits: &Limits) -> Result<&'r str, (Reason, String)> {
+pub(crate) fn text_of_row<'r>(row: &'r Row, limits: &Limits) -> Result<&'r str, (Reason, String)> {
     let Some(text) = &row.text else { return Err((Reason::BadField, "the text is null".into())) };
     if text.len() as u64 > limits.record_bytes {
         return Err((Reason::RecordTooLarge, too_long(text.len() as u64, limits)));
@@ -114,6 +114,6 @@ pub fn text_of_row<'r>(row: &'r Row, limits: &Limits) -> Result<&'r str, (Reason
 }
 
 /// Describes a record that is over the limit.
-pub fn too_long(bytes: u64, limits: &Limits) -> String {
+pub(crate) fn too_long(bytes: u64, limits: &Limits) -> String {
     format!("a record of {bytes} bytes; --max-record is {}", limits.record_bytes)
 }

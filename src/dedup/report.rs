@@ -10,7 +10,7 @@ use super::counts::{self, ValueCounts};
 use super::inputs::Inputs;
 use super::settings::{Keep, Settings};
 use super::verdicts::Verdicts;
-use crate::error::Result;
+use webtwin_base::error::Result;
 
 /// Records that stand for the most others, in the summary.
 const SHOWN: usize = 20;
@@ -131,7 +131,7 @@ impl Summary {
     /// Counts what became of the records.
     ///
     /// # Errors
-    /// [`crate::error::Error::Usage`] if a field has more values than are counted.
+    /// [`webtwin_base::error::Error::Usage`] if a field has more values than are counted.
     pub fn new(
         settings: &Settings,
         inputs: &Inputs,

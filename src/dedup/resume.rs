@@ -15,17 +15,17 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128, xxh3_128_with_seed};
 use super::batch_prints::BatchPrints;
 use super::inputs::{InputFile, Inputs};
 use super::settings::Settings;
-use crate::error::{Error, Result};
-use crate::storage::location::Location;
-use crate::storage::records::{RecordStore, Records, folder_below};
-use crate::storage::step_records::{Stamp, StepRecord, StepRecords};
+use webtwin_base::error::{Error, Result};
+use webtwin_storage::location::Location;
+use webtwin_storage::records::{RecordStore, Records, folder_below};
+use webtwin_storage::step_records::{Stamp, StepRecord, StepRecords};
 
 /// Name of the step in the names of its files.
 const STEP: &str = "read";
 
 /// The checkpoints of a run. Its threads share them.
 #[derive(Debug)]
-pub struct Checkpoints {
+pub(crate) struct Checkpoints {
     records: Records,
     files: Vec<Checkpoint>,
     restored: AtomicUsize,
@@ -66,13 +66,13 @@ impl Checkpoints {
     ///
     /// # Errors
     /// Those of the disk.
-    pub fn open(folder: &Path, settings: &Settings, inputs: &Inputs) -> Result<Checkpoints> {
+    pub(crate) fn open(folder: &Path, settings: &Settings, inputs: &Inputs) -> Result<Checkpoints> {
         let mut answer = settings.answer().to_string();
         if let Some(near) = settings.near {
             answer += &near.shingling.recipe();
         }
         let digest = [xxh3_128(answer.as_bytes()), xxh3_128_with_seed(answer.as_bytes(), 1)];
-        let records = Records::open(folder, bytemuck::cast(digest), crate::build::version(), Vec::new())?;
+        let records = Records::open(folder, bytemuck::cast(digest), webtwin_base::build_info::version(), Vec::new())?;
         let count = inputs.files.len();
         let checkpoint = |(number, file): (usize, &InputFile)| {
             let steps = records.steps(number, count)?;
@@ -89,7 +89,7 @@ impl Checkpoints {
     }
 
     /// Opens the checkpoint of a file; `None` if there is none that is whole and of this version of the file.
-    pub fn find(&self, file: usize) -> Option<impl Read + use<>> {
+    pub(crate) fn find(&self, file: usize) -> Option<impl Read + use<>> {
         let Checkpoint { steps, stamp, .. } = &self.files[file];
         let record = (steps.stamp(STEP)? == *stamp).then(|| steps.read(STEP).ok())??;
         self.restored.fetch_add(1, Ordering::Relaxed);
@@ -97,12 +97,12 @@ impl Checkpoints {
     }
 
     /// Describes a checkpoint that was whole when it was found, and cannot be read.
-    pub fn unreadable(&self, cause: io::Error) -> Error {
+    pub(crate) fn unreadable(&self, cause: io::Error) -> Error {
         Error::storage(self.records.folder().to_string_lossy(), cause)
     }
 
     /// Adds the prints of a batch to the checkpoint of its file.
-    pub fn add(&self, file: usize, prints: &BatchPrints) {
+    pub(crate) fn add(&self, file: usize, prints: &BatchPrints) {
         self.record(file, |recording| {
             recording.written += 1;
             prints.encode(&mut recording.record).is_ok()
@@ -110,7 +110,7 @@ impl Checkpoints {
     }
 
     /// Notes that a file was read to its end and has so many batches.
-    pub fn end(&self, file: usize, batches: u32) {
+    pub(crate) fn end(&self, file: usize, batches: u32) {
         self.record(file, |recording| {
             recording.batches = Some(batches);
             true
@@ -147,7 +147,7 @@ impl Checkpoints {
     }
 
     /// Describes what was restored and recorded.
-    pub fn report(&self) -> String {
+    pub(crate) fn report(&self) -> String {
         let count = |count: &AtomicUsize| count.load(Ordering::Relaxed);
         let folder = self.records.folder().display();
         let end = match self.gave_up.load(Ordering::Relaxed) {
@@ -163,7 +163,7 @@ impl Checkpoints {
     }
 
     /// Removes all of them, once there is a result.
-    pub fn remove(&self) {
+    pub(crate) fn remove(&self) {
         self.records.remove();
     }
 }

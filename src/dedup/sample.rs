@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::batches::{Batch, LineBatches};
 use super::inputs::{Format, InputFile};
-use crate::error::Result;
-use crate::job::Limits;
-use crate::pages::decoded::Compression;
+use webtwin_base::error::Result;
+use webtwin_job::Limits;
+use webtwin_pages::decoded::Compression;
 
 /// Files that are looked at.
 const FILES: usize = 16;
@@ -19,7 +19,7 @@ const A_TEXT: u64 = 1000;
 
 /// Records and bytes of files, by estimate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Expected {
+pub(crate) struct Expected {
     /// Bytes of records, decoded.
     pub decoded_bytes: u64,
     /// Records.
@@ -41,7 +41,7 @@ struct Beginnings {
 ///
 /// # Cost
 /// 4 MiB, decoded, of 16 files at most.
-pub fn expected(files: &[InputFile], limits: &Limits) -> Result<Expected> {
+pub(crate) fn expected(files: &[InputFile], limits: &Limits) -> Result<Expected> {
     let mut seen: BTreeMap<&str, Beginnings> = BTreeMap::new();
     let lines: Vec<&InputFile> = files.iter().filter(|file| matches!(file.format, Format::Jsonl(_))).collect();
     let step = lines.len().div_ceil(FILES).max(1);

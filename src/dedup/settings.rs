@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 
-use crate::job::Limits;
-use crate::minhash::bands::Bands;
-use crate::minhash::shingles::Shingling;
+use webtwin_core::minhash::bands::Bands;
+use webtwin_core::minhash::shingles::Shingling;
+use webtwin_job::Limits;
 
 /// Fields with a record's text, if none is named.
 pub const TEXT_FIELDS: [&str; 2] = ["text", "content"];

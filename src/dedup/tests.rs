@@ -10,12 +10,12 @@ use super::settings::{Keep, Near, Settings};
 use super::verdicts::{Verdicts, Why};
 use super::{Dedup, STAGES};
 use super::{exact, inputs, near, order, read};
-use crate::job::Limits;
-use crate::minhash::bands::Bands;
-use crate::minhash::resemblance::Threshold;
-use crate::minhash::shingles::{Shingles, Shingling};
-use crate::minhash::star_cover::by_definition;
-use crate::progress::Progress;
+use webtwin_base::progress::Progress;
+use webtwin_core::minhash::bands::Bands;
+use webtwin_core::minhash::resemblance::Threshold;
+use webtwin_core::minhash::shingles::{Shingles, Shingling};
+use webtwin_core::minhash::star_cover::by_definition;
+use webtwin_job::Limits;
 
 /// A record of a made-up corpus.
 #[derive(Debug, Clone)]

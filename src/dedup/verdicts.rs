@@ -3,7 +3,7 @@
 use super::corpus::Corpus;
 use super::exact::NONE;
 use super::order::Order;
-use crate::minhash::star_cover::LeftOut;
+use webtwin_core::minhash::star_cover::LeftOut;
 
 /// Why a record is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

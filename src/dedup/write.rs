@@ -14,17 +14,17 @@ use super::report::Summary;
 use super::settings::Settings;
 use super::verdicts::Verdicts;
 use super::{Dedup, STAGES, exact::NONE};
-use crate::error::{Error, Result};
-use crate::progress::{Laps, Progress};
-use crate::read_at::ReadAt;
-use crate::storage::manifest::{BESIDE_CORPUS, FileEntry, Manifest, OF_CORPUS};
-use crate::storage::new_file::NewFile;
-use crate::storage::open::open_pinned;
-use crate::storage::output::{Attempt, random_id};
-use crate::storage::table::{Column, Table};
-use crate::storage::table_encoder::{self, Encoding};
-use crate::storage::texts::Texts;
-use crate::threads;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::progress::{Laps, Progress};
+use webtwin_base::read_at::ReadAt;
+use webtwin_base::threads;
+use webtwin_storage::manifest::{BESIDE_CORPUS, FileEntry, Manifest, OF_CORPUS};
+use webtwin_storage::new_file::NewFile;
+use webtwin_storage::open::open_pinned;
+use webtwin_storage::output::{Attempt, random_id};
+use webtwin_storage::table::{Column, Table};
+use webtwin_storage::table_encoder::{self, Encoding};
+use webtwin_storage::texts::Texts;
 
 /// Rows of a table that are encoded together.
 const GROUP_ROWS: usize = 1 << 17;
@@ -36,7 +36,7 @@ const FILE_BYTES: usize = 64_000_000;
 ///
 /// # Errors
 /// Those of inputs and stores; nothing is left behind then.
-pub fn write(
+pub(crate) fn write(
     dedup: &Dedup<'_>,
     corpus: &Corpus,
     verdicts: &Verdicts,

@@ -28,7 +28,7 @@ pub(super) const BLOCK_BYTES: usize = 256 << 10;
 
 /// Rows of one fixed size as they lie in memory, aligned to 8 bytes.
 #[derive(Clone, Default)]
-pub struct Block {
+pub(crate) struct Block {
     words: Vec<u64>,
     /// Instead of words, what another process has sent: in memory that timely reads into again once it is dropped.
     arrived: Option<Bytes>,
@@ -45,7 +45,7 @@ impl std::fmt::Debug for Block {
 impl Block {
     /// Returns an empty block for rows of type `T`, with room for [`Block::room`] of them, in the memory of `spare` if it has
     /// enough.
-    pub fn new<T: Pod>(spare: Option<Block>) -> Block {
+    pub(crate) fn new<T: Pod>(spare: Option<Block>) -> Block {
         const { assert!(align_of::<T>() <= align_of::<u64>() && size_of::<T>() <= u32::MAX as usize) };
         let words = size_of::<T>().max(BLOCK_BYTES).div_ceil(8);
         let memory = spare.map(|block| block.words).filter(|memory| memory.len() >= words);
@@ -55,7 +55,7 @@ impl Block {
     }
 
     /// Returns a block of `rows`, however many, in the memory of one of `spare` if they are worth it.
-    pub fn of<T: Pod>(rows: &[T], spare: &mut Vec<Block>) -> Block {
+    pub(crate) fn of<T: Pod>(rows: &[T], spare: &mut Vec<Block>) -> Block {
         let bytes: &[u8] = bytemuck::cast_slice(rows);
         let is_worth_it = (BLOCK_BYTES / 4..=BLOCK_BYTES).contains(&bytes.len());
         let spare = if is_worth_it { spare.pop() } else { None };
@@ -65,7 +65,7 @@ impl Block {
     }
 
     /// Rows of type `T` in a full block, at least 1.
-    pub const fn room<T>() -> usize {
+    pub(crate) const fn room<T>() -> usize {
         match size_of::<T>() {
             0 => panic!("rows without a size cannot be counted"),
             row if row < BLOCK_BYTES => BLOCK_BYTES / row,
@@ -75,7 +75,7 @@ impl Block {
 
     /// Whether there is no room for another row of type `T`; true for a block without memory.
     #[inline]
-    pub fn is_full<T>(&self) -> bool {
+    pub(crate) fn is_full<T>(&self) -> bool {
         self.used + size_of::<T>() > self.words.len() * 8
     }
 
@@ -84,7 +84,7 @@ impl Block {
     /// # Panics
     /// When the block [is full](Block::is_full).
     #[inline]
-    pub fn push<T: Pod>(&mut self, row: &T) {
+    pub(crate) fn push<T: Pod>(&mut self, row: &T) {
         let end = self.used + size_of::<T>();
         bytemuck::cast_slice_mut::<u64, u8>(&mut self.words)[self.used..end].copy_from_slice(bytemuck::bytes_of(row));
         self.used = end;
@@ -94,7 +94,7 @@ impl Block {
     ///
     /// # Panics
     /// When the rows have another size than `T`.
-    pub fn rows<T: Pod>(&self) -> &[T] {
+    pub(crate) fn rows<T: Pod>(&self) -> &[T] {
         assert!(self.row_bytes as usize == size_of::<T>() || self.used == 0, "rows are read as what they were sent as");
         bytemuck::cast_slice(&self.padded()[..self.used])
     }
@@ -114,7 +114,7 @@ impl Block {
     }
 
     /// Whether there are no rows.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.used == 0
     }
 
@@ -157,7 +157,7 @@ pub(super) struct Address {
 
 impl Address {
     /// Whether a parcel with these rows is one of those on their way of which there are only so many, and which are acknowledged.
-    pub fn is_counted(&self, rows: &Block) -> bool {
+    pub(crate) fn is_counted(&self, rows: &Block) -> bool {
         self.last == 0 && !rows.is_empty()
     }
 }

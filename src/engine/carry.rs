@@ -24,7 +24,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::block::{Address, Block, Parcel};
 use super::net::Net;
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// Most parcels of one worker that were sent and not yet taken, beside two last ones to each: 16 MiB when they are full blocks.
 pub(super) const WINDOW: usize = 64;

@@ -19,7 +19,7 @@ use std::time::Duration;
 use toml::{Table, Value};
 
 use super::key::Key;
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// Deadline of a cluster file that gives none.
 const DEADLINE: Duration = Duration::from_secs(60);

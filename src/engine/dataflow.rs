@@ -17,7 +17,7 @@ use timely::dataflow::{Scope, StreamVec};
 
 use super::carry::TICK;
 use super::net::Net;
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// A row, or why there is none.
 pub type Fallible<T> = std::result::Result<T, Box<Error>>;

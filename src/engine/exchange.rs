@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::block::{BLOCK_BYTES, Block};
 use super::carry::Outbox;
 use super::net::Net;
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// Rows that are sent before what has arrived is looked at.
 const BATCH: usize = 1 << 15;

@@ -27,7 +27,7 @@ use super::cluster_file::Cluster;
 pub use super::frames::Session;
 use super::frames::TAG;
 use super::key::Key;
-use crate::error::Error;
+use webtwin_base::error::Error;
 
 const MAGIC: [u8; 8] = *b"webtwin\n";
 const VERSION: u32 = 4;

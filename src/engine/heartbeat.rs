@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 use super::frames::{Frame, FrameReader, FrameWriter, LONGEST, Session};
 use super::stop::{Phase, Stop};
-use crate::console::tell;
-use crate::error::{Error, Result};
-use crate::leftovers::exit;
-use crate::threads;
+use webtwin_base::console::tell;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::leftovers::exit;
+use webtwin_base::threads;
 
 /// Longest time between two signs of life.
 const BEAT: Duration = Duration::from_secs(1);
@@ -230,7 +230,7 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
-    use crate::engine::handshake::sessions;
+    use crate::handshake::sessions;
 
     const DEADLINE: Duration = Duration::from_secs(1);
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::stop::Stop;
-use crate::error::Error;
+use webtwin_base::error::Error;
 
 /// Runs of this process that may be at work: number of the process, number of processes, state.
 static RUNS: Mutex<Vec<(usize, usize, Weak<Stop>)>> = Mutex::new(Vec::new());

@@ -6,8 +6,8 @@ use std::path::Path;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::error::{Error, Result};
-use crate::key_file::check_private;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::key_file::check_private;
 
 /// Fewest bytes a key may have; white space around a text is not counted.
 const SHORTEST: usize = 32;

@@ -13,7 +13,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::cluster_file::{Cluster, MOST};
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// How long processes that are started by others may take to join.
 const DEADLINE: &str = "5m";

@@ -3,7 +3,7 @@
 //! timely trusts its sockets: a flipped bit in a payload arrives as data, one in a length is a panic, and a socket that
 //! closes is a panic too. A link cuts the bytes into frames ([`super::frames`]), so that what arrives is exactly what was
 //! sent, in order and once, and with a key encrypted; anything else ends the run with
-//! [`Error::PeerLost`](crate::error::Error::PeerLost).
+//! [`Error::PeerLost`](webtwin_base::error::Error::PeerLost).
 //!
 //! A sign of life goes out every beat, however busy or idle the workers are, so each connection proves by itself, in each
 //! direction, that it passes bytes on. One that brings nothing for one and a half deadlines ends the run: the heartbeat has a
@@ -21,8 +21,8 @@ use timely::communication::allocator::zero_copy::stream::Stream;
 use super::frames::{Frame, FrameReader, FrameWriter, LONGEST, Session};
 use super::heartbeat::{beat, lost};
 use super::stop::{Phase, Stop};
-use crate::error::{Error, Result};
-use crate::threads;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::threads;
 
 /// Bytes that are read with the header of a frame: small frames as a whole. What is left of a long one goes to where it is needed.
 const READ_AHEAD: usize = 8 << 10;
@@ -68,7 +68,7 @@ impl Link {
     ///
     /// # Errors
     /// Those of the socket.
-    pub fn new(
+    pub(crate) fn new(
         socket: TcpStream,
         session: &Session,
         (here, there): (usize, usize),
@@ -92,7 +92,7 @@ impl Link {
     ///
     /// # Errors
     /// [`Error::PeerLost`] when the socket is broken already; [`Error::NoThread`].
-    pub fn watch(&self, deadline: Duration) -> Result<()> {
+    pub(crate) fn watch(&self, deadline: Duration) -> Result<()> {
         let patience = Some(deadline + deadline / 2);
         self.socket.get_ref().set_read_timeout(patience).map_err(|cause| lost(&self.peer, &cause))?;
         let (outgoing, stop, peer) = (Arc::downgrade(&self.outgoing), Arc::clone(&self.stop), Arc::clone(&self.peer));
@@ -218,9 +218,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::engine::frames::TAG;
-    use crate::engine::handshake::sessions;
-    use crate::engine::stop::Phase;
+    use crate::frames::TAG;
+    use crate::handshake::sessions;
+    use crate::stop::Phase;
 
     fn sockets() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

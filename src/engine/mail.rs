@@ -34,7 +34,7 @@ pub(super) struct Mail {
 
 impl Mail {
     /// Builds the dataflow; all workers must do so at the same point of their program.
-    pub fn new(worker: &mut Worker) -> Mail {
+    pub(crate) fn new(worker: &mut Worker) -> Mail {
         let (mut input, mut held_open) = (Input::new_with_builder(), Input::new_with_builder());
         let arrived = Rc::new(RefCell::new(VecDeque::new()));
         let out = Rc::clone(&arrived);
@@ -51,23 +51,23 @@ impl Mail {
     }
 
     /// Begins a call: parcels of it that came early are there now.
-    pub fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         let mut arrived = self.arrived.borrow_mut();
         self.early.drain(..).rev().for_each(|parcel| arrived.push_front(parcel));
     }
 
     /// Sends a parcel; it leaves this process with the next step of the worker that does not wait.
-    pub fn send(&mut self, mut parcel: Parcel) {
+    pub(crate) fn send(&mut self, mut parcel: Parcel) {
         self.input.send_batch(&mut parcel);
     }
 
     /// Takes out the blocks that have been sent to other processes.
-    pub fn emptied(&self) -> Vec<Block> {
+    pub(crate) fn emptied(&self) -> Vec<Block> {
         self.emptied.take()
     }
 
     /// Takes out the next parcel that is of no later call than `call`.
-    pub fn next(&mut self, call: u64) -> Option<Parcel> {
+    pub(crate) fn next(&mut self, call: u64) -> Option<Parcel> {
         loop {
             let mut parcel = self.arrived.borrow_mut().pop_front()?;
             if parcel.about.call <= call {

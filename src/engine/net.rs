@@ -9,8 +9,8 @@ use timely::worker::Worker;
 use super::block::Block;
 use super::mail::Mail;
 use super::stop::Stop;
-use crate::error::{Error, Result};
-use crate::progress::Traffic;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::progress::Traffic;
 
 /// What the workers of one process have in common.
 pub(super) struct Shared {
@@ -122,14 +122,14 @@ type Left = (Arc<dyn Any + Send + Sync>, usize);
 
 impl Board {
     /// Leaves `value` under `call` for `readers` workers.
-    pub fn leave(&self, call: u64, value: Arc<dyn Any + Send + Sync>, readers: usize) {
+    pub(crate) fn leave(&self, call: u64, value: Arc<dyn Any + Send + Sync>, readers: usize) {
         if readers > 0 {
             self.for_all.lock().unwrap_or_else(PoisonError::into_inner).insert(call, (value, readers));
         }
     }
 
     /// Returns what was left under `call`, once for each reader; `None` when nothing has been left yet.
-    pub fn find(&self, call: u64) -> Option<Arc<dyn Any + Send + Sync>> {
+    pub(crate) fn find(&self, call: u64) -> Option<Arc<dyn Any + Send + Sync>> {
         let mut board = self.for_all.lock().unwrap_or_else(PoisonError::into_inner);
         let (value, readers) = board.get_mut(&call)?;
         let value = Arc::clone(value);
@@ -141,7 +141,7 @@ impl Board {
     }
 
     /// Leaves rows of a call for one worker, under the call, their sender and their receiver.
-    pub fn hand_over<T: Send + 'static>(&self, under: Label, rows: Vec<T>) {
+    pub(crate) fn hand_over<T: Send + 'static>(&self, under: Label, rows: Vec<T>) {
         if !rows.is_empty() {
             self.for_one.lock().unwrap_or_else(PoisonError::into_inner).insert(under, Box::new(rows));
         }
@@ -151,7 +151,7 @@ impl Board {
     ///
     /// # Errors
     /// [`Error::Invariant`] when they are of another type.
-    pub fn taken_over<T: 'static>(&self, under: Label) -> Result<Vec<T>> {
+    pub(crate) fn taken_over<T: 'static>(&self, under: Label) -> Result<Vec<T>> {
         let rows = self.for_one.lock().unwrap_or_else(PoisonError::into_inner).remove(&under);
         let Some(rows) = rows else { return Ok(Vec::new()) };
         let other = |_| Error::Invariant("the workers of this process are in different collective calls".into());

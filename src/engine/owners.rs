@@ -1,7 +1,7 @@
 //! Who owns a row: rules from keys to workers, the same on all of them.
 
 use super::net::Net;
-use crate::ids::splitmix64;
+use webtwin_base::ids::splitmix64;
 
 /// A rule by which every key belongs to one worker. Rows of one key meet there, whoever sends them.
 pub trait Owners<K> {

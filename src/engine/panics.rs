@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
-use crate::error::{Error, Result};
-use crate::heap;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::heap;
 
 thread_local! {
     /// What the last panic of this thread said, while it runs contained; `None` outside.

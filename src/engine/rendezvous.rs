@@ -18,8 +18,8 @@ use super::cluster_file::{Cluster, is_loopback};
 use super::handshake::{Arrival, Identity, Miss, Purpose, Session, accept, dial};
 use super::heartbeat::Heartbeat;
 use super::key::Key;
-use crate::error::{Error, Result};
-use crate::threads;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::threads;
 
 /// Most connections that may be in their handshake.
 const MOST_GUESTS: usize = 64;

@@ -23,9 +23,9 @@ use super::link::Link;
 use super::net::{Board, Net, Shared};
 use super::panics::contain;
 use super::rendezvous::{Meeting, meet};
-use crate::error::{Error, Result};
-use crate::open_files;
-use crate::threads;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::open_files;
+use webtwin_base::threads;
 
 /// Runs `program` on all workers of process number `process`, together with the other processes of `cluster`, and returns
 /// what this process's workers return, in order.

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::block::{BLOCK_BYTES, Block};
 use super::carry::{Outbox, WINDOW};
 use super::net::Net;
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// Bytes of the rows of all workers that travel with their numbers in [`Net::share`], in equal parts.
 pub const AT_ONCE_BYTES: usize = WINDOW * BLOCK_BYTES;

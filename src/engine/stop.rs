@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// How long a broken socket waits for an orderly reason that is still on its way.
 const GRACE: Duration = Duration::from_millis(500);
@@ -33,12 +33,12 @@ pub(super) struct Stop {
 
 impl Stop {
     /// Returns the state of a run that begins.
-    pub fn new() -> Stop {
+    pub(crate) fn new() -> Stop {
         Stop { phase: Mutex::new(Phase::Running), changed: Condvar::new(), stopped: AtomicBool::new(false) }
     }
 
     /// Ends the run with `error`, unless it has ended already; returns whether it was at work.
-    pub fn stop(&self, error: Error) -> bool {
+    pub(crate) fn stop(&self, error: Error) -> bool {
         let mut phase = self.lock();
         let running = matches!(*phase, Phase::Running);
         if running {
@@ -50,14 +50,14 @@ impl Stop {
     }
 
     /// Ends the run with `error` unless a better reason arrives within a moment; blocks that long.
-    pub fn stop_unless_explained(&self, error: Error) {
+    pub(crate) fn stop_unless_explained(&self, error: Error) {
         if matches!(self.wait(GRACE), Phase::Running) {
             self.stop(error);
         }
     }
 
     /// Marks the run as done, unless it was stopped.
-    pub fn finish(&self) {
+    pub(crate) fn finish(&self) {
         let mut phase = self.lock();
         if matches!(*phase, Phase::Running) {
             *phase = Phase::Over;
@@ -66,12 +66,12 @@ impl Stop {
     }
 
     /// Whether an error has ended the run. One atomic load: cheap enough for inner loops.
-    pub fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
     }
 
     /// Returns the error that has ended the run, if one has.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if !self.is_stopped() {
             return Ok(());
         }
@@ -82,7 +82,7 @@ impl Stop {
     }
 
     /// Waits until the run is no longer running, at most `patience`, and returns where it stands.
-    pub fn wait(&self, patience: Duration) -> Phase {
+    pub(crate) fn wait(&self, patience: Duration) -> Phase {
         let until = Instant::now() + patience;
         let mut phase = self.lock();
         while matches!(*phase, Phase::Running) {

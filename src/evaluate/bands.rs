@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::report::row;
 use super::{Ratio, Row};
-use crate::overlap::in_common;
+use webtwin_core::overlap::in_common;
 
 /// Words per shingle.
 const WORDS: usize = 8;

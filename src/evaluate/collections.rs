@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::parts::Parts;
 use super::truth::Known;
 use super::{MemberRow, Ratio};
-use crate::ids::DocId;
+use webtwin_base::ids::DocId;
 
 /// Fewest pages of a counted collection.
 const COUNTED_PAGES: usize = 10;

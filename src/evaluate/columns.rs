@@ -1,6 +1,6 @@
 //! Tab-separated lines under a header line.
 
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// Number of a line, its fields of the required columns, and those of the optional ones.
 pub(super) type Fields<'t, const N: usize, const M: usize> = (usize, [&'t str; N], [Option<&'t str>; M]);

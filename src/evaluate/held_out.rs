@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 
 use super::{ClusterRow, LinkRow, MemberRow, PageRow, TruthRow};
-use crate::ids::DocId;
+use webtwin_base::ids::DocId;
 
 /// Reads a list of targets: one per line, `#` begins a comment.
 pub fn read_targets(text: &str) -> HashSet<&str> {

@@ -3,7 +3,7 @@
 use super::truth::{Known, KnownPage};
 use super::undecided::Undecided;
 use super::{ClusterRow, Ratio};
-use crate::ids::DocId;
+use webtwin_base::ids::DocId;
 
 /// Counts of pairs of known pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::LinkRow;
 use super::truth::Known;
-use crate::clusters::union_find::UnionFind;
+use webtwin_core::clusters::union_find::UnionFind;
 
 /// Fewest pages of a connected part that have a copy.
 const FEWEST: u64 = 10;

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::pairs::{recall_with, recall_within};
 use super::truth::Known;
 use super::{ClusterCounts, CollectionCounts, PairCounts};
-use crate::ids::DocId;
+use webtwin_base::ids::DocId;
 
 /// A part of a whole, both exact counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

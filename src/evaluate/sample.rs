@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt::Write;
 
 use super::Comparison;
-use crate::explain::diff::{Piece, pieces};
-use crate::ids::{DocId, splitmix64};
+use webtwin_base::ids::{DocId, splitmix64};
+use webtwin_core::explain::diff::{Piece, pieces};
 
 /// Unchanged lines shown around a change.
 const CONTEXT: usize = 3;

@@ -16,8 +16,8 @@ use super::columns::read_columns;
 use super::report::row;
 use super::sample::Stratum;
 use super::{Comparison, PairCounts, Ratio, Row};
-use crate::error::{Error, Result};
-use crate::ids::DocId;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::DocId;
 
 /// A person's judgement of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

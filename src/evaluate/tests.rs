@@ -216,7 +216,7 @@ fn texts_by_themselves_count_for_pairs_and_not_for_collections() {
 
 #[test]
 fn the_truth_of_a_synthetic_crawl_is_a_perfect_run_of_itself() {
-    let synth = crate::synth::Synth::parse("synth://?pages=3000&seed=2").unwrap();
+    let synth = webtwin_synth::Synth::parse("synth://?pages=3000&seed=2").unwrap();
     let mut text = Vec::new();
     synth.truth_tsv(&mut text).unwrap();
     let truth = read_truth("truth.tsv", std::str::from_utf8(&text).unwrap()).unwrap();

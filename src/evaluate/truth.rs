@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::PageRow;
 use super::columns::read_columns;
-use crate::error::Result;
-use crate::ids::{DocId, FPrint};
+use webtwin_base::error::Result;
+use webtwin_base::ids::{DocId, FPrint};
 
 /// The truth about one page: a row of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,7 +41,7 @@ impl TruthRow {
 /// anywhere among others. Version, page, origin and perhaps may be empty. `file` is only named in errors.
 ///
 /// # Errors
-/// [`crate::error::Error::Input`] with line and column, if a column is missing or named twice, or a line lacks it.
+/// [`webtwin_base::error::Error::Input`] with line and column, if a column is missing or named twice, or a line lacks it.
 pub fn read_truth(file: &str, text: &str) -> Result<Vec<TruthRow>> {
     let row =
         |[url, target, version, page, variant]: [&str; 5], [linked, origin, perhaps]: [Option<&str>; 3]| TruthRow {

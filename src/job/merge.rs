@@ -5,7 +5,7 @@ use toml::{Table, Value};
 use super::languages::{NONE, stemmer, stop_words};
 use super::quantity::quantity;
 use super::settings::{Guard, Job, JobKind, Limits, Measure, MergeCondition, Minhash, Overlap, Unit};
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// How settings end whose values are bytes, and may have a unit.
 const BYTES: &str = "_bytes";

@@ -96,7 +96,7 @@ fn weighed(stop_words: &str, stemming: &str, weights: Weights) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::Job;
+    use crate::Job;
 
     #[test]
     fn names_of_chunks_tell_every_setting_that_changes_a_fingerprint() {

@@ -10,11 +10,11 @@ use super::parquet_rows::ParquetRows;
 use super::record::Sink;
 use super::work_items::{Source, look, read_stream, synthetic};
 use super::{html_dir, jsonl, warc};
-use crate::error::{Error, Result};
-use crate::job::Input;
-use crate::storage::location::Listed;
-use crate::storage::open::open_pinned;
-use crate::synth::Synth;
+use webtwin_base::error::{Error, Result};
+use webtwin_job::Input;
+use webtwin_storage::location::Listed;
+use webtwin_storage::open::open_pinned;
+use webtwin_synth::Synth;
 
 /// Gaps between two records up to this many bytes are read rather than sought across.
 const GAP_BYTES: u64 = 256 << 10;

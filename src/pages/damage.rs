@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result, size};
-use crate::pages::record::Reason;
+use crate::record::Reason;
+use webtwin_base::error::{Error, Result, size};
 
 /// The records of an input, and what is damaged among them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::record::Reason;
 use super::zstd_head::{FrameHead, refuse_window, window_log};
-use crate::error::{Error, size};
-use crate::job::Limits;
-use crate::read_at::ReadAt;
+use webtwin_base::error::{Error, size};
+use webtwin_base::read_at::ReadAt;
+use webtwin_job::Limits;
 
 /// Bytes that the decoder of an xz stream takes in addition to its window, at most.
 const XZ_BYTES: u64 = 1 << 20;
@@ -61,7 +61,7 @@ impl<'a> FileReader<'a> {
         FileReader { file: File::Borrowed(file), next: offset }
     }
 
-    fn read_from(&self, offset: u64, length: usize) -> crate::error::Result<Vec<u8>> {
+    fn read_from(&self, offset: u64, length: usize) -> webtwin_base::error::Result<Vec<u8>> {
         match &self.file {
             File::Borrowed(file) => file.read_at(offset, length),
             File::Shared(file) => file.read_at(offset, length),

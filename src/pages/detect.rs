@@ -6,9 +6,9 @@ use super::decoded::{Compression, Decoded, sort_out};
 use super::sniff::is_html;
 use super::zstd_head::LARGEST_WINDOW_LOG;
 use super::{warc, zip_entries};
-use crate::error::{Error, Result};
-use crate::job::Limits;
-use crate::read_at::ReadAt;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::read_at::ReadAt;
+use webtwin_job::Limits;
 
 /// Bytes of a file, and decoded bytes, that are examined.
 pub(super) const HEAD: usize = 64 << 10;
@@ -248,7 +248,7 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::read_at::Bytes;
+    use webtwin_base::read_at::Bytes;
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Default::default());

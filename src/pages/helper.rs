@@ -19,8 +19,8 @@ use std::thread::Builder;
 use serde::{Deserialize, Serialize};
 
 use super::record::{Form, Reason, Refusal};
-use crate::error::{Error, Result};
-use crate::job::Limits;
+use webtwin_base::error::{Error, Result};
+use webtwin_job::Limits;
 
 /// The program that prints the text of PostScript.
 pub const GHOSTSCRIPT: &str = "gs";

@@ -5,12 +5,12 @@ use url::{Position, Url};
 
 use super::record::{Form, Found, Names, RawPage, Reason, Refused, Sink};
 use super::sniff::{self, is_html};
-use crate::error::{Error, Result};
-use crate::job::Input;
-use crate::read_at::ReadAt;
-use crate::storage::expand::{has_ending, has_page_ending};
-use crate::storage::location::{Listed, Location};
-use crate::storage::open::open_pinned;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::read_at::ReadAt;
+use webtwin_job::Input;
+use webtwin_storage::expand::{has_ending, has_page_ending};
+use webtwin_storage::location::{Listed, Location};
+use webtwin_storage::open::open_pinned;
 
 /// Reads some files of a folder, one record per file.
 ///
@@ -124,7 +124,7 @@ fn url_of(base: &Url, relative: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::Limits;
+    use webtwin_job::Limits;
 
     fn read(folder: &Location, limits: &Limits) -> Vec<Found> {
         let mut found = Vec::new();

@@ -13,10 +13,10 @@ use super::decoded::{Compression, Decoded, FileReader, OfFile, sort_out};
 use super::fetch_time;
 use super::json_fields::{Scalar, Wanted, without_nan};
 use super::record::{Form, Found, Names, RawPage, Reason, Refused, Sink};
-use crate::error::Result;
-use crate::job::Fields;
-use crate::job::Limits;
-use crate::read_at::ReadAt;
+use webtwin_base::error::Result;
+use webtwin_base::read_at::ReadAt;
+use webtwin_job::Fields;
+use webtwin_job::Limits;
 
 /// Fields named of an object that lacks one.
 const NAMED: usize = 12;

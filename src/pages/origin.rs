@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::zip_entries::{Entry, Slice};
-use crate::error::Result;
-use crate::read_at::ReadAt;
-use crate::storage::location::Location;
-use crate::storage::open::{Stamp, open_pinned};
+use webtwin_base::error::Result;
+use webtwin_base::read_at::ReadAt;
+use webtwin_storage::location::Location;
+use webtwin_storage::open::{Stamp, open_pinned};
 
 /// Between the name of a zip archive and that of its entry.
 pub(super) const INSIDE: &str = "!/";
@@ -21,7 +21,7 @@ pub(super) struct Origin {
 
 impl Origin {
     /// Its name in the column `pages.source`: that of the file, for an entry followed by `!/` and the entry's.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match &self.entry {
             None => self.location.name().to_string(),
             Some(entry) => format!("{}{INSIDE}{}", self.location, entry.name),
@@ -30,7 +30,7 @@ impl Origin {
 
     /// # Errors
     /// As [`open_pinned`].
-    pub fn open(&self) -> Result<Arc<dyn ReadAt>> {
+    pub(crate) fn open(&self) -> Result<Arc<dyn ReadAt>> {
         let file = open_pinned(&self.location, &self.stamp)?;
         Ok(match &self.entry {
             None => file,

@@ -12,11 +12,13 @@ use parquet::schema::types::ColumnDescPtr;
 
 use super::fetch_time;
 use super::record::{Form, Found, Names, RawPage, Reason, Refused, Sink};
-use crate::error::{Error, Result};
-use crate::job::Fields;
-use crate::job::Limits;
-use crate::read_at::ReadAt;
-use crate::storage::parquet_file::{Fault, ParquetFile, find_column, has_rows_below_zero, next_values, rows_of, ticks};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::read_at::ReadAt;
+use webtwin_job::Fields;
+use webtwin_job::Limits;
+use webtwin_storage::parquet_file::{
+    Fault, ParquetFile, find_column, has_rows_below_zero, next_values, rows_of, ticks,
+};
 
 /// Rows decoded at once: enough to amortise the calls, too few for large pages to pile up.
 const BATCH: usize = 64;
@@ -232,7 +234,7 @@ mod tests {
     use parquet::schema::parser::parse_message_type;
 
     use super::*;
-    use crate::read_at::Bytes;
+    use webtwin_base::read_at::Bytes;
 
     enum Data {
         Texts(Vec<Option<String>>),

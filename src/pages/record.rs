@@ -1,8 +1,8 @@
 //! The output of crawl readers: pages as fetched, and records that were refused.
 
-use crate::error::Result;
-use crate::job::{Input, Printed};
-use crate::pages::warc::segments::Segment;
+use crate::warc::segments::Segment;
+use webtwin_base::error::Result;
+use webtwin_job::{Input, Printed};
 
 /// The form in which a page came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub struct RawPage {
     pub names: Names,
     /// For a WARC conversion record, the id of the record it was made of, as [`Names::id`].
     pub converted_from: Option<u64>,
-    /// As [`Names::payload`], of each form of the payload, where [`Digests::Compute`](crate::job::Digests::Compute) asks for it.
+    /// As [`Names::payload`], of each form of the payload, where [`Digests::Compute`](webtwin_job::Digests::Compute) asks for it.
     pub payloads: Vec<u64>,
 }
 

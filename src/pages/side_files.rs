@@ -11,11 +11,11 @@ use std::fmt;
 use super::decoded::Compression;
 use super::detect::{HEAD, Kind, claims_lines, claims_records, decoded_head, recognise};
 use super::jsonl::{Census, census};
-use crate::error::{Error, Result};
-use crate::job::Fields;
-use crate::read_at::ReadAt;
-use crate::storage::expand::Expanded;
-use crate::storage::location::Location;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::read_at::ReadAt;
+use webtwin_job::Fields;
+use webtwin_storage::expand::Expanded;
+use webtwin_storage::location::Location;
 
 /// A file that was found but is no crawl.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,8 +98,8 @@ fn holds_pages(file: &dyn ReadAt, compression: Compression, name: &str, fields: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::Job;
-    use crate::read_at::Bytes;
+    use webtwin_base::read_at::Bytes;
+    use webtwin_job::Job;
 
     #[test]
     fn what_crawlers_leave_beside_a_crawl_is_told_from_crawls() {

@@ -68,7 +68,7 @@ impl Root<'_> {
     }
 
     /// True if this is the root of XHTML, by its name and namespace.
-    pub fn is_xhtml(&self) -> bool {
+    pub(crate) fn is_xhtml(&self) -> bool {
         self.is_html() && memchr::memmem::find(self.tag, b"http://www.w3.org/1999/xhtml").is_some()
     }
 }

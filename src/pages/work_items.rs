@@ -18,14 +18,14 @@ use super::sniff::is_html;
 use super::warc::{self, RangeEnd};
 use super::zip_entries::{Entry, Slice, entries};
 use super::{html_dir, jsonl};
-use crate::error::{Error, Result};
-use crate::job::Input;
-use crate::read_at::ReadAt;
-use crate::storage::expand::{Expanded, expand};
-use crate::storage::location::{Listed, Location, seen_from_anywhere, working_folder};
-use crate::storage::open::{OpenFile, Stamp, open, open_pinned};
-use crate::synth::Synth;
-use crate::threads;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::read_at::ReadAt;
+use webtwin_base::threads;
+use webtwin_job::Input;
+use webtwin_storage::expand::{Expanded, expand};
+use webtwin_storage::location::{Listed, Location, seen_from_anywhere, working_folder};
+use webtwin_storage::open::{OpenFile, Stamp, open, open_pinned};
+use webtwin_synth::Synth;
 
 /// Files of a folder per item.
 const FILES_AN_ITEM: u64 = 256;

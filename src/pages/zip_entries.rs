@@ -14,8 +14,8 @@ use zip::read::ZipArchive;
 use zip::result::ZipError;
 
 use super::detect::{claims_archive, is_zip_name};
-use crate::error::{Error, Result};
-use crate::read_at::ReadAt;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::read_at::ReadAt;
 
 /// Bytes of the directory read at once.
 const BUFFER: usize = 64 << 10;
@@ -159,7 +159,7 @@ mod tests {
     use zip::write::{SimpleFileOptions, ZipWriter};
 
     use super::*;
-    use crate::read_at::Bytes;
+    use webtwin_base::read_at::Bytes;
 
     fn packed(files: &[(&str, &[u8])], large: bool) -> Vec<u8> {
         let mut zip = ZipWriter::new(io::Cursor::new(Vec::new()));

@@ -1,6 +1,6 @@
 //! Heads of zstd frames: which window and which dictionary a frame needs.
 
-use crate::error::{Error, size};
+use webtwin_base::error::{Error, size};
 
 /// First bytes of a zstd frame.
 pub(super) const MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
@@ -41,7 +41,7 @@ pub(super) struct FrameHead {
 
 impl FrameHead {
     /// Parses the first bytes of a frame; `None` if they are too few.
-    pub fn parse(bytes: &[u8]) -> Option<FrameHead> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<FrameHead> {
         let number = |at: usize, length: usize| {
             let bytes = bytes.get(at..at + length)?;
             Some(bytes.iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte)))

@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 
 use super::memory::A_PROCESS;
 use super::{Costs, Machines};
-use crate::dataflow::hamming::{HammingWork, build};
-use crate::dataflow::shuffle::memory_estimate::at_rest;
-use crate::error::Result;
-use crate::hamming::close_pairs::Joiner;
-use crate::hamming::design::batch::{Batch, bits_on_disk, bytes_on_disk};
-use crate::hamming::design::width_mask;
-use crate::hamming::kernels::Level;
-use crate::hamming::rows::FingerprintRow;
-use crate::job::Job;
-use crate::results::fingerprints::Sources;
+use webtwin_base::error::Result;
+use webtwin_core::hamming::close_pairs::Joiner;
+use webtwin_core::hamming::design::batch::{Batch, bits_on_disk, bytes_on_disk};
+use webtwin_core::hamming::design::width_mask;
+use webtwin_core::hamming::kernels::Level;
+use webtwin_core::hamming::rows::FingerprintRow;
+use webtwin_dataflow::hamming::{HammingWork, build};
+use webtwin_dataflow::shuffle::memory_estimate::at_rest;
+use webtwin_job::Job;
+use webtwin_results::fingerprints::Sources;
 
 /// What is counted of a job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]

@@ -6,11 +6,11 @@
 use super::Machines;
 use super::sample::Counts;
 use super::volume::{Volume, on_the_way};
-use crate::dataflow::pairs::minhash_pairs;
-use crate::dataflow::shuffle::memory_estimate::{
+use webtwin_dataflow::pairs::minhash_pairs;
+use webtwin_dataflow::shuffle::memory_estimate::{
     A_FEATURE, A_WORKER_AT_REST, MemoryEstimate, at_rest, beside_shelf_when_found,
 };
-use crate::job::{Job, JobKind, Measure};
+use webtwin_job::{Job, JobKind, Measure};
 
 /// Most bytes of a worker in blocks that are filled for others, on their way, or emptied and kept.
 const A_WORKER: u64 = 17 << 20;

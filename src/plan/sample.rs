@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::build;
-use crate::dataflow::reading::captures::host;
-use crate::dataflow::reading::ingest::{Queue, read};
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::dataflow::shuffle::memory_estimate::MemoryEstimate;
-use crate::dataflow::study;
-use crate::engine::{Cluster, run as run_on};
-use crate::error::Result;
-use crate::ids::{HostId, Number, Page};
-use crate::job::{Digest, Effort, Job, JobKind, Overlap};
-use crate::overlap::FPrintDocId;
-use crate::overlap::prune::PageSet;
-use crate::overlap::sample::{SamplePairs, sample_pairs};
-use crate::pages::work_items::{Sample, Sampled as Kind, Work, WorkItem};
+use webtwin_base::build_info;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{HostId, Number, Page};
+use webtwin_core::overlap::FPrintDocId;
+use webtwin_core::overlap::prune::PageSet;
+use webtwin_core::overlap::sample::{SamplePairs, sample_pairs};
+use webtwin_dataflow::reading::captures::host;
+use webtwin_dataflow::reading::ingest::{Queue, read};
+use webtwin_dataflow::reading::worker_pages::WorkerPages;
+use webtwin_dataflow::shuffle::memory_estimate::MemoryEstimate;
+use webtwin_dataflow::study;
+use webtwin_engine::{Cluster, run as run_on};
+use webtwin_job::{Digest, Effort, Job, JobKind, Overlap};
+use webtwin_pages::work_items::{Sample, Sampled as Kind, Work, WorkItem};
 
 /// What a crawl holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -102,9 +102,9 @@ pub fn sampled(work: Work, job: &Job, sample_items: usize) -> Result<Sampled> {
     let shared = (Arc::new(job), queue, kinds);
     let mut read_alone = run_on(&Cluster::local(1), 0, digest.0, move |net| {
         let (job, queue, kinds) = &shared;
-        let before = build::cpu_seconds();
+        let before = build_info::cpu_seconds();
         let shelf = read(net, queue, job)?;
-        let cpu_seconds = build::cpu_seconds() - before;
+        let cpu_seconds = build_info::cpu_seconds() - before;
         let within = share_within(&shelf, kinds, share)?;
         Ok((MemoryEstimate::on(&shelf), pairs(&shelf, kinds, job, share_of_places)?, within, cpu_seconds))
     })?;

@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 use super::Machines;
 use super::sample::Counts;
 use super::volume::Volume;
-use crate::dataflow::clusters::second_look;
-use crate::job::{Job, JobKind, Measure};
+use webtwin_dataflow::clusters::second_look;
+use webtwin_job::{Job, JobKind, Measure};
 
 /// Names of the stages, as manifests have them.
 pub const READ: &str = "1 read";

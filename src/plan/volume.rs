@@ -6,15 +6,15 @@
 
 use super::sample::Counts;
 use super::{Machines, result_bytes};
-use crate::dataflow::clusters::second_look;
-use crate::dataflow::pairs::minhash_pairs;
-use crate::dataflow::reading::captures;
-use crate::dataflow::shuffle::memory_budget::BUCKET_BYTES;
-use crate::dataflow::shuffle::memory_estimate::A_FEATURE;
-use crate::dataflow::shuffle::{components, page_counts};
-use crate::dataflow::sinks::{arrived, avoid_table};
-use crate::job::{Job, JobKind, Measure};
-use crate::overlap::rows::{Row32, Row64};
+use webtwin_core::overlap::rows::{Row32, Row64};
+use webtwin_dataflow::clusters::second_look;
+use webtwin_dataflow::pairs::minhash_pairs;
+use webtwin_dataflow::reading::captures;
+use webtwin_dataflow::shuffle::memory_budget::BUCKET_BYTES;
+use webtwin_dataflow::shuffle::memory_estimate::A_FEATURE;
+use webtwin_dataflow::shuffle::{components, page_counts};
+use webtwin_dataflow::sinks::{arrived, avoid_table};
+use webtwin_job::{Job, JobKind, Measure};
 
 /// Bytes of a capture, with its URL and title.
 const A_CAPTURE: u64 = 264;

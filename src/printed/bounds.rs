@@ -2,7 +2,7 @@
 
 use nix::sys::resource::{Resource, setrlimit};
 
-use crate::job::Limits;
+use webtwin_job::Limits;
 
 /// Bounds this process in processor time, in memory, and in what it may write to disk.
 ///

@@ -20,7 +20,7 @@ const NUMBER_BYTES: usize = 64;
 
 /// An object in the bytes of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub(crate) struct Found {
     /// Number of the object.
     pub number: u32,
     /// Generation of the object.
@@ -43,7 +43,7 @@ struct Start {
 }
 
 /// Returns the objects in their order in the file; several may have the same number.
-pub fn find(bytes: &[u8]) -> Vec<Found> {
+pub(crate) fn find(bytes: &[u8]) -> Vec<Found> {
     let starts: Vec<Start> = memmem::find_iter(bytes, b"obj").filter_map(|at| start(bytes, at)).collect();
     let bodies: HashMap<u32, usize> = starts.iter().map(|start| (start.number, start.body)).collect();
     let mut ends = StreamEnds { bytes, next: None };

@@ -19,9 +19,9 @@ use pdf_extract::{
 };
 
 use super::repair;
-use crate::job::Limits;
-use crate::pages::helper::{Answer, Document, pdf_start};
-use crate::pages::record::Reason;
+use webtwin_job::Limits;
+use webtwin_pages::helper::{Answer, Document, pdf_start};
+use webtwin_pages::record::Reason;
 
 /// Characters of a title that are kept.
 const TITLE_CHARACTERS: usize = 1000;

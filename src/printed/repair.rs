@@ -24,7 +24,7 @@ type Places = BTreeMap<u32, usize>;
 ///
 /// # Cost
 /// A copy of the file, and reading that.
-pub fn document(bytes: &[u8]) -> Option<Pdf> {
+pub(crate) fn document(bytes: &[u8]) -> Option<Pdf> {
     let found = find(bytes);
     let objects: BTreeMap<u32, &Found> = found.iter().map(|object| (object.number, object)).collect();
     if objects.is_empty() {
@@ -144,9 +144,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::job::Limits;
-    use crate::pages::helper::{Answer, Document};
-    use crate::printed::pdf::read;
+    use crate::pdf::read;
+    use webtwin_job::Limits;
+    use webtwin_pages::helper::{Answer, Document};
 
     /// A document with these lines on its pages.
     fn made(pages: &[Vec<String>]) -> Pdf {

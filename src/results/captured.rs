@@ -6,11 +6,11 @@ use super::Run;
 use super::compared::canonical;
 use super::explained::{CONTEXT, unknown};
 use super::pages::Pages;
-use crate::chunks::Recipe;
-use crate::error::Result;
-use crate::explain::captures::{Capture, Captures};
-use crate::explain::diff::pieces;
-use crate::ids::doc_id;
+use webtwin_base::error::Result;
+use webtwin_base::ids::doc_id;
+use webtwin_core::chunks::Recipe;
+use webtwin_core::explain::captures::{Capture, Captures};
+use webtwin_core::explain::diff::pieces;
 
 /// A page of two results.
 pub struct Captured {
@@ -27,7 +27,7 @@ impl Captured {
     /// Reads what both results say of a URL, and its texts. Both are cut into chunks as the new result does.
     ///
     /// # Errors
-    /// [`crate::error::Error::Input`] for a URL that is not a page of both; those of [`Pages::read`].
+    /// [`webtwin_base::error::Error::Input`] for a URL that is not a page of both; those of [`Pages::read`].
     ///
     /// # Cost
     /// The tables `pages` of both results in memory, one after the other.

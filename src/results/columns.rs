@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::Run;
-use crate::error::{Error, Result};
-use crate::storage::table::{Column, Table, decode_columns};
+use webtwin_base::error::{Error, Result};
+use webtwin_storage::table::{Column, Table, decode_columns};
 
 /// The tables with ids of pages, or of sets of pages by the smallest of them, and the columns with these. Both jobs with a table
 /// `pairs` have the same columns in it.

@@ -2,12 +2,12 @@
 
 use super::Run;
 use super::pages::Pages;
-use crate::error::{Error, Result};
-use crate::evaluate::held_out::Rows;
-use crate::evaluate::{ClusterRow, LinkRow, MemberRow, PageRow, Report, TruthRow, evaluate, read_truth};
-use crate::pages::url::CanonicalUrl;
-use crate::storage::table::Table;
-use crate::synth::Synth;
+use webtwin_base::error::{Error, Result};
+use webtwin_evaluate::held_out::Rows;
+use webtwin_evaluate::{ClusterRow, LinkRow, MemberRow, PageRow, Report, TruthRow, evaluate, read_truth};
+use webtwin_pages::url::CanonicalUrl;
+use webtwin_storage::table::Table;
+use webtwin_synth::Synth;
 
 /// The canonical form of a URL in a file.
 ///

@@ -10,11 +10,11 @@ use std::collections::BTreeSet;
 use sha2::{Digest as _, Sha256};
 
 use super::compared::canonical;
-use crate::error::{Error, Result};
-use crate::evaluate::tags::{Tag, read_tags};
-use crate::ids::{DocId, doc_id};
-use crate::job::Job;
-use crate::storage::location::Location;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{DocId, doc_id};
+use webtwin_evaluate::tags::{Tag, read_tags};
+use webtwin_job::Job;
+use webtwin_storage::location::Location;
 
 /// What people have decided of the pages of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -5,21 +5,23 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::Run;
 use super::compared::canonical;
 use super::pages::Pages;
-use crate::chunks::Recipe;
-use crate::error::{Error, Result};
-use crate::explain::chain::shortest;
-use crate::explain::diff::pieces;
-use crate::explain::evidence::{Evidence, needed};
-use crate::explain::{Explanation, HammingSays, Knowledge, OverlapSays, Rival, SharedChunk, Side, Step, TOO_FEW};
-use crate::ids::{DocId, HostId, Number, Page, doc_id};
-use crate::job::{Guard, Job, Measure, MergeCondition};
-use crate::overlap::FPrintDocId;
-use crate::overlap::alone::is_weak;
-use crate::overlap::filter::Verdict;
-use crate::overlap::guard::Match;
-use crate::pages::html::Extractor;
-use crate::pages::url::CanonicalUrl;
-use crate::storage::texts::Texts;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{DocId, HostId, Number, Page, doc_id};
+use webtwin_core::chunks::Recipe;
+use webtwin_core::explain::chain::shortest;
+use webtwin_core::explain::diff::pieces;
+use webtwin_core::explain::evidence::{Evidence, needed};
+use webtwin_core::explain::{
+    Explanation, HammingSays, Knowledge, OverlapSays, Rival, SharedChunk, Side, Step, TOO_FEW,
+};
+use webtwin_core::overlap::FPrintDocId;
+use webtwin_core::overlap::alone::is_weak;
+use webtwin_core::overlap::filter::Verdict;
+use webtwin_core::overlap::guard::Match;
+use webtwin_job::{Guard, Job, Measure, MergeCondition};
+use webtwin_pages::html::Extractor;
+use webtwin_pages::url::CanonicalUrl;
+use webtwin_storage::texts::Texts;
 
 /// Unchanged lines shown around a change.
 pub(super) const CONTEXT: usize = 2;
@@ -238,7 +240,7 @@ impl Asked {
         })
     }
 
-    /// Whether the run asks more of a pair of these pages ([`crate::overlap::alone`]), if their hosts link to anything.
+    /// Whether the run asks more of a pair of these pages ([`webtwin_core::overlap::alone`]), if their hosts link to anything.
     fn may_stand_alone(&self) -> bool {
         let asks = self.job.clusters.merge == MergeCondition::Tolerant && self.job.overlap.guard == Guard::Neighbours;
         asks && !self.in_mirrors && self.hosts[self.rows[0]] != self.hosts[self.rows[1]]

@@ -12,16 +12,16 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::error::{Error, Result};
-use crate::hamming::design::width_mask;
-use crate::hamming::fingerprint_file::{FingerprintFile, Manifest, NAME};
-use crate::hamming::rows::FingerprintRow;
-use crate::ids::{DocId, SimHash};
-use crate::read_at::ReadAt;
-use crate::storage::location::Location;
-use crate::storage::manifest;
-use crate::storage::open::open;
-use crate::storage::table::decode;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{DocId, SimHash};
+use webtwin_base::read_at::ReadAt;
+use webtwin_core::hamming::design::width_mask;
+use webtwin_core::hamming::fingerprint_file::{FingerprintFile, Manifest, NAME};
+use webtwin_core::hamming::rows::FingerprintRow;
+use webtwin_storage::location::Location;
+use webtwin_storage::manifest;
+use webtwin_storage::open::open;
+use webtwin_storage::table::decode;
 
 /// Bytes of a raw file that are read as one item.
 const RAW_ITEM_BYTES: u64 = 8 << 20;

@@ -1,9 +1,9 @@
-//! Folders of online indexes of fingerprints ([`crate::hamming::online`]); the list of files is written last.
+//! Folders of online indexes of fingerprints ([`webtwin_core::hamming::online`]); the list of files is written last.
 
-use crate::error::{Error, Result};
-use crate::hamming::online::{self, Builder, Built, OnlineIndex};
-use crate::storage::location::Location;
-use crate::storage::mapped::{FileBytes, Residence, file_bytes};
+use webtwin_base::error::{Error, Result};
+use webtwin_core::hamming::online::{self, Builder, Built, OnlineIndex};
+use webtwin_storage::location::Location;
+use webtwin_storage::mapped::{FileBytes, Residence, file_bytes};
 
 /// Writes an index, of which `Builder::new` gave the doc ids' file, into a folder.
 ///
@@ -54,8 +54,8 @@ pub fn open_index(folder: &Location, residence: Residence) -> Result<OnlineIndex
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hamming::design::TableDesign;
-    use crate::ids::{DocId, splitmix64};
+    use webtwin_base::ids::{DocId, splitmix64};
+    use webtwin_core::hamming::design::TableDesign;
 
     fn rows() -> Vec<(u64, DocId)> {
         let mut rows: Vec<(u64, DocId)> = (0..3000).map(|at| (splitmix64(at / 2), splitmix64(at + 7))).collect();

@@ -7,18 +7,18 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::Run;
 use super::scan::{scan, scan_some};
-use crate::chunks::{bytes, instead_of_text, whole};
-use crate::error::{Error, Result};
-use crate::ids::{DocId, FPrint};
-use crate::job::Input;
-use crate::pages::again::Again;
-use crate::pages::html::Extractor;
-use crate::pages::record::{Found, RawPage};
-use crate::pages::url::CanonicalUrl;
-use crate::pages::warc::segments::{Segment, join};
-use crate::storage::location::{seen_from_anywhere, working_folder};
-use crate::storage::table::{Column, Table};
-use crate::storage::texts::Texts;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{DocId, FPrint};
+use webtwin_core::chunks::{bytes, instead_of_text, whole};
+use webtwin_job::Input;
+use webtwin_pages::again::Again;
+use webtwin_pages::html::Extractor;
+use webtwin_pages::record::{Found, RawPage};
+use webtwin_pages::url::CanonicalUrl;
+use webtwin_pages::warc::segments::{Segment, join};
+use webtwin_storage::location::{seen_from_anywhere, working_folder};
+use webtwin_storage::table::{Column, Table};
+use webtwin_storage::texts::Texts;
 
 /// The table `pages` of a run, in memory, which of its rows have their content from another record, which have it in segments,
 /// and the folder that the run was started in.

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use super::Run;
-use crate::error::{Error, Result};
-use crate::storage::manifest::FileEntry;
-use crate::storage::table::Table;
-use crate::storage::table_rows::TableFile;
-use crate::threads;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::threads;
+use webtwin_storage::manifest::FileEntry;
+use webtwin_storage::table::Table;
+use webtwin_storage::table_rows::TableFile;
 
 /// Rows of the key read at a time.
 const KEYS: usize = 1 << 18;

@@ -1,6 +1,6 @@
 //! Which pages the rows of the table `rejected` would have been.
 
-use crate::pages::url::CanonicalUrl;
+use webtwin_pages::url::CanonicalUrl;
 
 /// The URL that a row names among the words of its detail.
 pub fn url_in(detail: &str) -> Option<CanonicalUrl> {

@@ -1,9 +1,9 @@
 //! A table of a result, read a batch of rows at a time, for what must not hold a table that grows with the crawl.
 
 use super::Run;
-use crate::error::Result;
-use crate::storage::table::Table;
-use crate::storage::table_rows::TableFile;
+use webtwin_base::error::Result;
+use webtwin_storage::table::Table;
+use webtwin_storage::table_rows::TableFile;
 
 /// Rows in a batch: a quarter of a row group, of which what lies before the batch is skipped.
 const ROWS: usize = 1 << 18;
@@ -12,7 +12,7 @@ const ROWS: usize = 1 << 18;
 /// table.
 ///
 /// # Errors
-/// [`crate::error::Error::Input`] for files that are not what the manifest names; those of `take`.
+/// [`webtwin_base::error::Error::Input`] for files that are not what the manifest names; those of `take`.
 ///
 /// # Cost
 /// Each file is read once to check it, and then these columns of it; 262,144 rows of them are in memory.

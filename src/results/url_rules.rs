@@ -2,10 +2,10 @@
 
 use super::Run;
 use super::scan::scan;
-use crate::error::Result;
-use crate::storage::table::Table;
-use crate::url_rules::evidence::Counts;
-use crate::url_rules::rows::RuleRow;
+use webtwin_base::error::Result;
+use webtwin_core::url_rules::evidence::Counts;
+use webtwin_core::url_rules::rows::RuleRow;
+use webtwin_storage::table::Table;
 
 const COLUMNS: [&str; 11] = [
     "domain",
@@ -81,7 +81,7 @@ pub fn rules_except(comparison: &Run, gone: &str) -> Result<Option<Vec<RuleRow>>
 /// Rules of rows of [`CHANGED`] whose `what` is not `gone`, with the evidence by which they were last learned.
 ///
 /// # Errors
-/// [`crate::error::Error::Input`] if a column is missing.
+/// [`webtwin_base::error::Error::Input`] if a column is missing.
 pub fn changed_rules(rows: &Table, gone: &str) -> Result<Vec<RuleRow>> {
     let (rule, what) = (rules_of(rows)?, rows.text("what")?);
     let old = [rows.u64("support_old")?, rows.u64("violations_old")?];
@@ -97,7 +97,7 @@ pub fn changed_rules(rows: &Table, gone: &str) -> Result<Vec<RuleRow>> {
 /// Returns what makes the rule of a row, given the evidence by which it was learned and verified.
 ///
 /// # Errors
-/// [`crate::error::Error::Input`] if a column is missing.
+/// [`webtwin_base::error::Error::Input`] if a column is missing.
 fn rules_of(rows: &Table) -> Result<impl Fn(usize, [Counts; 2]) -> RuleRow + '_> {
     let text = |name: &str| rows.text(name);
     let (domain, scope, kind) = (text("domain")?, text("scope")?, text("kind")?);

@@ -1,7 +1,7 @@
 //! `views.sql`: a view of each table for DuckDB, and of those with ids of pages another one, with URLs in their place.
 
 use super::columns::OF_PAGES;
-use crate::storage::manifest::FileEntry;
+use webtwin_storage::manifest::FileEntry;
 
 /// Tables that have the URLs of their pages beside the ids.
 const WITH_URLS: [&str; 4] = ["pages", "avoid", "revisits", "duplicates"];

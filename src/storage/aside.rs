@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::spill::BLOCK_BYTES;
 use super::spill_file::{Disk, SpillFile};
-use crate::error::Result;
+use webtwin_base::error::Result;
 
 /// A list that was put aside, to be read in stretches or taken up again as a whole.
 ///
@@ -38,7 +38,7 @@ impl<T: Pod> Aside<T> {
     /// Puts a list aside: on `disk`, if there is one, unless the list is shorter than a block.
     ///
     /// # Errors
-    /// [`crate::error::Error::Storage`] and its like when the disk does not take it.
+    /// [`webtwin_base::error::Error::Storage`] and its like when the disk does not take it.
     pub fn put(list: Vec<T>, disk: Option<&Disk>) -> Result<Aside<T>> {
         let len = list.len();
         let Some(disk) = disk.filter(|_| len > Self::ROWS) else {
@@ -92,7 +92,7 @@ impl<T: Pod> Aside<T> {
     /// Some rows.
     ///
     /// # Errors
-    /// [`crate::error::Error::Storage`] if the disk fails, or has other bytes than were written.
+    /// [`webtwin_base::error::Error::Storage`] if the disk fails, or has other bytes than were written.
     ///
     /// # Panics
     /// When there are no such rows.

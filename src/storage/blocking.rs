@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use tokio::runtime::{Builder, Runtime};
 
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// Runs a future of a store to its end on the calling thread.
 ///

@@ -12,8 +12,8 @@
 use bytemuck::Pod;
 
 use super::spill_file::{Disk, Extent, SpillFile};
-use crate::error::Result;
-use crate::huge::HugeArray;
+use webtwin_base::error::Result;
+use webtwin_base::huge::HugeArray;
 
 /// Rows of a lot.
 const LOT: usize = 64;
@@ -83,8 +83,8 @@ impl<T: Pod> BucketArena<T> {
     /// Adds rows to the buckets that `bucket` names.
     ///
     /// # Errors
-    /// [`crate::error::Error::NoMemory`]; [`crate::error::Error::DiskLimit`], [`crate::error::Error::DiskFull`] or
-    /// [`crate::error::Error::Storage`] when the disk does not take what memory does not.
+    /// [`webtwin_base::error::Error::NoMemory`]; [`webtwin_base::error::Error::DiskLimit`], [`webtwin_base::error::Error::DiskFull`] or
+    /// [`webtwin_base::error::Error::Storage`] when the disk does not take what memory does not.
     pub fn lay(&mut self, rows: &[T], mut bucket: impl FnMut(&T) -> usize) -> Result<()> {
         for row in rows {
             let number = bucket(row);
@@ -156,7 +156,7 @@ impl<T: Pod> BucketArena<T> {
     /// Hands the rows of a bucket to `take`, some at a time and in no particular order; those on disk are read into `room`.
     ///
     /// # Errors
-    /// [`crate::error::Error::Storage`] if the disk fails.
+    /// [`webtwin_base::error::Error::Storage`] if the disk fails.
     pub fn read(&self, number: usize, room: &mut Vec<T>, mut take: impl FnMut(&[T])) -> Result<()> {
         let bucket = &self.buckets[number];
         for extent in &bucket.spilled {

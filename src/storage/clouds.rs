@@ -7,7 +7,7 @@ use std::time::Duration;
 use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig};
 
 use super::blocking::wait;
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// Longest pause between two tries of a request.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -154,8 +154,8 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
 
-    use crate::storage::location::Location;
-    use crate::storage::stores::Stores;
+    use crate::location::Location;
+    use crate::stores::Stores;
 
     fn stores(endpoint: &str) -> Stores {
         Stores::with_settings([("AWS_ENDPOINT_URL", endpoint), ("AWS_SKIP_SIGNATURE", "true")])

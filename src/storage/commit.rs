@@ -15,7 +15,7 @@ use object_store::{PutMode, PutOptions};
 use super::blocking::wait;
 use super::files::{sync_folder_of, write_beside};
 use super::location::{Location, Place};
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// Creations tried while the file stays absent.
 const TRIES: u32 = 5;

@@ -18,8 +18,8 @@ use glob::{MatchOptions, Pattern};
 use super::location::{Listed, Location};
 use super::open::open;
 use super::stores::Stores;
-use crate::error::{Error, Result};
-use crate::read_at::ReadAt;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::read_at::ReadAt;
 
 /// Endings of files that make their folder a folder of pages.
 const PAGE_ENDINGS: [&str; 3] = [".html", ".htm", ".xhtml"];

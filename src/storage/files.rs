@@ -14,8 +14,8 @@ use object_store::{ObjectStoreExt, WriteMultipart};
 use super::blocking::wait;
 use super::location::{Listed, Location, Place, text_of};
 use super::open::Stamp;
-use crate::error::{Error, Result};
-use crate::leftovers::Temporary;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::leftovers::Temporary;
 
 /// Times that a store is asked for bytes that a checksum shows to be damaged.
 pub(super) const READS: usize = 3;

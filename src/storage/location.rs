@@ -14,7 +14,7 @@ use object_store::path::Path as Key;
 
 use super::open::Stamp;
 use super::stores::Stores;
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// A file or folder; equal and ordered by its name, and by its path where two have the same. Cheap to clone.
 ///

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use super::location::{Location, is_plain, working_folder};
 use super::output::Attempt;
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// Format of the manifest that this build writes and reads.
 pub const FORMAT: u32 = 1;
@@ -148,11 +148,11 @@ impl Manifest {
             digest: checksum(job.to_string().as_bytes()),
             job,
             recipes: BTreeMap::new(),
-            build: crate::build::version().into(),
+            build: webtwin_base::build_info::version().into(),
             workers: 1,
             counts: BTreeMap::new(),
             seconds: BTreeMap::new(),
-            peak_memory_bytes: crate::build::peak_memory_bytes(),
+            peak_memory_bytes: webtwin_base::build_info::peak_memory_bytes(),
             rounds: None,
             processes: Vec::new(),
             taken_up: Vec::new(),

@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read};
 use memmap2::{Mmap, MmapMut};
 
 use super::location::Location;
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// How the bytes of a file are held while it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use super::blocking::wait;
 use super::files::folder_of;
 use super::location::{Location, Place};
 use super::manifest::FileEntry;
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// Bytes of a part of an object; a shorter object is written at once.
 const PART_BYTES: usize = 16 << 20;

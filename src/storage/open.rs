@@ -15,8 +15,8 @@ use object_store::{GetOptions, GetRange, ObjectMeta};
 use super::blocking::wait;
 use super::files::{READS, is_as_tagged};
 use super::location::{Location, Place};
-use crate::error::{Error, Result};
-use crate::read_at::ReadAt;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::read_at::ReadAt;
 
 /// Fewest bytes requested from a store: a smaller answer costs as much.
 const FIRST_WINDOW: u64 = 64 << 10;

@@ -32,9 +32,9 @@ use super::files::{READS, sync_folder, write_beside};
 use super::location::{Location, is_plain};
 use super::manifest::{self, FileEntry};
 use super::new_file::NewFile;
-use crate::error::{Error, Result};
-use crate::leftovers::Temporary;
-use crate::threads;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::leftovers::Temporary;
+use webtwin_base::threads;
 
 /// Names of the files that make a folder a result.
 const MANIFESTS: [&str; 3] = [manifest::NAME, manifest::OF_CORPUS, "fingerprints.json"];

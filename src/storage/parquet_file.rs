@@ -13,8 +13,8 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
 use parquet::file::serialized_reader::ReadOptionsBuilder;
 
-use crate::error::Error;
-use crate::read_at::ReadAt;
+use webtwin_base::error::Error;
+use webtwin_base::read_at::ReadAt;
 
 /// Largest footer accepted. One of this size describes a few hundred thousand column chunks.
 const FOOTER_BYTES: u64 = 64 << 20;

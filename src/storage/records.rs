@@ -24,12 +24,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytemuck::{Pod, Zeroable};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_128};
 
-use crate::error::{Error, Result};
-use crate::leftovers::Temporary;
-use crate::storage::location::Location;
-use crate::storage::mapped::FileBytes;
-use crate::storage::output::RECORDS;
-use crate::storage::step_records::StepRecords;
+use crate::location::Location;
+use crate::mapped::FileBytes;
+use crate::output::RECORDS;
+use crate::step_records::StepRecords;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::leftovers::Temporary;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"wtrecord");
 

@@ -6,7 +6,7 @@
 use bytemuck::Pod;
 
 use super::spill_file::{Disk, Extent, SpillFile};
-use crate::error::Result;
+use webtwin_base::error::Result;
 
 /// Bytes of a block of a bucket.
 pub const BLOCK_BYTES: usize = 64 << 10;
@@ -77,7 +77,7 @@ impl<T: Pod> Buckets<T> {
     /// Writes full blocks to disk until at most `bytes` are held in them.
     ///
     /// # Errors
-    /// [`Error::DiskLimit`](crate::error::Error::DiskLimit), [`Error::DiskFull`](crate::error::Error::DiskFull) or [`Error::Storage`](crate::error::Error::Storage) when the disk does not take them.
+    /// [`Error::DiskLimit`](webtwin_base::error::Error::DiskLimit), [`Error::DiskFull`](webtwin_base::error::Error::DiskFull) or [`Error::Storage`](webtwin_base::error::Error::Storage) when the disk does not take them.
     pub fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
         self.spill_down_to(bytes).map(drop)
     }
@@ -90,7 +90,7 @@ impl<T: Pod> Buckets<T> {
     /// Adds a row.
     ///
     /// # Errors
-    /// [`Error::Storage`](crate::error::Error::Storage) if the disk is full or fails.
+    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk is full or fails.
     #[inline]
     pub fn push(&mut self, bucket: usize, row: T) -> Result<()> {
         if self.open[bucket].len() == self.open[bucket].capacity() {
@@ -150,7 +150,7 @@ impl<T: Pod> Buckets<T> {
     /// Replaces the content of `into` with the rows of a bucket, in no particular order, and forgets them.
     ///
     /// # Errors
-    /// [`Error::Storage`](crate::error::Error::Storage) if the disk fails.
+    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk fails.
     pub fn take(&mut self, bucket: usize, into: &mut Vec<T>) -> Result<()> {
         into.clear();
         into.reserve(self.rows_of(bucket) as usize);
@@ -165,7 +165,7 @@ impl<T: Pod> Buckets<T> {
     /// Calls `with` for the rows of a bucket, some at a time, in no particular order; they stay. `room` is scratch.
     ///
     /// # Errors
-    /// [`Error::Storage`](crate::error::Error::Storage) if the disk fails.
+    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk fails.
     pub fn each_piece(&self, bucket: usize, room: &mut Vec<T>, mut with: impl FnMut(&[T])) -> Result<()> {
         for &extent in &self.spilled[bucket] {
             room.clear();
@@ -179,7 +179,7 @@ impl<T: Pod> Buckets<T> {
     /// As [`Buckets::each_piece`], but each piece is forgotten as soon as `with` has had it.
     ///
     /// # Errors
-    /// [`Error::Storage`](crate::error::Error::Storage) if the disk fails, and those of `with`.
+    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk fails, and those of `with`.
     pub fn drain(&mut self, bucket: usize, room: &mut Vec<T>, mut with: impl FnMut(&[T]) -> Result<()>) -> Result<()> {
         while let Some(extent) = self.spilled[bucket].pop() {
             room.clear();
@@ -236,7 +236,7 @@ impl<T: Pod> RunLog<T> {
     /// Appends a record; its rows stay within one block.
     ///
     /// # Errors
-    /// [`Error::Storage`](crate::error::Error::Storage) if the disk is full or fails.
+    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk is full or fails.
     pub fn push(&mut self, record: impl ExactSizeIterator<Item = T>) -> Result<()> {
         if self.open.len() + record.len() > self.open.capacity() {
             let size = Self::ROWS.max(record.len());
@@ -268,7 +268,7 @@ impl<T: Pod> RunLog<T> {
     /// Ends writing; required before reading.
     ///
     /// # Errors
-    /// [`Error::Storage`](crate::error::Error::Storage) if the disk is full or fails.
+    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk is full or fails.
     pub fn finish(&mut self) -> Result<()> {
         let open = std::mem::take(&mut self.open);
         self.put_away(open).map(drop)
@@ -292,7 +292,7 @@ impl<T: Pod> RunLog<T> {
     /// Replaces the content of `into` with the records of a block.
     ///
     /// # Errors
-    /// [`Error::Storage`](crate::error::Error::Storage) if the disk fails.
+    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk fails.
     pub fn read(&self, number: usize, into: &mut Vec<T>) -> Result<()> {
         into.clear();
         match &self.pieces[number] {
@@ -318,7 +318,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::error::Error;
+    use webtwin_base::error::Error;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(20))]

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::spill::{BLOCK_BYTES, TAPE_BLOCK_BYTES};
 use super::spill_file::{Disk, SpillFile};
-use crate::error::Result;
+use webtwin_base::error::Result;
 
 /// Bytes that are read and checked at once.
 const PIECE_BYTES: usize = 4 << 10;
@@ -83,7 +83,7 @@ impl<T: Pod> SpillArray<T> {
     /// Appends items; returns the position of the first.
     ///
     /// # Errors
-    /// [`crate::error::Error::Storage`] and its like when the disk does not take them.
+    /// [`webtwin_base::error::Error::Storage`] and its like when the disk does not take them.
     pub fn push(&mut self, mut items: &[T]) -> Result<u64> {
         let at = self.len();
         while !items.is_empty() {
@@ -191,7 +191,7 @@ impl<T: Pod> SpillArray<T> {
     /// The `count` items from `at` on, in place if they are in memory in one piece, else in `room`.
     ///
     /// # Errors
-    /// [`crate::error::Error::Storage`] if the disk fails, or has other bytes than were written.
+    /// [`webtwin_base::error::Error::Storage`] if the disk fails, or has other bytes than were written.
     ///
     /// # Panics
     /// When there are not as many items.

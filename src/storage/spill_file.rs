@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytemuck::Pod;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::error::{Error, Result, size};
+use webtwin_base::error::{Error, Result, size};
 
 /// Bytes that this process has ever written to spill files.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);

@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use bytemuck::{Pod, Zeroable};
 
 use super::records::{Entry, HALF, Head, STEP, read_pod};
-use crate::error::{Error, Result};
-use crate::leftovers::Temporary;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::leftovers::Temporary;
 
 /// Most bytes of a piece.
 const PIECE_BYTES: usize = 1 << 20;

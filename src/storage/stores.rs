@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use object_store::ObjectStore;
 
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// How long a request is retried before the store counts as failed.
 const PATIENCE: Duration = Duration::from_secs(180);

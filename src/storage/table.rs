@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 pub use super::table_encoder::{encode, encode_pieces};
 use super::texts::Texts;
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// Texts that are taken from the decoder at a time: what it makes of them stays in the cache of a core.
 const TEXTS_AT_A_TIME: usize = 1 << 10;

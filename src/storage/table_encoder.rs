@@ -17,8 +17,8 @@ use parquet::schema::types::{ColumnPath, SchemaDescPtr, SchemaDescriptor};
 
 use super::table::{Column, Table};
 use super::texts::Texts;
-use crate::error::{Error, Result};
-use crate::heap;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::heap;
 
 /// Rows per row group, which readers must hold at once of a column.
 const ROWS_A_GROUP: usize = 1 << 20;

@@ -12,8 +12,8 @@ use super::manifest::FileEntry;
 use super::open::{OpenFile, Stamp, open, open_pinned};
 use super::parquet_file::{ParquetFile, rows_of};
 use super::table::{Column, Table, read_values};
-use crate::error::{Error, Result};
-use crate::read_at::ReadAt;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::read_at::ReadAt;
 
 /// Bytes read at a time to check a file.
 const PIECE_BYTES: usize = 4 << 20;
@@ -131,7 +131,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::storage::table_encoder::{Encoder, Encoding};
+    use crate::table_encoder::{Encoder, Encoding};
 
     fn file(groups: &[Table]) -> (tempfile::TempDir, Location, FileEntry) {
         let mut encoder = Encoder::new(&Encoding::of(&groups[0]).unwrap()).unwrap();

@@ -7,7 +7,7 @@
 use super::Params;
 use super::outline::Outline;
 use super::random::{Stream, key};
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// Pages per group of near-copies of one text.
 pub(super) const NEAR_GROUP: u64 = 3;

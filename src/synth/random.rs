@@ -3,7 +3,7 @@
 //! A page can be made alone, on any worker, because nothing is drawn from a shared sequence: each thing has a key and
 //! draws from the stream of that key, and keys are derived from keys (crawl, manual, page, sentence).
 
-use crate::ids::splitmix64;
+use webtwin_base::ids::splitmix64;
 
 /// Derives the key of the thing at `path` below the thing with key `above`.
 pub fn key(above: u64, path: &[u64]) -> u64 {

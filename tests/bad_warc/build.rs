@@ -8,25 +8,25 @@ use flate2::{
 };
 
 /// The body of the page of this name, about 700 bytes.
-pub fn page(name: &str) -> Vec<u8> {
+pub(crate) fn page(name: &str) -> Vec<u8> {
     let seed: usize = name.bytes().map(usize::from).sum();
     let words: String = (0..100).map(|k| format!("word{} ", (seed * 7 + k * k) % 997)).collect();
     format!("<html><head><title>{name}</title></head><body>{words}<a href=\"/n\">n</a></body></html>").into_bytes()
 }
 
 /// An HTTP response with `lines` (each ended by CRLF) behind its status.
-pub fn http_with(status: &str, lines: &str, body: &[u8]) -> Vec<u8> {
+pub(crate) fn http_with(status: &str, lines: &str, body: &[u8]) -> Vec<u8> {
     [format!("{status}\r\n{lines}\r\n").as_bytes(), body].concat()
 }
 
 /// An HTML response; `lines` are more header lines.
-pub fn html(lines: &str, body: &[u8]) -> Vec<u8> {
+pub(crate) fn html(lines: &str, body: &[u8]) -> Vec<u8> {
     http_with("HTTP/1.1 200 OK", &format!("Content-Type: text/html; charset=utf-8\r\n{lines}"), body)
 }
 
 /// A record, of which any part may be set.
 #[derive(Debug, Clone)]
-pub struct Record {
+pub(crate) struct Record {
     pub version: &'static str,
     pub kind: &'static str,
     pub uri: Option<String>,
@@ -42,12 +42,12 @@ pub struct Record {
 
 impl Record {
     /// The sound record of the page of this name.
-    pub fn of(name: &str) -> Record {
+    pub(crate) fn of(name: &str) -> Record {
         Record::with(name, html("", &page(name)))
     }
 
     /// A sound response record around `payload`.
-    pub fn with(name: &str, payload: Vec<u8>) -> Record {
+    pub(crate) fn with(name: &str, payload: Vec<u8>) -> Record {
         Record {
             version: "WARC/1.0",
             kind: "response",
@@ -61,27 +61,27 @@ impl Record {
         }
     }
 
-    pub fn length(mut self, length: impl ToString) -> Record {
+    pub(crate) fn length(mut self, length: impl ToString) -> Record {
         self.length = Some(length.to_string());
         self
     }
 
-    pub fn lines(mut self, lines: impl AsRef<[u8]>) -> Record {
+    pub(crate) fn lines(mut self, lines: impl AsRef<[u8]>) -> Record {
         self.lines = lines.as_ref().to_vec();
         self
     }
 
-    pub fn date(mut self, date: &'static str) -> Record {
+    pub(crate) fn date(mut self, date: &'static str) -> Record {
         self.date = date;
         self
     }
 
-    pub fn kind(mut self, kind: &'static str, media: &'static str, payload: &[u8]) -> Record {
+    pub(crate) fn kind(mut self, kind: &'static str, media: &'static str, payload: &[u8]) -> Record {
         (self.kind, self.media, self.payload) = (kind, media, payload.to_vec());
         self
     }
 
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut head =
             format!("{}\r\nWARC-Type: {}\r\nWARC-Date: {}\r\n", self.version, self.kind, self.date).into_bytes();
         if let Some(uri) = &self.uri {
@@ -98,43 +98,43 @@ impl Record {
     }
 }
 
-pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::new(6));
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
 }
 
-pub fn gzip_stored(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip_stored(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::none());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
 }
 
-pub fn zlib(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn zlib(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::new(6));
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
 }
 
-pub fn deflate(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn deflate(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::new(6));
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
 }
 
-pub fn zstd(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::bulk::compress(bytes, 3).unwrap()
 }
 
 /// A brotli stream of one uncompressed meta-block (RFC 7932, section 9.2), of at most 65,536 bytes.
-pub fn brotli(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn brotli(bytes: &[u8]) -> Vec<u8> {
     // From the lowest bit: window of 16 bits (0), not last (0), four nibbles (00) of length - 1, uncompressed (1).
     let head = ((bytes.len() as u32 - 1) << 4) | 1 << 20;
     [&head.to_le_bytes()[..3], bytes, &[3]].concat()
 }
 
 /// A body in chunks of 100 bytes.
-pub fn chunked(body: &[u8]) -> Vec<u8> {
+pub(crate) fn chunked(body: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for chunk in body.chunks(100) {
         bytes.extend(format!("{:x}\r\n", chunk.len()).into_bytes());
@@ -145,7 +145,7 @@ pub fn chunked(body: &[u8]) -> Vec<u8> {
 }
 
 /// `bytes` with one byte changed.
-pub fn flipped(mut bytes: Vec<u8>, at: usize) -> Vec<u8> {
+pub(crate) fn flipped(mut bytes: Vec<u8>, at: usize) -> Vec<u8> {
     bytes[at] ^= 0x55;
     bytes
 }

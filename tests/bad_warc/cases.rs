@@ -2,14 +2,14 @@
 
 use super::build::*;
 
-pub struct Case {
+pub(super) struct Case {
     pub name: &'static str,
     pub bytes: Vec<u8>,
     pub expected: &'static str,
 }
 
 /// Every case. Numbers in names are those of the list of bad inputs this project keeps.
-pub fn all() -> Vec<Case> {
+pub(super) fn all() -> Vec<Case> {
     [containers(), lengths(), heads(), kinds(), bodies(), encodings(), embedded()].into_iter().flatten().collect()
 }
 

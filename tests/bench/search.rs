@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use webtwin_search::search::rollup::{Hit, NONE, PageOfText, roll_up};
-use webtwin_search::search::texts::{File, Texts};
-use webtwin_search::search::write::TextWriter;
+use webtwin_view::search::rollup::{Hit, NONE, PageOfText, roll_up};
+use webtwin_view::search::texts::{File, Texts};
+use webtwin_view::search::write::TextWriter;
 
 const TEXTS: u32 = 10_000;
 const WORDS: u32 = 270;
@@ -66,7 +66,7 @@ fn main() {
     let mut writer = TextWriter::new(folder.path()).unwrap();
     (0..TEXTS).for_each(|number| writer.add("", &text(number)).unwrap());
     let files = writer.finish().unwrap();
-    let bytes = |file: webtwin_search::search::write::Written| (file.name, std::fs::read(file.path).unwrap());
+    let bytes = |file: webtwin_view::search::write::Written| (file.name, std::fs::read(file.path).unwrap());
     let files: BTreeMap<String, Vec<u8>> = files.into_iter().map(bytes).collect();
     let stored: usize = files.values().map(Vec::len).sum();
     println!("index of {TEXTS} texts: {:.2?}, {:.1} MB", began.elapsed(), stored as f64 / 1e6);

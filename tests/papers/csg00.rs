@@ -143,7 +143,7 @@ const FREE: Clusters =
 /// Collections at a single site, as section 5.1 has them.
 const SINGLE_SITE: Clusters = Clusters { single_site: true, ..FREE };
 
-/// The second phase that sections 2.2 and 6 leave open, as `src/clusters/tolerant.rs` defines it.
+/// The second phase that sections 2.2 and 6 leave open, as `src/core/clusters/tolerant.rs` defines it.
 fn second_phase(attach: Attach) -> Clusters {
     Clusters { merge: MergeCondition::Tolerant, min_hosts: 2, attach, ..SINGLE_SITE }
 }
@@ -183,7 +183,7 @@ fn definition_2_a_collection_is_an_induced_subgraph_whose_size_is_its_number_of_
 
 #[test]
 fn definition_3_identical_collections_are_similar_ones() {
-    // Definition 7 with it; how they are told from others: `src/clusters/identical.rs`.
+    // Definition 7 with it; how they are told from others: `src/core/clusters/identical.rs`.
     let links = "pq pr qs rs sp";
     let web = Web::default().site("pqrs", links).site("pqrs", links);
     assert!(web.are_similar(0..4, 4..8));
@@ -378,7 +378,7 @@ fn section_3_1_the_merge_condition_is_that_all_four_counts_are_equal() {
 #[test]
 fn section_3_1_the_merge_condition_does_not_give_each_page_a_page_of_its_own() {
     // "This condition implies that each page in Ri has a hyperlink to a unique page in Rj." It does not, and then no
-    // one-to-one mapping M is there to be found: "Deviations" in `src/clusters/mod.rs`.
+    // one-to-one mapping M is there to be found: "Deviations" in `src/core/clusters/mod.rs`.
     let web = Web::default().site("pppqqq", "").link(0, 3).link(0, 4).link(0, 5).link(1, 3).link(2, 3);
     assert_eq!(web.link_summary(&FREE), [('p', 'q', [3, 3, 3, 3])]);
     assert_eq!(web.tcg(&FREE), ["pq"]);
@@ -412,7 +412,7 @@ fn section_3_1_a_cycle_may_be_entered_anywhere() {
 #[test]
 fn section_3_1_what_the_algorithm_yields_is_held_against_definition_5() {
     // "It can be shown that our clustering algorithm yields similar clusters." But a has a parent on the first site, and none
-    // on the others: "Deviations" in `src/clusters/mod.rs`.
+    // on the others: "Deviations" in `src/core/clusters/mod.rs`.
     let web = Web::default().site("acd", "ac cd ca").site("acd", "ac cd").site("acd", "ac cd");
     assert_eq!(web.tcg(&FREE), ["ac", "cd"]);
     let all = web.similar_clusters(&FREE);
@@ -457,13 +457,13 @@ fn section_4_figure_10_a_partial_mirror_under_the_merge_condition_and_the_extend
     assert_eq!(figure_10().link_summary(&extended)[2], ('b', 'D', [2, 1, 2, 1]));
     assert_eq!(figure_10().tcg(&extended), ["ab", "ac", "bD", "bE", "cF", "cG"]);
     // (b) "pages d, e, f and g appear in both collections". Here a page has one collection, where it stands:
-    // `src/clusters/collection.rs`.
+    // `src/core/clusters/collection.rs`.
     assert_eq!(figure_10().grown(&extended), [["DEFGabc", "abc"]]);
 }
 
 #[test]
 fn section_4_figure_10_at_a_single_site_is_for_the_second_phase() {
-    // Links from one site to another do not count then, and what has no copy joins nothing: `src/clusters/mod.rs`.
+    // Links from one site to another do not count then, and what has no copy joins nothing: `src/core/clusters/mod.rs`.
     let extended = Clusters { merge: MergeCondition::Extended, ..SINGLE_SITE };
     assert_eq!(figure_10().grown(&extended), [["abc", "abc"]]);
     assert_eq!(figure_10().grown(&second_phase(Attach::None)), [["abc", "abc"]]);

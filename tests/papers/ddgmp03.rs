@@ -57,7 +57,7 @@ fn section_2_1_the_smallest_vector_is_taken_away_and_each_component_comes_to_zer
     let mut bounds = Bounds::default();
     projected.iter().for_each(|page| bounds.extend(page));
     let signatures = projected.map(|page| bounds.signature(&page));
-    // Divided by the range of each component; the paper does not name the divisor: "Deviations" in `src/signatures/mod.rs`.
+    // Divided by the range of each component; the paper does not name the divisor: "Deviations" in `src/core/signatures/mod.rs`.
     assert_eq!(signatures, [vec![0, 0], vec![ONE / 2, 0], vec![ONE, ONE]]);
 }
 

@@ -34,7 +34,7 @@ fn section_2_weights_are_added_where_a_bit_is_1_and_taken_away_where_it_is_0() {
     // f = 4. 1010 of weight 3: +3 -3 +3 -3; 0110 of weight 2: -2 +2 +2 -2; 1001 of weight 1: +1 -1 -1 +1.
     // Together +2 -2 +4 -4: the signs are 1010.
     assert_eq!(simhash(&[(0b1010, 3), (0b0110, 2), (0b1001, 1)], 4), 0b1010);
-    // The paper has no word on a component of zero; here it gives 0: "Deviations" in `src/hamming/simhash.rs`.
+    // The paper has no word on a component of zero; here it gives 0: "Deviations" in `src/core/hamming/simhash.rs`.
     assert_eq!(simhash(&[(0b01, 5), (0b10, 5)], 2), 0);
 }
 
@@ -71,7 +71,7 @@ fn section_2_similar_documents_have_similar_fingerprints_and_others_do_not() {
 #[test]
 fn section_4_2_an_empty_page_has_no_simhash_and_so_is_a_duplicate_of_nothing() {
     // In the paper "several pages are empty; all of these have simhash value of 0", and "File not Found" pages are a spike:
-    // "Deviations" in `src/hamming/simhash.rs`.
+    // "Deviations" in `src/core/hamming/simhash.rs`.
     let mut recipe = Recipe::new(&Job::default().simhash);
     assert_eq!((recipe.simhash(""), recipe.simhash("File not Found")), (None, None));
 }
@@ -188,7 +188,7 @@ fn section_3_1_2_the_recurrence_gives_the_designs_of_the_example() {
     assert_eq!(least.map(|p| fewest_tables(64, 3, 34.0, p).0), [20, 16, 10, 4]);
     assert_eq!(least.map(|p| printed(64.0, 3, 34.0, 34.0 - p, true)), [20, 16, 10, 4]);
     // With d < tau, as printed, a design with just the bits allowed does not count: "Deviations" in
-    // `src/hamming/design/paper.rs`.
+    // `src/core/hamming/design/paper.rs`.
     assert_eq!(least.map(|p| printed(64.0, 3, 34.0, 34.0 - p, false)), [20, 20, 10, 10]);
 }
 

@@ -53,13 +53,13 @@ fn definition_1_six_sentences_are_two_shingle_paragraphs_without_overlap() {
 fn definition_1_a_sentence_without_a_period_ends_at_the_150th_character() {
     let text = "x".repeat(150 + 150) + "y. z.";
     assert_eq!(shingle_paragraphs(&text), [format!("{} {} y.", "x".repeat(150), "x".repeat(150)), "z.".to_string()]);
-    // A full stop inside a word ends no sentence: "Deviations" in `src/study/paragraphs.rs`.
+    // A full stop inside a word ends no sentence: "Deviations" in `src/core/study/paragraphs.rs`.
     assert_eq!(shingle_paragraphs("Version 3.11 is out. b. c."), ["Version 3.11 is out. b. c."]);
 }
 
 #[test]
 fn definition_1_one_or_two_last_sentences_are_a_paragraph_too_unless_told_otherwise() {
-    // The paper has no word on them: "Deviations" in `src/study/paragraphs.rs`.
+    // The paper has no word on them: "Deviations" in `src/core/study/paragraphs.rs`.
     assert_eq!(marks(&sentences("abcdefgh")).len(), 3);
     let by_the_letter = |text: &str| {
         let mut marks = Vec::new();
@@ -86,7 +86,7 @@ fn definitions_2_to_4_clusters_originals_duplicates_and_unique_documents() {
 
 #[test]
 fn definition_5_near_duplicates_share_a_percentage_of_the_paragraphs_of_both() {
-    // Held against the longer one: "Deviations" in `src/study/report.rs`. Table 3 has 90, 70 and 50 per cent.
+    // Held against the longer one: "Deviations" in `src/core/study/report.rs`. Table 3 has 90, 70 and 50 per cent.
     assert_eq!(NEAR, [90, 70, 50]);
     let at_least = |shared, of| nearness(shared, of).map(|at| NEAR[at]);
     assert_eq!((at_least(9, 10), at_least(10, 10)), (Some(90), Some(90)));
@@ -113,7 +113,7 @@ fn section_3_figure_1_document_19_is_a_duplicate_of_2_and_document_3_a_false_mat
     // The first iteration finds it all.
     assert_eq!(all.growth[0], Step { documents: 2, clusters: 1, duplicates: 2 });
     assert_eq!(all.growth[9], Step { documents: 20, clusters: 1, duplicates: 2 });
-    // By the multiset rule, which is computed beside the paper's, 3 is unique: "The rule for duplicates" in `src/study/mod.rs`.
+    // By the multiset rule, which is computed beside the paper's, 3 is unique: "The rule for duplicates" in `src/core/study/mod.rs`.
     assert_ne!(mark_of("eded"), mark_of("bedf"));
     assert_eq!(mark_of("fdeb"), mark_of("bedf"));
 }
@@ -221,7 +221,7 @@ fn section_4_1_only_clusters_with_two_documents_can_disappear() {
 
 #[test]
 fn section_4_1_table_3_near_duplicates_are_counted_as_duplicates_are() {
-    // Sets of near documents: 3, 2 and two alone. All but one of each set: "Deviations" in `src/study/report.rs`.
+    // Sets of near documents: 3, 2 and two alone. All but one of each set: "Deviations" in `src/core/study/report.rs`.
     let labels = [0, 0, 0, 3, 3, 5, 6].map(Page);
     let (row, _) = near(&labels, &PageSet::new(7, |_| true), 70);
     assert_eq!((row.near_duplicates, row.with_another), (3, 5));

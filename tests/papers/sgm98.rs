@@ -97,7 +97,7 @@ fn section_2_each_chunk_is_hashed_down_to_32_bits() {
     };
     let narrow = fprints(&chunks);
     assert!(narrow.iter().all(|&fprint| fprint <= u64::from(u32::MAX)));
-    // By default they have 64 bits, of which these are the low ones: "Deviations" in `src/chunks/mod.rs`.
+    // By default they have 64 bits, of which these are the low ones: "Deviations" in `src/core/chunks/mod.rs`.
     chunks.bits = 64;
     assert_eq!(fprints(&chunks).iter().map(|fprint| fprint & 0xffff_ffff).collect::<Vec<_>>(), narrow);
     // A row of FPrint-DocID has the fingerprint and the document, and orders by fprint.
@@ -110,7 +110,7 @@ fn section_2_each_chunk_is_hashed_down_to_32_bits() {
 fn section_2_overlap_has_the_triplets_of_documents_that_share_at_least_t_fingerprints() {
     let documents = [vec![1, 2, 3], vec![2, 3, 4], vec![3, 4, 5], vec![9]];
     assert_eq!(overlap(&documents, &[], 1), [(0, 1, 2), (0, 2, 1), (1, 2, 2)]);
-    // F >= T. Section 2.1 has "more than T times": "Deviations" in `src/overlap/mod.rs`.
+    // F >= T. Section 2.1 has "more than T times": "Deviations" in `src/core/overlap/mod.rs`.
     assert_eq!(overlap(&documents, &[], 2), [(0, 1, 2), (1, 2, 2)]);
     assert_eq!(overlap(&documents, &[], 3), []);
 }
@@ -193,7 +193,7 @@ proptest! {
 
 #[test]
 fn section_2_2_step_3_a_bucket_is_heavy_at_t_so_that_no_pair_is_lost() {
-    // "If A[i] > T": a pair of F = T alone in its bucket would be lost: "Deviations" in `src/overlap/coarse_count.rs`.
+    // "If A[i] > T": a pair of F = T alone in its bucket would be lost: "Deviations" in `src/core/overlap/coarse_count.rs`.
     let layout = Layout { lines: 64, hashes: 1, parts: 1 };
     assert_eq!(coarse_counting(&[vec![1, 2, 3], vec![1, 2, 3]], 3, layout), (1, vec![(0, 1, 3)]));
     assert_eq!(coarse_counting(&[vec![1, 2, 3], vec![1, 2, 3]], 4, layout), (0, vec![]));

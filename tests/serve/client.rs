@@ -20,7 +20,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Starts one on a free port of loopback.
-    pub fn start(arguments: &[&str]) -> Server {
+    pub(super) fn start(arguments: &[&str]) -> Server {
         let all = [&["serve", "--listen", "127.0.0.1:0"][..], arguments].concat();
         let mut process = webtwin(&all).stdout(Stdio::null()).spawn().unwrap();
         let mut told = BufReader::new(process.stderr.take().unwrap());
@@ -31,18 +31,18 @@ impl Server {
     }
 
     /// Sends a signal.
-    pub fn signal(&self, signal: Signal) {
+    pub(super) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.process.id() as i32), signal).unwrap();
     }
 
     /// Stops it; returns its exit code, and what it told since it listens.
-    pub fn stop(self) -> (Option<i32>, String) {
+    pub(super) fn stop(self) -> (Option<i32>, String) {
         self.signal(Signal::SIGTERM);
         self.ended()
     }
 
     /// Waits until it has ended by itself; a second signal would end it at once.
-    pub fn ended(mut self) -> (Option<i32>, String) {
+    pub(super) fn ended(mut self) -> (Option<i32>, String) {
         let code = self.process.wait().unwrap().code();
         let mut told = String::new();
         self.told.read_to_string(&mut told).unwrap();
@@ -50,18 +50,18 @@ impl Server {
     }
 
     /// A line that it tells.
-    pub fn line(&mut self) -> String {
+    pub(super) fn line(&mut self) -> String {
         let mut line = String::new();
         self.told.read_line(&mut line).unwrap();
         line
     }
 
-    pub fn client(&self) -> Client {
+    pub(super) fn client(&self) -> Client {
         Client::of(&self.address)
     }
 
     /// Asks on a connection of its own.
-    pub fn get(&self, path: &str) -> Answer {
+    pub(super) fn get(&self, path: &str) -> Answer {
         self.client().get(path)
     }
 }
@@ -82,20 +82,20 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub fn header(&self, name: &str) -> &str {
+    pub(super) fn header(&self, name: &str) -> &str {
         self.headers.iter().find(|header| header.0 == name).map_or("", |header| &header.1)
     }
 
-    pub fn text(&self) -> &str {
+    pub(super) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }
 
-    pub fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|why| panic!("{why}: {self:?}"))
     }
 
     /// Status and code of a problem.
-    pub fn problem(&self) -> (u16, String) {
+    pub(super) fn problem(&self) -> (u16, String) {
         assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
         let problem = self.json();
         assert_eq!(problem["status"], self.status);
@@ -110,21 +110,21 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub fn of(address: &str) -> Client {
+    pub(super) fn of(address: &str) -> Client {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         Client { stream: BufReader::new(stream), address: address.into() }
     }
 
-    pub fn get(&mut self, path: &str) -> Answer {
+    pub(super) fn get(&mut self, path: &str) -> Answer {
         self.ask("GET", path, &[], b"")
     }
 
-    pub fn post(&mut self, path: &str, kind: &str, body: &[u8]) -> Answer {
+    pub(super) fn post(&mut self, path: &str, kind: &str, body: &[u8]) -> Answer {
         self.ask("POST", path, &[("content-type", kind)], body)
     }
 
-    pub fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    pub(super) fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         let mut head = format!("{method} {path} HTTP/1.1\r\n");
         if !headers.iter().any(|header| header.0 == "host") {
             head += &format!("host: {}\r\n", self.address);
@@ -136,12 +136,12 @@ impl Client {
     }
 
     /// Sends bytes as they are. Who is refused early may be cut off.
-    pub fn send(&mut self, bytes: &[u8]) {
+    pub(super) fn send(&mut self, bytes: &[u8]) {
         let _ = self.stream.get_mut().write_all(bytes);
     }
 
     /// The next answer; `None` if the connection has ended.
-    pub fn answer(&mut self) -> Option<Answer> {
+    pub(super) fn answer(&mut self) -> Option<Answer> {
         let mut line = String::new();
         if self.stream.read_line(&mut line).unwrap_or(0) == 0 {
             return None;

@@ -126,7 +126,7 @@ pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages 
 }
 
 /// (centre, copy) of the pages of a crawl, with some worker.
-pub fn exact_pairs(net: &mut Net<'_>, crawl: &Crawl) -> Result<Aside<SimilarPair>> {
+pub(crate) fn exact_pairs(net: &mut Net<'_>, crawl: &Crawl) -> Result<Aside<SimilarPair>> {
     let texts = crawl.pages.map(|row| (row.exact, row.page));
     exact::fold(net, (texts, crawl.pages.len() as u64), &room_beside(0, &Job::default()))
 }

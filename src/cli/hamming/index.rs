@@ -3,19 +3,19 @@
 use std::time::Instant;
 
 use super::super::quantity::{bytes, nanoseconds, quantity};
-use crate::console::tell;
-use crate::error::{Error, Result};
-use crate::hamming::design::choose::{Candidate, candidates, choose, indexes};
-use crate::hamming::design::k_below;
-use crate::hamming::design::machine::Costs;
-use crate::hamming::online::{self, Builder, document_bytes};
-use crate::job::Job;
-use crate::results::fingerprints::FingerprintSet;
-use crate::results::online_index::{remove_index, write_index};
-use crate::storage::location::Location;
+use webtwin_base::console::tell;
+use webtwin_base::error::{Error, Result};
+use webtwin_core::hamming::design::choose::{Candidate, candidates, choose, indexes};
+use webtwin_core::hamming::design::k_below;
+use webtwin_core::hamming::design::machine::Costs;
+use webtwin_core::hamming::online::{self, Builder, document_bytes};
+use webtwin_job::Job;
+use webtwin_results::fingerprints::FingerprintSet;
+use webtwin_results::online_index::{remove_index, write_index};
+use webtwin_storage::location::Location;
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// F: folder of a fingerprint file; the index is put there
     #[arg(long, value_name = "URL")]
     fingerprints: String,

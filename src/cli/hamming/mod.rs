@@ -7,8 +7,8 @@ mod query;
 use clap::{Args, Subcommand};
 
 use super::{JobArgs, WorkerArgs, run::execute};
-use crate::error::Result;
-use crate::job::JobKind;
+use webtwin_base::error::Result;
+use webtwin_job::JobKind;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

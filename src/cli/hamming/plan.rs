@@ -1,18 +1,18 @@
 //! `webtwin hamming plan`: which design for how many documents, and what all of it will cost.
 
 use super::super::quantity::{bytes, digits, nanoseconds, quantity};
-use crate::console::print;
-use crate::error::{Error, Result};
-use crate::hamming::design::batch::{Batch, bits_on_disk, bytes_on_disk};
-use crate::hamming::design::choose::{Candidate, candidates, choose, indexes};
-use crate::hamming::design::k_below;
-use crate::hamming::design::machine::Costs;
-use crate::hamming::online::{Builder, document_bytes};
-use crate::hamming::query_tables::MOST_QUERIES;
-use crate::job::Job;
+use webtwin_base::console::print;
+use webtwin_base::error::{Error, Result};
+use webtwin_core::hamming::design::batch::{Batch, bits_on_disk, bytes_on_disk};
+use webtwin_core::hamming::design::choose::{Candidate, candidates, choose, indexes};
+use webtwin_core::hamming::design::k_below;
+use webtwin_core::hamming::design::machine::Costs;
+use webtwin_core::hamming::online::{Builder, document_bytes};
+use webtwin_core::hamming::query_tables::MOST_QUERIES;
+use webtwin_job::Job;
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// Documents, of which each has a fingerprint: 1000000, 1e9 or 8G
     #[arg(long, value_name = "N", value_parser = quantity)]
     documents: u64,

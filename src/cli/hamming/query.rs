@@ -2,16 +2,16 @@
 
 use std::io::{BufRead, Write};
 
-use crate::console::ended;
-use crate::error::{Error, Result};
-use crate::hamming::design::width_mask;
-use crate::hamming::online::{self, OnlineIndex};
-use crate::results::online_index::open_index;
-use crate::storage::location::Location;
-use crate::storage::mapped::{FileBytes, Residence};
+use webtwin_base::console::ended;
+use webtwin_base::error::{Error, Result};
+use webtwin_core::hamming::design::width_mask;
+use webtwin_core::hamming::online::{self, OnlineIndex};
+use webtwin_results::online_index::open_index;
+use webtwin_storage::location::Location;
+use webtwin_storage::mapped::{FileBytes, Residence};
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
+pub(crate) struct Args {
     /// F: folder of a fingerprint file with an online index
     #[arg(long, value_name = "URL")]
     fingerprints: String,

@@ -1,7 +1,7 @@
-//! Weak pairs that stand alone ([`crate::overlap::alone`]) are taken back, once collections are known.
+//! Weak pairs that stand alone ([`webtwin_core::overlap::alone`]) are taken back, once collections are known.
 //!
 //! A page that is in no collection has those of its host around it: growth reaches no page without links, however near it lies
-//! ([`crate::clusters::places`]). Pairs are of pages that stand for all that say the same, so all processes are told of the exact copies of the pages of weak
+//! ([`webtwin_core::clusters::places`]). Pairs are of pages that stand for all that say the same, so all processes are told of the exact copies of the pages of weak
 //! pairs.
 //!
 //! # Memory
@@ -11,14 +11,14 @@
 use std::sync::Arc;
 
 use super::places::Places;
-use crate::dataflow::pairs::guards::Context;
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::{HostId, Number, Page};
-use crate::overlap::SimilarPair;
-use crate::overlap::alone::{Around, stands_alone};
-use crate::overlap::prune::PageSet;
-use crate::storage::aside::Aside;
+use crate::pairs::guards::Context;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{HostId, Number, Page};
+use webtwin_core::overlap::SimilarPair;
+use webtwin_core::overlap::alone::{Around, stands_alone};
+use webtwin_core::overlap::prune::PageSet;
+use webtwin_engine::Net;
+use webtwin_storage::aside::Aside;
 
 /// Takes those of this worker's `weak` pairs that stand alone out of its `pairs`; returns how many all workers have taken.
 ///

@@ -4,14 +4,14 @@ use super::alone;
 use super::grown::Grown;
 use super::places::Places;
 use super::second_look::{SecondLook, is_asked_for, look};
-use crate::dataflow::pairs::guards::Context;
-use crate::dataflow::pairs::kinds::Kind;
-use crate::dataflow::pairs::similar::Similar;
-use crate::dataflow::run::Run;
-use crate::dataflow::steps;
-use crate::dataflow::web::Web;
-use crate::error::Result;
-use crate::ids::ClusterId;
+use crate::pairs::guards::Context;
+use crate::pairs::kinds::Kind;
+use crate::pairs::similar::Similar;
+use crate::run::Run;
+use crate::steps;
+use crate::web::Web;
+use webtwin_base::error::Result;
+use webtwin_base::ids::ClusterId;
 
 /// Bytes a page that the pass takes in each process, whatever is on disk ([`super::second_look`]).
 const CONTEXT_A_PAGE: u64 = 24;

@@ -1,4 +1,4 @@
-//! Giant trivial clusters, with the pairs that hold them together ([`crate::clusters::weakest_links`]).
+//! Giant trivial clusters, with the pairs that hold them together ([`webtwin_core::clusters::weakest_links`]).
 //!
 //! Every worker thins its pairs of giant clusters to two a page; what is left of a cluster meets at one worker. One
 //! exchange, and two small ones to name pages.
@@ -11,14 +11,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::clusters::weakest_links::{Cut, Edge, thin, weakest};
-use crate::dataflow::pairs::kinds::Pairs;
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::sinks::report::SHOWN;
-use crate::engine::{Net, Owners, RoundRobin};
-use crate::error::Result;
-use crate::ids::{ClusterId, DocId, HostId, Number, Page};
-use crate::overlap::SimilarPair;
+use crate::pairs::kinds::Pairs;
+use crate::reading::captures::Crawl;
+use crate::sinks::report::SHOWN;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{ClusterId, DocId, HostId, Number, Page};
+use webtwin_core::clusters::weakest_links::{Cut, Edge, thin, weakest};
+use webtwin_core::overlap::SimilarPair;
+use webtwin_engine::{Net, Owners, RoundRobin};
 
 /// Fewest pages of a giant trivial cluster.
 pub const GIANT: u32 = 100;
@@ -31,7 +31,7 @@ pub struct Giant {
     /// Hosts they stand on.
     pub hosts: u32,
     /// Its smallest page.
-    #[serde(with = "crate::ids::as_text")]
+    #[serde(with = "webtwin_base::ids::as_text")]
     pub doc_id: DocId,
     /// URL of that page.
     pub url: String,
@@ -48,7 +48,7 @@ pub struct Weak {
     pub a: String,
     /// URL of the larger page.
     pub b: String,
-    /// As [`Kind::strength`](crate::dataflow::pairs::kinds::Kind::strength): resemblance of views, placeholders or declared copies in millionths; chunks shared; 64 less the bits in which simhashes differ; 10^9 less the distance
+    /// As [`Kind::strength`](crate::pairs::kinds::Kind::strength): resemblance of views, placeholders or declared copies in millionths; chunks shared; 64 less the bits in which simhashes differ; 10^9 less the distance
     /// of RP signatures in billionths; the resemblance of shingles in millionths; 0 for what only collections tell.
     pub strength: u32,
     /// Pages of the smaller part.

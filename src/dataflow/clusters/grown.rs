@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use super::link_summary::{self, Before, MergingLinks};
 use super::{growth, second_look, tolerant};
-use crate::clusters::collection::SimilarCluster;
-use crate::clusters::link_summary::LinkSummary;
-use crate::clusters::merge::may_merge;
-use crate::clusters::union_find::sizes;
-use crate::dataflow::run::Run;
-use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::dataflow::steps::{self, Step};
-use crate::dataflow::web::Web;
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::ClusterId;
-use crate::job::MergeCondition;
-use crate::storage::aside::Aside;
+use crate::run::Run;
+use crate::shuffle::memory_budget::MemoryBudget;
+use crate::steps::{self, Step};
+use crate::web::Web;
+use webtwin_base::error::Result;
+use webtwin_base::ids::ClusterId;
+use webtwin_core::clusters::collection::SimilarCluster;
+use webtwin_core::clusters::link_summary::LinkSummary;
+use webtwin_core::clusters::merge::may_merge;
+use webtwin_core::clusters::union_find::sizes;
+use webtwin_engine::Net;
+use webtwin_job::MergeCondition;
+use webtwin_storage::aside::Aside;
 
 /// Bytes a page that growth takes in each process, whatever is on disk ([`tolerant`]).
 const GROWTH_A_PAGE: u64 = 24;

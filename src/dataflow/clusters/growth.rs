@@ -10,28 +10,28 @@
 
 use std::sync::Arc;
 
-use crate::clusters::collection::SimilarCluster;
-use crate::clusters::growth::{ClusterPage, Component, grow};
-use crate::dataflow::clusters::links::{LinkedPage, Links};
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::shuffle::components::components;
-use crate::dataflow::shuffle::directory::Directory;
-use crate::dataflow::shuffle::hash_partitions::HashPartitions;
-use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::{ClusterId, ComponentId, Number, Page};
-use crate::job::Clusters;
-use crate::overlap::prune::PageSet;
-use crate::storage::aside::Aside;
+use crate::clusters::links::{LinkedPage, Links};
+use crate::reading::lists::until_failure;
+use crate::shuffle::components::components;
+use crate::shuffle::directory::Directory;
+use crate::shuffle::hash_partitions::HashPartitions;
+use crate::shuffle::memory_budget::{MemoryBudget, bucket_bits};
+use webtwin_base::error::Result;
+use webtwin_base::ids::{ClusterId, ComponentId, Number, Page};
+use webtwin_core::clusters::collection::SimilarCluster;
+use webtwin_core::clusters::growth::{ClusterPage, Component, grow};
+use webtwin_core::overlap::prune::PageSet;
+use webtwin_engine::Net;
+use webtwin_job::Clusters;
+use webtwin_storage::aside::Aside;
 
 /// Grows all similar clusters; they lie with the owners of their components, ascending by smallest page.
 ///
-/// `edges` are this worker's of the TCG ([`crate::clusters::merge::may_merge`]), `links` those from its pages; `from_elsewhere`
+/// `edges` are this worker's of the TCG ([`webtwin_core::clusters::merge::may_merge`]), `links` those from its pages; `from_elsewhere`
 /// counts the links from other hosts to its pages, in their order.
 ///
 /// # Errors
-/// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no
+/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what `room` has no
 /// memory for; or when the run has ended.
 pub fn similar_clusters(
     net: &mut Net<'_>,

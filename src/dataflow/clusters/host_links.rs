@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::clusters::pieces::HostLinks;
-use crate::dataflow::shuffle::gather::by_number;
-use crate::dataflow::shuffle::hash_partitions::HashPartitions;
-use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::{HostId, Number, Page};
+use crate::shuffle::gather::by_number;
+use crate::shuffle::hash_partitions::HashPartitions;
+use crate::shuffle::memory_budget::MemoryBudget;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{HostId, Number, Page};
+use webtwin_core::clusters::pieces::HostLinks;
+use webtwin_engine::Net;
 
 /// Where pages lie in the share of rows that a worker looks at. The workers of a process have one table, for a page is in one share
 /// of one worker.

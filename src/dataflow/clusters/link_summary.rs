@@ -1,20 +1,20 @@
-//! `LinkSummary` ([`crate::clusters::link_summary`]) over all workers, and the links along which trivial clusters may merge.
+//! `LinkSummary` ([`webtwin_core::clusters::link_summary`]) over all workers, and the links along which trivial clusters may merge.
 
 use std::sync::Arc;
 
-use crate::clusters::link_summary::{ClusterLink, LinkSummary, link_summary};
-use crate::clusters::merge::may_merge;
-use crate::dataflow::clusters::links::Links;
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::shuffle::hash_partitions::HashPartitions;
-use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::{ClusterId, HostId, Page};
-use crate::job::{Clusters, MergeCondition};
-use crate::overlap::prune::PageSet;
-use crate::storage::aside::{Aside, AsideWriter};
-use crate::storage::spill_array::SpillArray;
+use crate::clusters::links::Links;
+use crate::reading::lists::until_failure;
+use crate::shuffle::hash_partitions::HashPartitions;
+use crate::shuffle::memory_budget::MemoryBudget;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{ClusterId, HostId, Page};
+use webtwin_core::clusters::link_summary::{ClusterLink, LinkSummary, link_summary};
+use webtwin_core::clusters::merge::may_merge;
+use webtwin_core::overlap::prune::PageSet;
+use webtwin_engine::Net;
+use webtwin_job::{Clusters, MergeCondition};
+use webtwin_storage::aside::{Aside, AsideWriter};
+use webtwin_storage::spill_array::SpillArray;
 
 /// Links between pages of one host whose trivial clusters may merge: in memory, or on the local disk where that has a bound.
 #[derive(Debug)]
@@ -151,7 +151,7 @@ pub fn of_clusters(
 /// count, and none to a page without copies: copies that all link to it on their own host are no mirrors. One exchange.
 ///
 /// # Errors
-/// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no
+/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what `room` has no
 /// memory for; those of `each`; or when the run has ended.
 ///
 /// # Memory

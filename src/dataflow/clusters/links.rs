@@ -6,20 +6,20 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::dataflow::clusters::redirects::Redirects;
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::dataflow::shuffle::directory::Directory;
-use crate::dataflow::shuffle::gather::by_number;
-use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::dataflow::shuffle::stretches::Stretches;
-use crate::engine::{Net, Owners};
-use crate::error::{Error, Result};
-use crate::ids::{HostId, Number, Page};
-use crate::storage::aside::Aside;
-use crate::storage::spill_array::{Reader, SpillArray};
-use crate::storage::spill_file::Disk;
+use crate::clusters::redirects::Redirects;
+use crate::reading::captures::Crawl;
+use crate::reading::lists::until_failure;
+use crate::reading::worker_pages::WorkerPages;
+use crate::shuffle::directory::Directory;
+use crate::shuffle::gather::by_number;
+use crate::shuffle::memory_budget::MemoryBudget;
+use crate::shuffle::stretches::Stretches;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{HostId, Number, Page};
+use webtwin_engine::{Net, Owners};
+use webtwin_storage::aside::Aside;
+use webtwin_storage::spill_array::{Reader, SpillArray};
+use webtwin_storage::spill_file::Disk;
 
 /// The links from a worker's pages, ascending, each once.
 ///
@@ -357,7 +357,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::dataflow::shuffle::directory::Partitions;
+    use crate::shuffle::directory::Partitions;
 
     proptest! {
         #[test]

@@ -1,4 +1,4 @@
-//! Places ([`crate::clusters::places`]) over all workers: roots by trivial cluster, then by collection; pages by place.
+//! Places ([`webtwin_core::clusters::places`]) over all workers: roots by trivial cluster, then by collection; pages by place.
 //! Pages that belong to a collection by their place are attached to it.
 //!
 //! The ends of paths of pages in collections go to the owner of their trivial cluster, who tells the owners of the pages in how
@@ -16,18 +16,18 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::clusters::collection::{PageCollection, SimilarCluster};
-use crate::clusters::places::{
+use crate::clusters::links::Links;
+use crate::reading::captures::Crawl;
+use crate::reading::lists::until_failure;
+use crate::shuffle::hash_partitions::HashPartitions;
+use crate::shuffle::memory_budget::MemoryBudget;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{ClusterId, Page};
+use webtwin_core::clusters::collection::{PageCollection, SimilarCluster};
+use webtwin_core::clusters::places::{
     DEEPEST, Folders, Placed, Root, Roots, Vote, add_up, belonging, by_place, elect, halves, in_common, says,
 };
-use crate::dataflow::clusters::links::Links;
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::shuffle::hash_partitions::HashPartitions;
-use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::engine::{HashOwners, Net, Owners};
-use crate::error::Result;
-use crate::ids::{ClusterId, Page};
+use webtwin_engine::{HashOwners, Net, Owners};
 
 /// Where every page is, known to each process.
 #[derive(Debug)]

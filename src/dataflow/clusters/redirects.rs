@@ -8,11 +8,11 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::dataflow::shuffle::directory::{ByDocId, Directory};
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::{DocId, Number, Page, splitmix64};
+use crate::reading::worker_pages::WorkerPages;
+use crate::shuffle::directory::{ByDocId, Directory};
+use webtwin_base::error::Result;
+use webtwin_base::ids::{DocId, Number, Page, splitmix64};
+use webtwin_engine::Net;
 
 /// Redirects that are followed one after another; a longer chain leads nowhere, and so does a loop.
 const LONGEST_CHAIN: usize = 10;

@@ -1,8 +1,8 @@
-//! The second look ([`crate::clusters::second_look`]) over all workers: similar cluster by similar cluster, then pair by pair.
+//! The second look ([`webtwin_core::clusters::second_look`]) over all workers: similar cluster by similar cluster, then pair by pair.
 //!
 //! What collection a page is in, every process is told. Pages and links of collections go to the owner of their similar
 //! cluster, who proposes pairs by links, and pages below roots to the owner of their place, who proposes pairs by place
-//! ([`crate::clusters::places`]); chunks of the pages of all pairs, in shares ([`HashPartitions`]), to the owner of the pair, who
+//! ([`webtwin_core::clusters::places`]); chunks of the pages of all pairs, in shares ([`HashPartitions`]), to the owner of the pair, who
 //! compares them. Whether a pair is the best by far for one of its pages, the workers see in equal parts; what is a copy is decided once in
 //! each process, by all pairs. Pairs by place join first; on those by links
 //! the guard by neighbours has the last word.
@@ -21,22 +21,22 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::host_links::{PagePlaces, by_source, links_of};
 use super::places::{Places, for_each_place};
-use crate::clusters::places::{TEXT, alike};
-use crate::clusters::second_look::{Candidate, Seen, WHOLE, best_by_far, candidates, name, one_to_one, share};
-use crate::clusters::union_find::sizes;
-use crate::dataflow::pairs::guards::{self, Context};
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::dataflow::shuffle::gather::by_number;
-use crate::dataflow::shuffle::hash_partitions::{HashPartitions, two_with_bits};
-use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::{ClusterId, FPrint, Page};
-use crate::job::{Guard, Job, Measure, MergeCondition};
-use crate::overlap::SimilarPair;
-use crate::overlap::prune::{PageSet, Ranks};
-use crate::storage::aside::Aside;
+use crate::pairs::guards::{self, Context};
+use crate::reading::lists::until_failure;
+use crate::reading::worker_pages::WorkerPages;
+use crate::shuffle::gather::by_number;
+use crate::shuffle::hash_partitions::{HashPartitions, two_with_bits};
+use crate::shuffle::memory_budget::{MemoryBudget, bucket_bits};
+use webtwin_base::error::Result;
+use webtwin_base::ids::{ClusterId, FPrint, Page};
+use webtwin_core::clusters::places::{TEXT, alike};
+use webtwin_core::clusters::second_look::{Candidate, Seen, WHOLE, best_by_far, candidates, name, one_to_one, share};
+use webtwin_core::clusters::union_find::sizes;
+use webtwin_core::overlap::SimilarPair;
+use webtwin_core::overlap::prune::{PageSet, Ranks};
+use webtwin_engine::Net;
+use webtwin_job::{Guard, Job, Measure, MergeCondition};
+use webtwin_storage::aside::Aside;
 
 /// What came of the second look, of all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,7 +102,7 @@ impl Chunk {
 /// `labels` are the trivial clusters that `context.joined` joins pages into, `places` those of what they grew to.
 ///
 /// # Errors
-/// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no
+/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what `room` has no
 /// memory for; or when the run has ended.
 pub(crate) fn look(
     net: &mut Net<'_>,

@@ -14,24 +14,24 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::dataflow::reading::captures::{Crawl, host, path};
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::run::Run;
-use crate::dataflow::shuffle::components::components;
-use crate::dataflow::shuffle::directory::Partitions;
-use crate::dataflow::shuffle::hash_partitions::HashPartitions;
-use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::dataflow::shuffle::page_counts;
-use crate::dataflow::sinks::tables::Part;
-use crate::dataflow::web::Web;
-use crate::engine::{HashOwners, Net, Owners, RoundRobin};
-use crate::error::Result;
-use crate::ids::{ClusterId, HostId, Number};
-use crate::job::Servers;
-use crate::overlap::servers::{
+use crate::reading::captures::{Crawl, host, path};
+use crate::reading::lists::until_failure;
+use crate::run::Run;
+use crate::shuffle::components::components;
+use crate::shuffle::directory::Partitions;
+use crate::shuffle::hash_partitions::HashPartitions;
+use crate::shuffle::memory_budget::MemoryBudget;
+use crate::shuffle::page_counts;
+use crate::sinks::tables::Part;
+use crate::web::Web;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{ClusterId, HostId, Number};
+use webtwin_core::overlap::servers::{
     Addresses, FRONT, Server, ServerPage, ServerPair, ServerPairKind, Surplus, kind, pairs_of_cluster, surplus,
 };
-use crate::storage::table::{Column, Table};
+use webtwin_engine::{HashOwners, Net, Owners, RoundRobin};
+use webtwin_job::Servers;
+use webtwin_storage::table::{Column, Table};
 
 /// What was found of servers and of the reasons for copies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! Tolerant growth ([`crate::clusters::tolerant`]) over all workers: host by host, then similar cluster by similar cluster.
+//! Tolerant growth ([`webtwin_core::clusters::tolerant`]) over all workers: host by host, then similar cluster by similar cluster.
 //!
 //! Most of it needs no rows of a host in one place. Links that merge are joined by union-find ([`components`]), and what it joins
 //! is a piece unless it has two pages of a trivial cluster; links within pieces have nothing to join, and links between members
@@ -15,25 +15,25 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::clusters::collection::{PageCollection, SimilarCluster};
-use crate::clusters::nearby::nearby_pages;
-use crate::clusters::pieces::{HostLinks, PieceMember, grow_pieces, join_pieces};
-use crate::clusters::tolerant::{PiecePage, larger_copy, largest_pieces, verified};
-use crate::clusters::union_find::sizes;
-use crate::dataflow::clusters::host_links::{PagePlaces, by_source, links_of, on_each_host};
-use crate::dataflow::clusters::link_summary::MergingLinks;
-use crate::dataflow::clusters::links::{LinkedPage, Links};
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::shuffle::components::components;
-use crate::dataflow::shuffle::directory::Directory;
-use crate::dataflow::shuffle::hash_partitions::{is_own, two_with_bits};
-use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::{ClusterId, HostId, Number, Page, PieceId, SimilarClusterId};
-use crate::job::{Attach, Clusters};
-use crate::overlap::prune::PageSet;
-use crate::storage::aside::Aside;
+use crate::clusters::host_links::{PagePlaces, by_source, links_of, on_each_host};
+use crate::clusters::link_summary::MergingLinks;
+use crate::clusters::links::{LinkedPage, Links};
+use crate::reading::lists::until_failure;
+use crate::shuffle::components::components;
+use crate::shuffle::directory::Directory;
+use crate::shuffle::hash_partitions::{is_own, two_with_bits};
+use crate::shuffle::memory_budget::{MemoryBudget, bucket_bits};
+use webtwin_base::error::Result;
+use webtwin_base::ids::{ClusterId, HostId, Number, Page, PieceId, SimilarClusterId};
+use webtwin_core::clusters::collection::{PageCollection, SimilarCluster};
+use webtwin_core::clusters::nearby::nearby_pages;
+use webtwin_core::clusters::pieces::{HostLinks, PieceMember, grow_pieces, join_pieces};
+use webtwin_core::clusters::tolerant::{PiecePage, larger_copy, largest_pieces, verified};
+use webtwin_core::clusters::union_find::sizes;
+use webtwin_core::overlap::prune::PageSet;
+use webtwin_engine::Net;
+use webtwin_job::{Attach, Clusters};
+use webtwin_storage::aside::Aside;
 
 /// What every process knows of the pages.
 struct Web<'a> {
@@ -63,7 +63,7 @@ struct Pieces {
 /// from other hosts to its pages, in their order.
 ///
 /// # Errors
-/// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no
+/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what `room` has no
 /// memory for; or when the run has ended.
 pub fn similar_clusters(
     net: &mut Net<'_>,

@@ -27,12 +27,12 @@ use super::HammingWork;
 use super::merge::{BATCH, Output, Told, merge_and_write};
 use super::scan::{Mapper, Near, Pairs, Queries, piece_rows};
 use super::tally::Tally;
-use crate::engine::{Failures, Fallible, Net, Position, Rows};
-use crate::error::Result;
-use crate::hamming::rows::FingerprintRow;
-use crate::ids::splitmix64;
-use crate::job::Job;
-use crate::results::fingerprints::Piece;
+use webtwin_base::error::Result;
+use webtwin_base::ids::splitmix64;
+use webtwin_core::hamming::rows::FingerprintRow;
+use webtwin_engine::{Failures, Fallible, Net, Position, Rows};
+use webtwin_job::Job;
+use webtwin_results::fingerprints::Piece;
 
 /// Pieces that all workers are ahead of the slowest, for each of them.
 const AHEAD: usize = 4;
@@ -77,7 +77,7 @@ pub(super) type Counted = (Arc<OnceLock<Queries>>, Arc<Tally>);
 /// itself, where documents have ids of their own.
 ///
 /// # Errors
-/// [`crate::error::Error::Input`] when F or Q is damaged; [`crate::error::Error::MemoryLimit`] when Q does not fit in memory; [`crate::error::Error::Storage`].
+/// [`webtwin_base::error::Error::Input`] when F or Q is damaged; [`webtwin_base::error::Error::MemoryLimit`] when Q does not fit in memory; [`webtwin_base::error::Error::Storage`].
 pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, output: &Output) -> Result<Counted> {
     let batch = Batch::new(net, job, work)?;
     let counted = (Arc::clone(&batch.queries), Arc::clone(&batch.tally));

@@ -6,20 +6,20 @@ use std::sync::atomic::Ordering;
 
 use super::chunks::{self, Made};
 pub use super::chunks::{Held, held};
-use crate::dataflow::reading::ingest::Queue;
-use crate::dataflow::reading::work_queue::WorkQueue;
-use crate::dataflow::reading::{captures, idf};
-use crate::dataflow::replicas::{ReadCrawl, read_crawl};
-use crate::dataflow::shuffle::directory::Partitions;
-use crate::dataflow::sinks::write::{attempt, or_discard};
-use crate::engine::Net;
-use crate::error::Result;
-use crate::hamming::fingerprint_file::{ChunkWriter, Manifest, NAME};
-use crate::hamming::rows::FingerprintRow;
-use crate::job::Job;
-use crate::progress::Progress;
-use crate::results::fingerprints::Sources;
-use crate::storage::location::Location;
+use crate::reading::ingest::Queue;
+use crate::reading::work_queue::WorkQueue;
+use crate::reading::{captures, idf};
+use crate::replicas::{ReadCrawl, read_crawl};
+use crate::shuffle::directory::Partitions;
+use crate::sinks::write::{attempt, or_discard};
+use webtwin_base::error::Result;
+use webtwin_base::progress::Progress;
+use webtwin_core::hamming::fingerprint_file::{ChunkWriter, Manifest, NAME};
+use webtwin_core::hamming::rows::FingerprintRow;
+use webtwin_engine::Net;
+use webtwin_job::Job;
+use webtwin_results::fingerprints::Sources;
+use webtwin_storage::location::Location;
 
 /// Ready-made fingerprints, as one process sees them.
 pub struct Ready {
@@ -51,7 +51,7 @@ type Take<'a> = &'a mut dyn FnMut(&[FingerprintRow]) -> Result<()>;
 /// Builds F from ready-made fingerprints; every worker returns its manifest once it is written.
 ///
 /// # Errors
-/// [`crate::error::Error`], the same on all workers: a source that is missing or damaged, no room, another run that was first.
+/// [`webtwin_base::error::Error`], the same on all workers: a source that is missing or damaged, no room, another run that was first.
 pub fn from_fingerprints(net: &mut Net<'_>, job: &Job, ready: &Ready, folder: &Location) -> Result<Manifest> {
     let (f, recipe) = ready.sources.made.clone().unwrap_or((job.simhash.bits, "given".into()));
     // The first worker to come says so for all of its process.

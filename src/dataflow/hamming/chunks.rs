@@ -14,16 +14,16 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::dataflow::reading::work_queue::WorkQueue;
-use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, hold_bytes_against_bound, room};
-use crate::engine::Net;
-use crate::error::{Error, Result};
-use crate::hamming::fingerprint_file::{CHUNK_ROWS, Chunk, ChunkEncoder};
-use crate::hamming::rows::{FingerprintRow, sort};
-use crate::ids::{DocId, SimHash};
-use crate::job::{Coder, Job};
-use crate::storage::bucket_arena::BucketArena;
-use crate::storage::output::Attempt;
+use crate::reading::work_queue::WorkQueue;
+use crate::shuffle::memory_estimate::{MemoryEstimate, hold_bytes_against_bound, room};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{DocId, SimHash};
+use webtwin_core::hamming::fingerprint_file::{CHUNK_ROWS, Chunk, ChunkEncoder};
+use webtwin_core::hamming::rows::{FingerprintRow, sort};
+use webtwin_engine::Net;
+use webtwin_job::{Coder, Job};
+use webtwin_storage::bucket_arena::BucketArena;
+use webtwin_storage::output::Attempt;
 
 /// Leading bits by which rows are counted: as finely as ranges are cut.
 const COUNTED_BITS: u32 = 12;

@@ -14,10 +14,10 @@ use timely::dataflow::operators::generic::Operator;
 use super::HammingWork;
 use super::merge::{BATCH, NearPair};
 use super::tally::Tally;
-use crate::engine::{Failures, Fallible, Rows};
-use crate::error::Result;
-use crate::hamming::rows::{NearRuns, Run};
-use crate::ids::DocId;
+use webtwin_base::error::Result;
+use webtwin_base::ids::DocId;
+use webtwin_core::hamming::rows::{NearRuns, Run};
+use webtwin_engine::{Failures, Fallible, Rows};
 
 /// A document, and the run whose documents are near it.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

@@ -12,11 +12,11 @@ use std::sync::Arc;
 use super::HammingWork;
 use super::merge::Member;
 use super::scan::{Near, Queries, with_documents};
-use crate::dataflow::shuffle::components::components;
-use crate::engine::{HashOwners, Net, Owners, RoundRobin};
-use crate::error::Result;
-use crate::hamming::rows::NearRuns;
-use crate::ids::DocId;
+use crate::shuffle::components::components;
+use webtwin_base::error::Result;
+use webtwin_base::ids::DocId;
+use webtwin_core::hamming::rows::NearRuns;
+use webtwin_engine::{HashOwners, Net, Owners, RoundRobin};
 
 /// Groups of documents of F and queries; queries near nothing are in none. `near` is what this worker has found, piece by piece.
 ///

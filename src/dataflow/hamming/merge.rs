@@ -19,12 +19,12 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::dataflow::operators::generic::{Operator, OutputBuilder};
 use timely::dataflow::operators::vec::Broadcast;
 
-use crate::dataflow::sinks::write::put_part;
-use crate::engine::{Failures, Rows};
-use crate::ids::DocId;
-use crate::storage::manifest::FileEntry;
-use crate::storage::output::Attempt;
-use crate::storage::table::{Column, Table};
+use crate::sinks::write::put_part;
+use webtwin_base::ids::DocId;
+use webtwin_engine::{Failures, Rows};
+use webtwin_storage::manifest::FileEntry;
+use webtwin_storage::output::Attempt;
+use webtwin_storage::table::{Column, Table};
 
 /// Rows of a part, about: 22 bytes each on disk, at most.
 const PART_ROWS: u64 = 3_000_000;
@@ -142,17 +142,17 @@ pub(super) struct Written {
 
 impl Output {
     /// Parts are staged by `attempt`, at most so many.
-    pub fn new(attempt: &Attempt, partitions: u64) -> Output {
+    pub(super) fn new(attempt: &Attempt, partitions: u64) -> Output {
         Output { attempt: attempt.clone(), partitions, written: Rc::default() }
     }
 
     /// What was written.
-    pub fn take(&self) -> Written {
+    pub(super) fn take(&self) -> Written {
         self.written.take()
     }
 
     /// Writes a part.
-    fn put<R: Told>(&self, partition: usize, rows: &[R]) -> crate::error::Result<()> {
+    fn put<R: Told>(&self, partition: usize, rows: &[R]) -> webtwin_base::error::Result<()> {
         let mut written = self.written.borrow_mut();
         written.files.push(put_part(&self.attempt, R::TABLE, partition, &R::table(rows))?);
         R::count(rows, &mut written.counts);

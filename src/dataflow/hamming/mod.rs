@@ -24,18 +24,18 @@ use timely::dataflow::operators::vec::ToStream;
 
 use self::merge::{Member, NearPair, Output, Told, Written, merge_and_write};
 use self::scan::Queries;
-use crate::dataflow::reading::work_queue::WorkQueue;
-use crate::dataflow::sinks::write::{Staged, attempt, commit, or_discard, put_part, put_summary};
-use crate::engine::Net;
-use crate::error::{Error, Result};
-use crate::hamming::design::k_below;
-use crate::ids::splitmix64;
-use crate::job::Job;
-use crate::progress::{Laps, Progress};
-use crate::results::fingerprints::{FingerprintSet, Sources};
-use crate::storage::location::Location;
-use crate::storage::manifest::FileEntry;
-use crate::storage::output::Attempt;
+use crate::reading::work_queue::WorkQueue;
+use crate::sinks::write::{Staged, attempt, commit, or_discard, put_part, put_summary};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::splitmix64;
+use webtwin_base::progress::{Laps, Progress};
+use webtwin_core::hamming::design::k_below;
+use webtwin_engine::Net;
+use webtwin_job::Job;
+use webtwin_results::fingerprints::{FingerprintSet, Sources};
+use webtwin_storage::location::Location;
+use webtwin_storage::manifest::FileEntry;
+use webtwin_storage::output::Attempt;
 
 /// What a run joins, as one process sees it.
 pub struct HammingWork {
@@ -118,8 +118,11 @@ pub fn run(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, folder: &Locat
     // The first worker to come says so for all of its process.
     let _ = work.progress.traffic.set(net.traffic());
     same_set(net, work)?;
-    let mut summary =
-        Summary { digest: crate::job::Digest::of(job).hex(), documents: work.set.manifest.count, ..Summary::default() };
+    let mut summary = Summary {
+        digest: webtwin_job::Digest::of(job).hex(),
+        documents: work.set.manifest.count,
+        ..Summary::default()
+    };
     let attempt = attempt(net, folder)?;
     let files = or_discard(net, &attempt, |net| join(net, job, work, &attempt, &mut summary, &mut laps))?;
     laps.lap("3 write");

@@ -8,18 +8,18 @@ use std::sync::{Arc, OnceLock};
 
 use super::HammingWork;
 use super::merge::NearPair;
-use crate::dataflow::shuffle::memory_estimate::refuse_beyond_bound;
-use crate::engine::Net;
-use crate::error::Result;
-use crate::hamming::close_pairs::{Joiner, Numbered};
-use crate::hamming::conditions::MAX_K;
-use crate::hamming::kernels::Level;
-use crate::hamming::postings::{Postings, distinct};
-use crate::hamming::query_tables::{Hit, MOST_QUERIES, QueryTables, Scratch};
-use crate::hamming::spread::Spread;
-use crate::ids::{DocId, SimHash};
-use crate::job::Job;
-use crate::results::fingerprints::Piece;
+use crate::shuffle::memory_estimate::refuse_beyond_bound;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{DocId, SimHash};
+use webtwin_core::hamming::close_pairs::{Joiner, Numbered};
+use webtwin_core::hamming::conditions::MAX_K;
+use webtwin_core::hamming::kernels::Level;
+use webtwin_core::hamming::postings::{Postings, distinct};
+use webtwin_core::hamming::query_tables::{Hit, MOST_QUERIES, QueryTables, Scratch};
+use webtwin_core::hamming::spread::Spread;
+use webtwin_engine::Net;
+use webtwin_job::Job;
+use webtwin_results::fingerprints::Piece;
 
 /// Rows of the largest piece: fewer make tables come into cache more often than need be.
 const MOST_ROWS: u64 = 1 << 22;
@@ -64,7 +64,7 @@ pub(super) struct Near {
 
 impl Near {
     /// Pairs of documents that this stands for.
-    pub fn pairs(&self, queries: &Postings) -> u64 {
+    pub(super) fn pairs(&self, queries: &Postings) -> u64 {
         u64::from(self.copies) * queries.doc_ids(self.query as usize).len() as u64
     }
 }
@@ -124,8 +124,8 @@ impl Queries {
     /// Builds the tables for the queries of a job, given as (fingerprint, document), in a process of so many workers.
     ///
     /// # Errors
-    /// [`crate::error::Error::MemoryLimit`] when they do not fit in the memory that the job allows, or in what there is.
-    pub fn new(rows: Vec<(SimHash, DocId)>, f: u32, workers: usize, job: &Job) -> Result<Queries> {
+    /// [`webtwin_base::error::Error::MemoryLimit`] when they do not fit in the memory that the job allows, or in what there is.
+    pub(super) fn new(rows: Vec<(SimHash, DocId)>, f: u32, workers: usize, job: &Job) -> Result<Queries> {
         let (postings, k) = (Postings::new(rows), job.hamming.k);
         let held = bytes(&postings, k) + workers as u64 * PIECE_BYTES;
         refuse_beyond_bound("queries and their tables", held, workers, job.effort.memory_bytes)?;
@@ -145,7 +145,7 @@ pub(super) struct Mapper {
 
 impl Mapper {
     /// A worker for distances up to `k`.
-    pub fn new(work: &Arc<HammingWork>, k: u32) -> Mapper {
+    pub(super) fn new(work: &Arc<HammingWork>, k: u32) -> Mapper {
         let (scratch, joiner) = (Scratch::new(k, Level::best()), Joiner::new(k, Level::best()));
         Mapper { work: Arc::clone(work), scratch, joiner, fingerprints: Vec::new(), ends: Vec::new() }
     }
@@ -153,8 +153,8 @@ impl Mapper {
     /// What is near in a piece, ascending by row and query.
     ///
     /// # Errors
-    /// [`crate::error::Error::Input`] when its chunk is damaged.
-    pub fn scan(&mut self, piece: Piece, queries: &Queries) -> Result<Vec<Near>> {
+    /// [`webtwin_base::error::Error::Input`] when its chunk is damaged.
+    pub(super) fn scan(&mut self, piece: Piece, queries: &Queries) -> Result<Vec<Near>> {
         let Mapper { work, scratch, joiner, fingerprints, ends } = self;
         let first = work.set.read_piece(piece, fingerprints)? as u32;
         let rows = fingerprints.len() as u64;
@@ -195,8 +195,8 @@ impl Pairs {
     /// The pairs of what [`Mapper::scan`] has found in a piece.
     ///
     /// # Errors
-    /// [`crate::error::Error::Input`] when doc ids are damaged.
-    pub fn new(work: &HammingWork, queries: Arc<OnceLock<Queries>>, near: Vec<Near>) -> Result<Pairs> {
+    /// [`webtwin_base::error::Error::Input`] when doc ids are damaged.
+    pub(super) fn new(work: &HammingWork, queries: Arc<OnceLock<Queries>>, near: Vec<Near>) -> Result<Pairs> {
         let rows = |near: &Near| near.row as usize..(near.row + near.copies) as usize;
         let mut documents = Vec::new();
         if near.len() > Pairs::FEW {
@@ -250,7 +250,7 @@ impl Iterator for Pairs {
 /// order of pieces and of [`Mapper::scan`] within one.
 ///
 /// # Errors
-/// [`crate::error::Error::Input`] when doc ids are damaged.
+/// [`webtwin_base::error::Error::Input`] when doc ids are damaged.
 pub(super) fn with_documents(
     net: &Net<'_>,
     work: &HammingWork,

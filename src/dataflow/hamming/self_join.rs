@@ -4,7 +4,7 @@
 //! read F ─▶ pass by pass ─▶ exchange by block ─▶ join ─▶ documents of the one ─▶ of the other ─▶ merge ─▶ deal out ─▶ write parts
 //! ```
 //!
-//! A pass is a group of design keys with a block of bits in common ([`crate::hamming::close_pairs`]): what agrees on the
+//! A pass is a group of design keys with a block of bits in common ([`webtwin_core::hamming::close_pairs`]): what agrees on the
 //! block comes to one worker, which joins it. The pass is the time of its rows, and the next one begins when all workers have joined
 //! those of this one.
 //!
@@ -30,16 +30,16 @@ use super::documents::near_documents;
 use super::merge::{BATCH, Output, Told, merge_and_write};
 use super::scan::piece_rows;
 use super::tally::Tally;
-use crate::dataflow::shuffle::memory_estimate::hold_bytes_against_bound;
-use crate::engine::{Fallible, Net, Rows};
-use crate::error::{Error, Result};
-use crate::hamming::close_pairs::{Item, Joiner, KeyGroup};
-use crate::hamming::design::width_mask;
-use crate::hamming::kernels::Level;
-use crate::hamming::postings::distinct;
-use crate::hamming::rows::{NearRuns, Run};
-use crate::ids::splitmix64;
-use crate::job::Job;
+use crate::shuffle::memory_estimate::hold_bytes_against_bound;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::splitmix64;
+use webtwin_core::hamming::close_pairs::{Item, Joiner, KeyGroup};
+use webtwin_core::hamming::design::width_mask;
+use webtwin_core::hamming::kernels::Level;
+use webtwin_core::hamming::postings::distinct;
+use webtwin_core::hamming::rows::{NearRuns, Run};
+use webtwin_engine::{Fallible, Net, Rows};
+use webtwin_job::Job;
 
 /// How long a worker waits for the others to end a pass, before it looks again.
 const PATIENCE: Duration = Duration::from_millis(1);

@@ -7,11 +7,11 @@ use std::sync::{Mutex, PoisonError};
 
 use super::HammingWork;
 use super::Summary;
-use crate::dataflow::shuffle::memory_estimate::hold_bytes_against_bound;
-use crate::engine::Net;
-use crate::error::{Error, Result};
-use crate::hamming::rows::NearRuns;
-use crate::job::Job;
+use crate::shuffle::memory_estimate::hold_bytes_against_bound;
+use webtwin_base::error::{Error, Result};
+use webtwin_core::hamming::rows::NearRuns;
+use webtwin_engine::Net;
+use webtwin_job::Job;
 
 /// Bytes of a pair where it is merged, and in its part.
 const PAIR_BYTES: u64 = 48;
@@ -33,7 +33,7 @@ struct Counted {
 
 impl Tally {
     /// An empty count, for what a job allows.
-    pub fn new(job: &Job) -> Tally {
+    pub(super) fn new(job: &Job) -> Tally {
         let memory = if job.effort.memory_bytes == 0 { u64::MAX } else { job.effort.memory_bytes / PAIR_BYTES };
         let limit = if job.batch.groups { 0 } else { memory.min(job.batch.max_pairs) };
         Tally { limit, counted: Mutex::default() }
@@ -41,7 +41,7 @@ impl Tally {
 
     /// Counts `near` pairs of distinct fingerprints, and the pairs of documents that are coming, as (distance, pairs); says whether
     /// they are to be made.
-    pub fn add(&self, near: u64, coming: impl Iterator<Item = (u32, u64)>) -> bool {
+    pub(super) fn add(&self, near: u64, coming: impl Iterator<Item = (u32, u64)>) -> bool {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         counted.near += near;
         for (distance, pairs) in coming {
@@ -52,7 +52,7 @@ impl Tally {
     }
 
     /// Counts near runs of F, as [`Tally::add`].
-    pub fn add_runs(&self, near: &[NearRuns]) -> bool {
+    pub(super) fn add_runs(&self, near: &[NearRuns]) -> bool {
         let of_two = near.iter().filter(|near| !near.is_one()).count();
         self.add(of_two as u64, near.iter().map(|near| (near.distance, near.pairs())))
     }
@@ -61,7 +61,7 @@ impl Tally {
     ///
     /// # Errors
     /// [`Error::TooManyPairs`] or [`Error::MemoryLimit`], with the number, on all workers.
-    pub fn finish(&self, net: &mut Net<'_>, job: &Job, work: &HammingWork, summary: &mut Summary) -> Result<()> {
+    pub(super) fn finish(&self, net: &mut Net<'_>, job: &Job, work: &HammingWork, summary: &mut Summary) -> Result<()> {
         let mine = {
             let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
             (counted.near, counted.by_distance.clone())

@@ -1,4 +1,4 @@
-//! Pairs of pages that a person has told apart (`pairs.apart`), and what is refused for them ([`crate::clusters::apart`]).
+//! Pairs of pages that a person has told apart (`pairs.apart`), and what is refused for them ([`webtwin_core::clusters::apart`]).
 //!
 //! The components of all pairs, once; of those that hold two such pages, all pairs meet at one worker, and all workers hear what
 //! it refuses. Nothing without `pairs.apart`.
@@ -12,16 +12,16 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clusters::apart::{refused, without_copies};
-use crate::clusters::weakest_links::Edge;
-use crate::dataflow::pairs::kinds::Pairs;
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::shuffle::components::components;
-use crate::engine::{HashOwners, Net, Owners};
-use crate::error::Result;
-use crate::ids::{ClusterId, Page};
-use crate::results::decisions::Apart;
+use crate::pairs::kinds::Pairs;
+use crate::reading::captures::Crawl;
+use crate::reading::lists::until_failure;
+use crate::shuffle::components::components;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{ClusterId, Page};
+use webtwin_core::clusters::apart::{refused, without_copies};
+use webtwin_core::clusters::weakest_links::Edge;
+use webtwin_engine::{HashOwners, Net, Owners};
+use webtwin_results::decisions::Apart;
 
 /// What became of the pairs in `pairs.apart`: `pairs` is the sum of `gone`, `unjoined` and `parted`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

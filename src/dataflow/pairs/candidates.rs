@@ -1,21 +1,21 @@
 //! Runs become pairs with the owners of their smaller pages, by coarse counting only those that may be similar: steps 4 and 5
-//! of [`crate::dataflow::pairs::overlap_join`].
+//! of [`crate::pairs::overlap_join`].
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::dataflow::pairs::overlap_join::OverlapWork;
-use crate::dataflow::shuffle::memory_budget::{WorkerBudget, bucket_bits};
-use crate::dataflow::shuffle::page_counts::sum;
-use crate::engine::{HashOwners, Net, Owners, RoundRobin};
-use crate::error::Result;
-use crate::ids::{Number, Page, splitmix64};
-use crate::overlap::coarse_count::{CoarseCounter, HeavyBuckets, Layout};
-use crate::overlap::count_pairs::{pair_key, smaller};
-use crate::overlap::planner::{self, Load};
-use crate::overlap::runs::Runs;
-use crate::storage::spill::{BLOCK_BYTES, Buckets, RunLog};
-use crate::storage::spill_file::Disk;
+use crate::pairs::overlap_join::OverlapWork;
+use crate::shuffle::memory_budget::{WorkerBudget, bucket_bits};
+use crate::shuffle::page_counts::sum;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{Number, Page, splitmix64};
+use webtwin_core::overlap::coarse_count::{CoarseCounter, HeavyBuckets, Layout};
+use webtwin_core::overlap::count_pairs::{pair_key, smaller};
+use webtwin_core::overlap::planner::{self, Load};
+use webtwin_core::overlap::runs::Runs;
+use webtwin_engine::{HashOwners, Net, Owners, RoundRobin};
+use webtwin_storage::spill::{BLOCK_BYTES, Buckets, RunLog};
+use webtwin_storage::spill_file::Disk;
 
 /// Rows or pairs that are sent before what has arrived is looked at.
 const BATCH: usize = 1 << 15;

@@ -1,21 +1,21 @@
 //! `FPrint-DocID` rows in any order become runs on a tape, and runs that cannot make a similar pair are pruned: steps 1 to 3 of
-//! [`crate::dataflow::pairs::overlap_join`].
+//! [`crate::pairs::overlap_join`].
 
 use std::collections::BTreeMap;
 
-use crate::dataflow::pairs::counts::OverlapCounts;
-use crate::dataflow::pairs::overlap_join::Pages;
-use crate::dataflow::shuffle::memory_budget::{BUCKET_BYTES, WorkerBudget};
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::{FPrint, HostId, Number, Page};
-use crate::job::Overlap;
-use crate::overlap::filter::{Verdict, judge, judge_too_many};
-use crate::overlap::prune::{PageSet, SharedChunks};
-use crate::overlap::rows::{Row, Shares, sort_bucket};
-use crate::overlap::runs::{Runs, pairs_of, record};
-use crate::storage::spill::{Buckets, RunLog};
-use crate::storage::spill_file::Disk;
+use crate::pairs::counts::OverlapCounts;
+use crate::pairs::overlap_join::Pages;
+use crate::shuffle::memory_budget::{BUCKET_BYTES, WorkerBudget};
+use webtwin_base::error::Result;
+use webtwin_base::ids::{FPrint, HostId, Number, Page};
+use webtwin_core::overlap::filter::{Verdict, judge, judge_too_many};
+use webtwin_core::overlap::prune::{PageSet, SharedChunks};
+use webtwin_core::overlap::rows::{Row, Shares, sort_bucket};
+use webtwin_core::overlap::runs::{Runs, pairs_of, record};
+use webtwin_engine::Net;
+use webtwin_job::Overlap;
+use webtwin_storage::spill::{Buckets, RunLog};
+use webtwin_storage::spill_file::Disk;
 
 /// Step 1, one pass: rows of its keys with the owners of their fingerprints, in `2^bits` buckets.
 pub(crate) fn laid_down<R: Row>(

@@ -6,7 +6,7 @@ use super::minhash_pairs::MinhashCounts;
 use super::signatures::SignatureCounts;
 use super::simhash_pairs::SimhashCounts;
 use super::views::ViewCounts;
-use crate::overlap::filter::Verdict;
+use webtwin_core::overlap::filter::Verdict;
 
 /// What was counted on the way to similar pairs, by measure.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::shuffle::page_counts::{Count, sum};
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::{HostId, Number};
-use crate::pages::public_suffix::domain_of;
+use crate::reading::captures::Crawl;
+use crate::shuffle::page_counts::{Count, sum};
+use webtwin_base::error::Result;
+use webtwin_base::ids::{HostId, Number};
+use webtwin_engine::Net;
+use webtwin_pages::public_suffix::domain_of;
 
 /// The first and the last site of a domain, which are a scheme and a host each, as numbers that only grow: the first negated, the
 /// last plus one.
@@ -41,7 +41,7 @@ impl Domains {
     const PLACES: usize = 1 << 20;
 
     /// Learns of the sites of all pages. One sum.
-    pub fn learn(net: &mut Net<'_>, crawl: &Crawl) -> Result<Domains> {
+    pub(super) fn learn(net: &mut Net<'_>, crawl: &Crawl) -> Result<Domains> {
         let of = &crawl.directory.hosts;
         let hosts = *net.once(|| of.iter().max().map_or(0, |host| host.index() + 1))?;
         let mut domains = Domains { are_declared: false, sites: Arc::default(), of_hosts: vec![0; hosts] };
@@ -70,7 +70,7 @@ impl Domains {
     }
 
     /// Hash of the domain of a host, given a URL there, if the domain has several sites.
-    pub fn with_more_hosts(&mut self, host: HostId, url: &str) -> Option<u64> {
+    pub(super) fn with_more_hosts(&mut self, host: HostId, url: &str) -> Option<u64> {
         let hash = self.hash(host, url);
         let Sites([before, after]) = self.sites[hash as usize & (self.sites.len() - 2)];
         (!before != after - 1).then_some(hash)

@@ -8,15 +8,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::dataflow::pairs::apart::{Divided, divide};
-use crate::dataflow::pairs::kinds::Pairs;
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::reading::worker_pages::NOT_KEPT;
-use crate::dataflow::run::Run;
-use crate::dataflow::shuffle::components::components;
-use crate::dataflow::web::Web;
-use crate::error::Result;
-use crate::ids::{ClusterId, Page};
+use crate::pairs::apart::{Divided, divide};
+use crate::pairs::kinds::Pairs;
+use crate::reading::lists::until_failure;
+use crate::reading::worker_pages::NOT_KEPT;
+use crate::run::Run;
+use crate::shuffle::components::components;
+use crate::web::Web;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{ClusterId, Page};
 
 /// What editions in other languages came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

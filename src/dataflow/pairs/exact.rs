@@ -4,16 +4,16 @@
 
 use std::sync::Arc;
 
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::shuffle::hash_partitions::HashPartitions;
-use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::dataflow::shuffle::page_set::page_set;
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::{FPrint, Page};
-use crate::overlap::prune::PageSet;
-use crate::overlap::{FPrintDocId, SimilarPair};
-use crate::storage::aside::Aside;
+use crate::reading::lists::until_failure;
+use crate::shuffle::hash_partitions::HashPartitions;
+use crate::shuffle::memory_budget::MemoryBudget;
+use crate::shuffle::page_set::page_set;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{FPrint, Page};
+use webtwin_core::overlap::prune::PageSet;
+use webtwin_core::overlap::{FPrintDocId, SimilarPair};
+use webtwin_engine::Net;
+use webtwin_storage::aside::Aside;
 
 /// Finds the centres among about `count` pages, given with the fingerprints of their texts, and returns (centre, copy) for every other
 /// copy, ascending.

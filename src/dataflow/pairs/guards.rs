@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use crate::clusters::union_find::sizes;
-use crate::dataflow::clusters::links::Links;
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::shuffle::components::components;
-use crate::dataflow::shuffle::hash_partitions::two_with_bits;
-use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
-use crate::engine::{Net, Owners};
-use crate::error::Result;
-use crate::ids::{HostId, Page};
-use crate::job::Guard;
-use crate::overlap::SimilarPair;
-use crate::overlap::centre::{decide, keep_best};
-use crate::overlap::count_pairs::{pair_key, smaller};
-use crate::overlap::guard::{Match, best_on_each_host};
-use crate::overlap::neighbours::{Linked, keep_apart};
-use crate::overlap::prune::PageSet;
-use crate::storage::aside::Aside;
+use crate::clusters::links::Links;
+use crate::reading::captures::Crawl;
+use crate::reading::lists::until_failure;
+use crate::shuffle::components::components;
+use crate::shuffle::hash_partitions::two_with_bits;
+use crate::shuffle::memory_budget::{MemoryBudget, bucket_bits};
+use webtwin_base::error::Result;
+use webtwin_base::ids::{HostId, Page};
+use webtwin_core::clusters::union_find::sizes;
+use webtwin_core::overlap::SimilarPair;
+use webtwin_core::overlap::centre::{decide, keep_best};
+use webtwin_core::overlap::count_pairs::{pair_key, smaller};
+use webtwin_core::overlap::guard::{Match, best_on_each_host};
+use webtwin_core::overlap::neighbours::{Linked, keep_apart};
+use webtwin_core::overlap::prune::PageSet;
+use webtwin_engine::{Net, Owners};
+use webtwin_job::Guard;
+use webtwin_storage::aside::Aside;
 
 /// Bytes a page that a process takes for the components of similar pages.
 pub(super) const GUARD_A_PAGE: u64 = 12;
@@ -83,7 +83,7 @@ pub(crate) fn keep_neighbours_apart(
     Ok(before - left)
 }
 
-/// Keeps one pair a page, that with its cluster's centre ([`crate::overlap::centre`]).
+/// Keeps one pair a page, that with its cluster's centre ([`webtwin_core::overlap::centre`]).
 ///
 /// An exchange to bring the pairs to the owner of the larger page, and one a round to share what was decided.
 fn anchor(
@@ -121,7 +121,7 @@ fn anchor(
     Ok(())
 }
 
-/// Keeps the pairs for which both pages speak ([`crate::overlap::guard`]); they lie with the owner of the smaller page.
+/// Keeps the pairs for which both pages speak ([`webtwin_core::overlap::guard`]); they lie with the owner of the smaller page.
 /// `resemblance` is what a pair shares, and of how much.
 pub(crate) fn keep_mutual_best(
     net: &mut Net<'_>,
@@ -154,7 +154,7 @@ pub(crate) fn keep_mutual_best(
     Ok(())
 }
 
-/// Keeps the pairs that join no neighbours ([`crate::overlap::neighbours`]); pages without links are neighbours on hosts with
+/// Keeps the pairs that join no neighbours ([`webtwin_core::overlap::neighbours`]); pages without links are neighbours on hosts with
 /// links only.
 ///
 /// The components of similar pages, and one exchange to bring each to one worker, in shares: its pairs, its exact copies, its pages

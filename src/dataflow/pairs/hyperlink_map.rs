@@ -1,4 +1,4 @@
-//! The HM recursion over the links of a crawl ([`crate::signatures::hyperlink_map`]): children's values come to the owners of
+//! The HM recursion over the links of a crawl ([`webtwin_core::signatures::hyperlink_map`]): children's values come to the owners of
 //! their parents, once for each worker that asks, however many of its pages link there.
 //!
 //! One exchange to ask, one an iteration, and one for the largest value.
@@ -6,14 +6,14 @@
 //! # Memory
 //! 8 bytes a component of each distinct child of a worker's pages, 24 a component of each page, 4 a link.
 
-use crate::dataflow::clusters::links::Links;
-use crate::dataflow::shuffle::directory::Directory;
-use crate::engine::{Net, Owners};
-use crate::error::Result;
-use crate::ids::Page;
-use crate::job::Signatures;
-use crate::signatures::hyperlink_map::{part, step};
-use crate::signatures::number;
+use crate::clusters::links::Links;
+use crate::shuffle::directory::Directory;
+use webtwin_base::error::Result;
+use webtwin_base::ids::Page;
+use webtwin_core::signatures::hyperlink_map::{part, step};
+use webtwin_core::signatures::number;
+use webtwin_engine::{Net, Owners};
+use webtwin_job::Signatures;
 
 /// A worker's question for a child's values, to the child's owner.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]

@@ -1,9 +1,9 @@
 //! Pairs of pages by what they were found by.
 
-use crate::clusters::weakest_links::EXACT;
-use crate::error::Result;
-use crate::overlap::SimilarPair;
-use crate::storage::aside::Aside;
+use webtwin_base::error::Result;
+use webtwin_core::clusters::weakest_links::EXACT;
+use webtwin_core::overlap::SimilarPair;
+use webtwin_storage::aside::Aside;
 
 /// What pairs of pages are found by, in the order of the words of the column `pairs.measure`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,7 +1,7 @@
 //! Pairs of pages whose sets of shingles resemble each other: MinHash proposes candidates, the sets decide.
 //!
 //! 1. The holder of a page's set makes its signature and sends each key of a band to the owner of the key.
-//! 2. Pages with one key make candidates ([`crate::minhash::pairs`]), which go to the holder of the smaller page's set.
+//! 2. Pages with one key make candidates ([`webtwin_core::minhash::pairs`]), which go to the holder of the smaller page's set.
 //! 3. There each is compared once, round by round: sets of larger pages that others hold are fetched, as many as have
 //!    room.
 //! 4. Pairs that reach the threshold go to the owner of the smaller page, and the guard decides on them.
@@ -18,27 +18,27 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
-use crate::dataflow::clusters::links::Links;
-use crate::dataflow::pairs::exact::copies;
-use crate::dataflow::pairs::guards::{Context, GUARD_A_PAGE, keep};
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::shingle_sets::ShingleSets;
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::dataflow::shuffle::memory_budget::bucket_bits;
-use crate::dataflow::shuffle::memory_estimate::{
+use crate::clusters::links::Links;
+use crate::pairs::exact::copies;
+use crate::pairs::guards::{Context, GUARD_A_PAGE, keep};
+use crate::reading::captures::Crawl;
+use crate::reading::shingle_sets::ShingleSets;
+use crate::reading::worker_pages::WorkerPages;
+use crate::shuffle::memory_budget::bucket_bits;
+use crate::shuffle::memory_estimate::{
     MemoryEstimate, at_rest, for_each_page, held_bytes, room, room_beside, too_little,
 };
-use crate::engine::{HashOwners, Net, Owners};
-use crate::error::Result;
-use crate::ids::Page;
-use crate::job::{Job, Minhash};
-use crate::minhash::bands::Bands;
-use crate::minhash::pairs::{left_out, pairs};
-use crate::minhash::resemblance::Threshold;
-use crate::minhash::signature::Permutations;
-use crate::overlap::SimilarPair;
-use crate::storage::aside::Aside;
-use crate::storage::spill::{BLOCK_BYTES, Buckets};
+use webtwin_base::error::Result;
+use webtwin_base::ids::Page;
+use webtwin_core::minhash::bands::Bands;
+use webtwin_core::minhash::pairs::{left_out, pairs};
+use webtwin_core::minhash::resemblance::Threshold;
+use webtwin_core::minhash::signature::Permutations;
+use webtwin_core::overlap::SimilarPair;
+use webtwin_engine::{HashOwners, Net, Owners};
+use webtwin_job::{Job, Minhash};
+use webtwin_storage::aside::Aside;
+use webtwin_storage::spill::{BLOCK_BYTES, Buckets};
 
 /// Most bytes of sets that a worker fetches at once.
 const ROUND_BYTES: u64 = 64 << 20;
@@ -155,7 +155,7 @@ impl Fetched {
 /// `links` those from its pages, ascending. They lie ascending with each worker; all workers return the same counts.
 ///
 /// # Errors
-/// [`crate::error::Error::MemoryLimit`] when the bound on memory does not suffice; those of the disk.
+/// [`webtwin_base::error::Error::MemoryLimit`] when the bound on memory does not suffice; those of the disk.
 pub fn similar_pairs(
     net: &mut Net<'_>,
     shelf: &WorkerPages,

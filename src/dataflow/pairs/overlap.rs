@@ -1,27 +1,27 @@
-//! The Overlap table of a crawl: rows from the shelves to [`crate::dataflow::pairs::overlap_join`], and the guard on what comes out.
+//! The Overlap table of a crawl: rows from the shelves to [`crate::pairs::overlap_join`], and the guard on what comes out.
 
-use crate::dataflow::clusters::links::Links;
-use crate::dataflow::clusters::second_look;
-use crate::dataflow::pairs::counts::OverlapCounts;
-use crate::dataflow::pairs::exact::copies;
-use crate::dataflow::pairs::guards::{Context, GUARD_A_PAGE, keep};
-use crate::dataflow::pairs::overlap_before::{self, Before, Digests};
-use crate::dataflow::pairs::overlap_join::{self, AllPairs, Pages};
-use crate::dataflow::pairs::overlap_merge::{self, Given, Outcome};
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, for_each_page, room};
-use crate::dataflow::shuffle::page_counts::sum;
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::{FPrint, Page};
-use crate::job::Job;
-use crate::overlap::SimilarPair;
-use crate::overlap::alone::is_weak;
-use crate::overlap::is_covered;
-use crate::overlap::rows::{Row32, Row64};
-use crate::storage::aside::Aside;
+use crate::clusters::links::Links;
+use crate::clusters::second_look;
+use crate::pairs::counts::OverlapCounts;
+use crate::pairs::exact::copies;
+use crate::pairs::guards::{Context, GUARD_A_PAGE, keep};
+use crate::pairs::overlap_before::{self, Before, Digests};
+use crate::pairs::overlap_join::{self, AllPairs, Pages};
+use crate::pairs::overlap_merge::{self, Given, Outcome};
+use crate::reading::captures::Crawl;
+use crate::reading::worker_pages::WorkerPages;
+use crate::shuffle::memory_budget::MemoryBudget;
+use crate::shuffle::memory_estimate::{MemoryEstimate, for_each_page, room};
+use crate::shuffle::page_counts::sum;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{FPrint, Page};
+use webtwin_core::overlap::SimilarPair;
+use webtwin_core::overlap::alone::is_weak;
+use webtwin_core::overlap::is_covered;
+use webtwin_core::overlap::rows::{Row32, Row64};
+use webtwin_engine::Net;
+use webtwin_job::Job;
+use webtwin_storage::aside::Aside;
 
 /// Finds the similar pairs among the centres on all shelves, `exact_pairs` being this worker's (centre, copy) pairs and
 /// `links` those from its pages. Two pages of one host must share enough of all of their chunks, too ([`is_covered`]).
@@ -30,7 +30,7 @@ use crate::storage::aside::Aside;
 /// of one site, each folded into a copy on another host, no longer stand on one host.
 ///
 /// They lie ascending with each worker; without the guard `centre`, all pairs of a smaller page with one. Beside them are those of
-/// them, if there is a second look, that are too weak to stand alone ([`crate::overlap::alone`]), ascending too.
+/// them, if there is a second look, that are too weak to stand alone ([`webtwin_core::overlap::alone`]), ascending too.
 ///
 /// # Errors
 /// As [`overlap_join::similar_pairs`].

@@ -7,18 +7,18 @@ use bincode::Options;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::dataflow::pairs::counts::OverlapCounts;
-use crate::dataflow::reading::captures::{Crawl, host_key};
-use crate::dataflow::reading::item_record::{PageRecord, codec};
-use crate::dataflow::reading::resume::Resume;
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::engine::{Net, Owners};
-use crate::error::Result;
-use crate::ids::{DocId, FPrint, Number, Page};
-use crate::job::{Job, PAIRING};
-use crate::overlap::SimilarPair;
-use crate::overlap::prune::PageSet;
-use crate::storage::records::Shares;
+use crate::pairs::counts::OverlapCounts;
+use crate::reading::captures::{Crawl, host_key};
+use crate::reading::item_record::{PageRecord, codec};
+use crate::reading::resume::Resume;
+use crate::reading::worker_pages::WorkerPages;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{DocId, FPrint, Number, Page};
+use webtwin_core::overlap::SimilarPair;
+use webtwin_core::overlap::prune::PageSet;
+use webtwin_engine::{Net, Owners};
+use webtwin_job::{Job, PAIRING};
+use webtwin_storage::records::Shares;
 
 /// Takes the rows of one page after another.
 pub type HandOn<'a> = &'a mut dyn FnMut(&[FPrint]);
@@ -110,7 +110,7 @@ impl Digests {
 /// Leaves what this worker has found to the next run; `pairs` before the guard.
 ///
 /// # Errors
-/// [`crate::error::Error::Storage`], which the end of the run tells.
+/// [`webtwin_base::error::Error::Storage`], which the end of the run tells.
 pub(crate) fn leave(
     net: &Net<'_>,
     shares: &dyn Shares,

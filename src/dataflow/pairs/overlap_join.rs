@@ -13,21 +13,21 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::dataflow::pairs::candidates::{PageStripes, by_pair, heavy_buckets, sample_heavy_share};
-use crate::dataflow::pairs::chunk_runs::{Pruned, RunBuilder, group, laid_down, pruned};
-use crate::dataflow::pairs::counts::OverlapCounts;
-use crate::dataflow::pairs::pair_buckets::PairCounter;
-use crate::dataflow::shuffle::memory_budget::{MemoryBudget, WorkerBudget, bucket_bits};
-use crate::dataflow::shuffle::page_counts::sum;
-use crate::engine::{Net, Owners};
-use crate::error::Result;
-use crate::ids::{FPrint, HostId, Page};
-use crate::job::{Guard, Overlap};
-use crate::overlap::planner::{self, Load, MOST_PASS_BITS, Method, least_disk_bytes, pass_bits};
-use crate::overlap::prune::{self, PageSet, SharedChunks};
-use crate::overlap::rows::{Row, Shares};
-use crate::overlap::{SimilarPair, is_pairwise_similar};
-use crate::storage::spill::{Buckets, RunLog};
+use crate::pairs::candidates::{PageStripes, by_pair, heavy_buckets, sample_heavy_share};
+use crate::pairs::chunk_runs::{Pruned, RunBuilder, group, laid_down, pruned};
+use crate::pairs::counts::OverlapCounts;
+use crate::pairs::pair_buckets::PairCounter;
+use crate::shuffle::memory_budget::{MemoryBudget, WorkerBudget, bucket_bits};
+use crate::shuffle::page_counts::sum;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{FPrint, HostId, Page};
+use webtwin_core::overlap::planner::{self, Load, MOST_PASS_BITS, Method, least_disk_bytes, pass_bits};
+use webtwin_core::overlap::prune::{self, PageSet, SharedChunks};
+use webtwin_core::overlap::rows::{Row, Shares};
+use webtwin_core::overlap::{SimilarPair, is_pairwise_similar};
+use webtwin_engine::{Net, Owners};
+use webtwin_job::{Guard, Overlap};
+use webtwin_storage::spill::{Buckets, RunLog};
 
 /// Rounds of pruning after which no more is hoped for.
 const MOST_ROUNDS: usize = 6;
@@ -98,11 +98,11 @@ pub fn with_chunks(settings: &Overlap) -> bool {
 ///
 /// `sources` makes a source of all rows, once for each pass that is made over them; it hands rows to its argument and is called again
 /// while it returns true, as in [`Net::exchange_from`]. `rows` is about how many it will give here. `found` gets the pairs that this worker owns, ascending: all pairs of a page are with one
-/// worker. It gets no pair twice. The guard ([`crate::overlap::guard`]) is not applied.
+/// worker. It gets no pair twice. The guard ([`webtwin_core::overlap::guard`]) is not applied.
 ///
 /// # Errors
-/// [`crate::error::Error::MemoryLimit`] before anything is read when the memory does not suffice for what cannot be spilled;
-/// [`crate::error::Error::DiskLimit`] or `DiskFull` when the disk does not for the rest; or when the run has ended.
+/// [`webtwin_base::error::Error::MemoryLimit`] before anything is read when the memory does not suffice for what cannot be spilled;
+/// [`webtwin_base::error::Error::DiskLimit`] or `DiskFull` when the disk does not for the rest; or when the run has ended.
 ///
 /// # Cost
 /// Each row is sent, laid down, sorted and scanned once; each pair left after pruning is sent, laid down and counted. Where the disk

@@ -16,24 +16,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::dataflow::pairs::candidates::PageStripes;
-use crate::dataflow::pairs::counts::OverlapCounts;
-use crate::dataflow::pairs::overlap_before::{self, Before, COPY, Digests, PageBefore, digest};
-use crate::dataflow::pairs::overlap_join::{AllPairs, OverlapWork, with_chunks};
-use crate::dataflow::pairs::postings::{AskedChunks, postings};
-use crate::dataflow::reading::captures::{Crawl, host_key};
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::dataflow::shuffle::page_counts::sum;
-use crate::engine::{Net, Owners};
-use crate::error::Result;
-use crate::ids::{FPrint, HostId, Number, Page};
-use crate::job::{Job, Overlap};
-use crate::overlap::count_pairs::{self, count, pair_key, smaller};
-use crate::overlap::filter::{Verdict, judge};
-use crate::overlap::prune::PageSet;
-use crate::overlap::rows::{Row, Row64};
-use crate::overlap::runs::{Runs, record};
-use crate::overlap::{SimilarPair, is_pairwise_similar};
+use crate::pairs::candidates::PageStripes;
+use crate::pairs::counts::OverlapCounts;
+use crate::pairs::overlap_before::{self, Before, COPY, Digests, PageBefore, digest};
+use crate::pairs::overlap_join::{AllPairs, OverlapWork, with_chunks};
+use crate::pairs::postings::{AskedChunks, postings};
+use crate::reading::captures::{Crawl, host_key};
+use crate::reading::worker_pages::WorkerPages;
+use crate::shuffle::page_counts::sum;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{FPrint, HostId, Number, Page};
+use webtwin_core::overlap::count_pairs::{self, count, pair_key, smaller};
+use webtwin_core::overlap::filter::{Verdict, judge};
+use webtwin_core::overlap::prune::PageSet;
+use webtwin_core::overlap::rows::{Row, Row64};
+use webtwin_core::overlap::runs::{Runs, record};
+use webtwin_core::overlap::{SimilarPair, is_pairwise_similar};
+use webtwin_engine::{Net, Owners};
+use webtwin_job::{Job, Overlap};
 
 /// What pairs are found from.
 pub(crate) struct Given<'a> {

@@ -1,4 +1,4 @@
-//! Buckets of pairs become counts: step 6 of [`crate::dataflow::pairs::overlap_join`].
+//! Buckets of pairs become counts: step 6 of [`crate::pairs::overlap_join`].
 //!
 //! A bucket is counted at once where memory has room for that. A larger one is parted, by its pages and the pairs of a single page by
 //! their partners, until each part has room; pairs that are moved to a part leave the bucket, so both take what the bucket took.
@@ -8,11 +8,11 @@
 
 use std::ops::Range;
 
-use crate::error::Result;
-use crate::ids::{Number, Page};
-use crate::overlap::count_pairs::{Scratch, count, pair_key, smaller};
-use crate::storage::spill::Buckets;
-use crate::storage::spill_file::Disk;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{Number, Page};
+use webtwin_core::overlap::count_pairs::{Scratch, count, pair_key, smaller};
+use webtwin_storage::spill::Buckets;
+use webtwin_storage::spill_file::Disk;
 
 /// Pairs that are counted at once whatever memory is free: what they take is foreseen.
 const LEAST_AT_ONCE: u64 = 1 << 19;

@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::by_hash::Hashes;
-use crate::dataflow::pairs::overlap_merge::Changes;
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::{FPrint, HostId, Number, Page, splitmix64};
-use crate::job::Overlap;
-use crate::overlap::rows::{Row, Row64, Shares, sort_bucket};
+use crate::pairs::overlap_merge::Changes;
+use crate::reading::worker_pages::WorkerPages;
+use webtwin_base::by_hash::Hashes;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{FPrint, HostId, Number, Page, splitmix64};
+use webtwin_core::overlap::rows::{Row, Row64, Shares, sort_bucket};
+use webtwin_engine::Net;
+use webtwin_job::Overlap;
 
 /// Rows handed on at a time.
 const BATCH: usize = 1 << 15;

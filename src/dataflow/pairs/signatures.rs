@@ -1,7 +1,7 @@
 //! Signatures of all pages, and the pairs of pages whose signatures collide.
 //!
-//! Smallest and largest values are gathered, the HM recursion runs over the links ([`crate::dataflow::pairs::hyperlink_map`]), and one exchange
-//! brings every point to the worker of its slab ([`crate::signatures::collide::Slabs`]), and to those that it visits. Exact
+//! Smallest and largest values are gathered, the HM recursion runs over the links ([`crate::pairs::hyperlink_map`]), and one exchange
+//! brings every point to the worker of its slab ([`webtwin_core::signatures::collide::Slabs`]), and to those that it visits. Exact
 //! copies have signatures, but only their centres are joined.
 //!
 //! # Memory
@@ -10,23 +10,23 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::dataflow::clusters::links::Links;
-use crate::dataflow::pairs::exact;
-use crate::dataflow::pairs::guards::keep_mutual_best;
-use crate::dataflow::pairs::hyperlink_map::hyperlink_map;
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::shuffle::memory_estimate::hold_bytes_against_bound;
-use crate::dataflow::sinks::tables::Part;
-use crate::engine::{Net, Owners};
-use crate::error::{Error, Result};
-use crate::ids::{DocId, Page};
-use crate::job::{Guard, Job, Signatures};
-use crate::overlap::SimilarPair;
-use crate::signatures::collide::{Points, Slabs, collisions};
-use crate::signatures::random_projection::Bounds;
-use crate::signatures::{ONE, distance, number, parts};
-use crate::storage::aside::Aside;
-use crate::storage::table::{Column, Table};
+use crate::clusters::links::Links;
+use crate::pairs::exact;
+use crate::pairs::guards::keep_mutual_best;
+use crate::pairs::hyperlink_map::hyperlink_map;
+use crate::reading::captures::Crawl;
+use crate::shuffle::memory_estimate::hold_bytes_against_bound;
+use crate::sinks::tables::Part;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{DocId, Page};
+use webtwin_core::overlap::SimilarPair;
+use webtwin_core::signatures::collide::{Points, Slabs, collisions};
+use webtwin_core::signatures::random_projection::Bounds;
+use webtwin_core::signatures::{ONE, distance, number, parts};
+use webtwin_engine::{Net, Owners};
+use webtwin_job::{Guard, Job, Signatures};
+use webtwin_storage::aside::Aside;
+use webtwin_storage::table::{Column, Table};
 
 /// Points by which slabs are chosen, over all workers.
 const SAMPLE: usize = 1 << 12;

@@ -1,7 +1,7 @@
 //! Pairs of pages whose simhashes are near: pages of one simhash meet at one worker, which groups them; the groups are joined by
-//! the dataflow that joins F with itself ([`crate::dataflow::hamming::self_join`]), and of each two near ones each hears from the other.
+//! the dataflow that joins F with itself ([`crate::hamming::self_join`]), and of each two near ones each hears from the other.
 //!
-//! What a pair is, is decided in [`crate::hamming::pairs`]; there too is why equal simhashes do not make a pair of every two
+//! What a pair is, is decided in [`webtwin_core::hamming::pairs`]; there too is why equal simhashes do not make a pair of every two
 //! pages. Five exchanges besides those of the join.
 //!
 //! # Memory
@@ -10,18 +10,18 @@
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
-use crate::dataflow::hamming::self_join::close_pairs;
-use crate::dataflow::pairs::exact;
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::lists::until_failure;
-use crate::engine::{HashOwners, Net, Owners};
-use crate::error::{Error, Result};
-use crate::hamming::pairs::{Face, Groups, SimhashDocId, group, pair, spoken_for};
-use crate::hamming::rows::{NearRuns, Run};
-use crate::ids::{HostId, Page};
-use crate::job::{Guard, Hamming};
-use crate::overlap::SimilarPair;
-use crate::storage::aside::Aside;
+use crate::hamming::self_join::close_pairs;
+use crate::pairs::exact;
+use crate::reading::captures::Crawl;
+use crate::reading::lists::until_failure;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{HostId, Page};
+use webtwin_core::hamming::pairs::{Face, Groups, SimhashDocId, group, pair, spoken_for};
+use webtwin_core::hamming::rows::{NearRuns, Run};
+use webtwin_core::overlap::SimilarPair;
+use webtwin_engine::{HashOwners, Net, Owners};
+use webtwin_job::{Guard, Hamming};
+use webtwin_storage::aside::Aside;
 
 /// What was counted on the way, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,17 +4,17 @@ use super::counts::PairCounts;
 use super::kinds::{Kind, Pairs};
 use super::overlap_before::{self, Before, HandOn};
 use super::{minhash_pairs, overlap, signatures, simhash_pairs, views};
-use crate::dataflow::run::Run;
-use crate::dataflow::sinks::paper_tables;
-use crate::dataflow::sinks::tables::Part;
-use crate::dataflow::steps;
-use crate::dataflow::web::Web;
-use crate::error::Result;
-use crate::ids::Page;
-use crate::job::Measure;
-use crate::overlap::SimilarPair;
-use crate::storage::aside::Aside;
-use crate::storage::table::Table;
+use crate::run::Run;
+use crate::sinks::paper_tables;
+use crate::sinks::tables::Part;
+use crate::steps;
+use crate::web::Web;
+use webtwin_base::error::Result;
+use webtwin_base::ids::Page;
+use webtwin_core::overlap::SimilarPair;
+use webtwin_job::Measure;
+use webtwin_storage::aside::Aside;
+use webtwin_storage::table::Table;
 
 /// Similar pages, this worker's share.
 #[derive(Default)]

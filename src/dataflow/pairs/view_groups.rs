@@ -3,15 +3,15 @@
 use bytemuck::{Pod, Zeroable};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::dataflow::reading::capture_rows::CaptureRow;
-use crate::dataflow::reading::captures::path;
-use crate::ids::{DocId, FPrint, HostId, Page, splitmix64};
-use crate::overlap::views::LEAST_PLACEHOLDERS;
+use crate::reading::capture_rows::CaptureRow;
+use crate::reading::captures::path;
+use webtwin_base::ids::{DocId, FPrint, HostId, Page, splitmix64};
+use webtwin_core::overlap::views::LEAST_PLACEHOLDERS;
 
 /// A page with what may group it with others, and its text: 40 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct TextRow {
+pub(super) struct TextRow {
     /// Hash of what it is grouped by.
     pub key: u64,
     /// Fingerprint of the text.
@@ -42,7 +42,7 @@ const URL: u16 = 5;
 
 /// The rows of a page on a host. `domain` is a hash of its registered domain if that has more hosts, and `are_declared` tells whether
 /// any page of the crawl calls another URL canonical.
-pub fn rows_of(
+pub(super) fn rows_of(
     row: &CaptureRow<'_>,
     host: HostId,
     domain: Option<u64>,
@@ -76,7 +76,7 @@ pub fn rows_of(
 }
 
 /// Texts that have something in common, each with the first page that has it.
-pub enum Group<'t> {
+pub(super) enum Group<'t> {
     /// Texts of one host, with one title or without; to be compared or not.
     Title(&'t [TextRow], bool),
     /// Texts of one host with one notice, enough to be placeholders.
@@ -98,7 +98,7 @@ fn texts_of(rows: &[TextRow]) -> Vec<TextRow> {
 ///
 /// Pages without a query are files, as those of a manual are, of which several may have one title and nearly one text; so of texts
 /// with one title on a host some page must have a query, or they are not compared.
-pub fn each_group(rows: &mut [TextRow], mut each: impl FnMut(Group<'_>)) {
+pub(super) fn each_group(rows: &mut [TextRow], mut each: impl FnMut(Group<'_>)) {
     rows.sort_unstable_by_key(|row| (row.key, row.exact, row.page));
     for rows in rows.chunk_by(|x, y| x.key == y.key) {
         let texts = texts_of(rows);

@@ -1,4 +1,4 @@
-//! Views of pages ([`crate::overlap::views`]): texts with one title or one notice on one host meet, with their chunks, and so do those
+//! Views of pages ([`webtwin_core::overlap::views`]): texts with one title or one notice on one host meet, with their chunks, and so do those
 //! with one path on the hosts of a domain, and those of which one calls the URL of the other canonical.
 //!
 //! 1. All learn which domains have several hosts. The owner of a page sends its title and text to the owner of the title
@@ -23,21 +23,21 @@ use serde::{Deserialize, Serialize};
 use super::domains::Domains;
 use super::kinds::Kind;
 use super::view_groups::{Group, TextRow, each_group, rows_of};
-use crate::by_hash::Hashes;
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::dataflow::shuffle::hash_partitions::HashPartitions;
-use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::dataflow::shuffle::page_counts::sum;
-use crate::engine::{Net, Owners};
-use crate::error::Result;
-use crate::ids::{HostId, Number, Page, splitmix64};
-use crate::job::{Job, Overlap};
-use crate::overlap::SimilarPair;
-use crate::overlap::views::{
+use crate::reading::captures::Crawl;
+use crate::reading::lists::until_failure;
+use crate::reading::worker_pages::WorkerPages;
+use crate::shuffle::hash_partitions::HashPartitions;
+use crate::shuffle::memory_budget::MemoryBudget;
+use crate::shuffle::page_counts::sum;
+use webtwin_base::by_hash::Hashes;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{HostId, Number, Page, splitmix64};
+use webtwin_core::overlap::SimilarPair;
+use webtwin_core::overlap::views::{
     BLOCK, FEW, Kin, Titled, agree, blocks, is_boilerplate, is_sampled, join, marked, on_host,
 };
+use webtwin_engine::{Net, Owners};
+use webtwin_job::{Job, Overlap};
 
 /// Counts of the search for views, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

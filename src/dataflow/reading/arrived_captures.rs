@@ -4,10 +4,10 @@
 //! been passed. Whoever takes captures in the order of their doc ids reads each from memory: a stretch that is reached is divided into
 //! parts, each of which is read as a whole.
 
-use crate::dataflow::reading::capture_rows::{CaptureRow, CaptureRows};
-use crate::dataflow::shuffle::directory::Partitions;
-use crate::error::Result;
-use crate::ids::DocId;
+use crate::reading::capture_rows::{CaptureRow, CaptureRows};
+use crate::shuffle::directory::Partitions;
+use webtwin_base::error::Result;
+use webtwin_base::ids::DocId;
 
 /// Bytes of a stretch, about, as long as there are not too many.
 const STRETCH_BYTES: u64 = 256 << 20;
@@ -148,9 +148,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::dataflow::reading::worker_pages::Capture;
-    use crate::engine::Owners;
-    use crate::storage::spill_file::Disk;
+    use crate::reading::worker_pages::Capture;
+    use webtwin_engine::Owners;
+    use webtwin_storage::spill_file::Disk;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]

@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 
 use super::item_record::codec;
 use super::lists::{ListReader, Lists};
-use crate::error::Result;
-use crate::storage::spill_file::Disk;
+use webtwin_base::error::Result;
+use webtwin_storage::spill_file::Disk;
 
 /// Bytes by number, in the order they came. By default they stay in memory.
 ///

@@ -8,14 +8,14 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::dataflow::reading::item_record::codec;
-use crate::dataflow::reading::lists::{ListReader, Lists};
-use crate::dataflow::reading::worker_pages::{Capture, HTML, Place, mime};
-use crate::error::Result;
-use crate::ids::{DocId, FPrint, Page, SimHash};
-use crate::pages::record::Reason;
-use crate::storage::spill_file::Disk;
-use crate::text::language::Language;
+use crate::reading::item_record::codec;
+use crate::reading::lists::{ListReader, Lists};
+use crate::reading::worker_pages::{Capture, HTML, Place, mime};
+use webtwin_base::error::Result;
+use webtwin_base::ids::{DocId, FPrint, Page, SimHash};
+use webtwin_core::text::language::Language;
+use webtwin_pages::record::Reason;
+use webtwin_storage::spill_file::Disk;
 
 /// The numbers of a [`Capture`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -325,7 +325,7 @@ impl CaptureRows {
     /// Appends a capture.
     ///
     /// # Errors
-    /// [`crate::error::Error::Storage`] and its like when the disk does not take it.
+    /// [`webtwin_base::error::Error::Storage`] and its like when the disk does not take it.
     pub fn push(&mut self, capture: &Capture) -> Result<()> {
         self.room.clear();
         write(capture, &mut self.room);
@@ -364,7 +364,7 @@ impl CaptureRows {
     /// The capture with a number, in place if it is in memory, else in `room`.
     ///
     /// # Errors
-    /// [`crate::error::Error::Storage`] if the disk fails, or has other bytes than were written.
+    /// [`webtwin_base::error::Error::Storage`] if the disk fails, or has other bytes than were written.
     pub(super) fn get<'a>(&'a self, number: usize, room: &'a mut Vec<u64>) -> Result<CaptureRow<'a>> {
         Ok(CaptureRow::of(self.rows.get(number, room)?))
     }
@@ -476,7 +476,7 @@ impl CaptureReader<'_> {
     /// The capture with a number.
     ///
     /// # Errors
-    /// [`crate::error::Error::Storage`] if the disk fails, or has other bytes than were written.
+    /// [`webtwin_base::error::Error::Storage`] if the disk fails, or has other bytes than were written.
     pub fn get(&mut self, number: usize) -> Result<CaptureRow<'_>> {
         Ok(CaptureRow::of(self.0.get(number)?))
     }

@@ -16,18 +16,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::by_hash::ByHash;
-use crate::dataflow::reading::addresses::HostAddress;
-use crate::dataflow::reading::arrived_captures::ArrivedCaptures;
-use crate::dataflow::reading::capture_rows::{CaptureReader, CaptureRow, CaptureRows, captures_in};
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::reading::rejections::{Rejection, Rejections};
-use crate::dataflow::reading::worker_pages::{NOT_KEPT, WorkerPages};
-use crate::dataflow::shuffle::directory::{Directory, Entries, Entry, Partitions};
-use crate::engine::{HashOwners, Net, Owners};
-use crate::error::Result;
-use crate::ids::{DocId, HostId, Number, Page};
-use crate::pages::record::Reason;
+use crate::reading::addresses::HostAddress;
+use crate::reading::arrived_captures::ArrivedCaptures;
+use crate::reading::capture_rows::{CaptureReader, CaptureRow, CaptureRows, captures_in};
+use crate::reading::lists::until_failure;
+use crate::reading::rejections::{Rejection, Rejections};
+use crate::reading::worker_pages::{NOT_KEPT, WorkerPages};
+use crate::shuffle::directory::{Directory, Entries, Entry, Partitions};
+use webtwin_base::by_hash::ByHash;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{DocId, HostId, Number, Page};
+use webtwin_engine::{HashOwners, Net, Owners};
+use webtwin_pages::record::Reason;
 
 /// Words of captures that a worker sends in a round.
 pub const ROUND_WORDS: u64 = 4 << 20;

@@ -3,12 +3,12 @@
 //! A part can only tell for certain what no record of it is: an input of which every record looked at is damaged ends the run,
 //! one of which more than the allowed share is only warned of, for the rest of it may be sound.
 
-use crate::error::{Error, Result};
-use crate::job::Input;
-use crate::pages::damage::Damage;
-use crate::pages::record::{Found, Reason};
-use crate::pages::url::CanonicalUrl;
-use crate::pages::work_items::Work;
+use webtwin_base::error::{Error, Result};
+use webtwin_job::Input;
+use webtwin_pages::damage::Damage;
+use webtwin_pages::record::{Found, Reason};
+use webtwin_pages::url::CanonicalUrl;
+use webtwin_pages::work_items::Work;
 
 /// Inputs looked at, evenly spread.
 const INPUTS: usize = 8;

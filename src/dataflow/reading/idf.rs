@@ -12,20 +12,20 @@ use std::collections::hash_map::Entry;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::by_hash::ByHash;
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::dataflow::shuffle::gather::Gather;
-use crate::dataflow::shuffle::hash_partitions::HashPartitions;
-use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room_for_features};
-use crate::engine::{Net, Owners};
-use crate::error::Result;
-use crate::hamming::simhash::Sums;
-use crate::ids::Page;
-use crate::job::Job;
-use crate::text::{Feature, inverse_document_frequency};
+use crate::reading::captures::Crawl;
+use crate::reading::lists::until_failure;
+use crate::reading::worker_pages::WorkerPages;
+use crate::shuffle::gather::Gather;
+use crate::shuffle::hash_partitions::HashPartitions;
+use crate::shuffle::memory_budget::MemoryBudget;
+use crate::shuffle::memory_estimate::{MemoryEstimate, room_for_features};
+use webtwin_base::by_hash::ByHash;
+use webtwin_base::error::Result;
+use webtwin_base::ids::Page;
+use webtwin_core::hamming::simhash::Sums;
+use webtwin_core::text::{Feature, inverse_document_frequency};
+use webtwin_engine::{Net, Owners};
+use webtwin_job::Job;
 
 /// A feature of a page, as it counts there or as it counts in the crawl.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -50,7 +50,7 @@ impl OfPage {
 /// Makes the simhashes, `bits` wide, of the pages whose features are on the shelves, and gives them to their owners' rows.
 ///
 /// # Errors
-/// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what has no memory; those of
+/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what has no memory; those of
 /// reading from it.
 pub fn simhashes(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &mut Crawl, job: &Job) -> Result<()> {
     let mine = shelf.kept().filter(|&(slot, _)| shelf.features.size(slot) > 0).count() as u64;

@@ -10,31 +10,31 @@ use std::sync::{Arc, Mutex};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::chunks::{bytes, instead_of_text};
-use crate::dataflow::reading::addresses::{HostAddress, Noted};
-use crate::dataflow::reading::captures::host_key;
-use crate::dataflow::reading::item_record::PageRecord;
-use crate::dataflow::reading::known_pages::{KnownPages, content};
-use crate::dataflow::reading::rejections::{Rejection, Rejections};
-use crate::dataflow::reading::resume::{Part, Recorder, Resume};
-use crate::dataflow::reading::revisits::Revisit;
-use crate::dataflow::reading::segments::Segment;
-use crate::dataflow::reading::shingle_sets::ShingleSets;
-use crate::dataflow::reading::tools::Tools;
-use crate::dataflow::reading::work_queue::WorkQueue;
-use crate::dataflow::reading::worker_pages::{Capture, Redirect, WorkerPages, mime, short_title};
-use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room_beside, too_little};
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::doc_id;
-use crate::job::{Job, JobKind, Links, Simhash};
-use crate::pages::damage::Damage;
-use crate::pages::html::Extracted;
-use crate::pages::public_suffix::domain_of;
-use crate::pages::record::{self, Found, Means, RawPage, Reason, Refused};
-use crate::pages::url::CanonicalUrl;
-use crate::pages::work_items::Work;
-use crate::progress::Progress;
+use crate::reading::addresses::{HostAddress, Noted};
+use crate::reading::captures::host_key;
+use crate::reading::item_record::PageRecord;
+use crate::reading::known_pages::{KnownPages, content};
+use crate::reading::rejections::{Rejection, Rejections};
+use crate::reading::resume::{Part, Recorder, Resume};
+use crate::reading::revisits::Revisit;
+use crate::reading::segments::Segment;
+use crate::reading::shingle_sets::ShingleSets;
+use crate::reading::tools::Tools;
+use crate::reading::work_queue::WorkQueue;
+use crate::reading::worker_pages::{Capture, Redirect, WorkerPages, mime, short_title};
+use crate::shuffle::memory_estimate::{MemoryEstimate, room_beside, too_little};
+use webtwin_base::error::Result;
+use webtwin_base::ids::doc_id;
+use webtwin_base::progress::Progress;
+use webtwin_core::chunks::{bytes, instead_of_text};
+use webtwin_engine::Net;
+use webtwin_job::{Job, JobKind, Links, Simhash};
+use webtwin_pages::damage::Damage;
+use webtwin_pages::html::Extracted;
+use webtwin_pages::public_suffix::domain_of;
+use webtwin_pages::record::{self, Found, Means, RawPage, Reason, Refused};
+use webtwin_pages::url::CanonicalUrl;
+use webtwin_pages::work_items::Work;
 
 /// The work of a run, shared by the workers of a process.
 #[derive(Debug)]

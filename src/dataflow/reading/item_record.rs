@@ -6,7 +6,7 @@
 //! part                       one for each page, in the order of reading
 //! ```
 //!
-//! So a page can be taken from a record without the others ([`crate::dataflow::reading::known_pages`]). Head and parts are
+//! So a page can be taken from a record without the others ([`crate::reading::known_pages`]). Head and parts are
 //! `bincode` of whole numbers of fixed width.
 
 use std::ops::Range;
@@ -14,17 +14,17 @@ use std::ops::Range;
 use bincode::Options;
 use serde::{Deserialize, Serialize};
 
-use crate::dataflow::reading::addresses::HostAddress;
-use crate::dataflow::reading::rejections::Rejection;
-use crate::dataflow::reading::resume::Part;
-use crate::dataflow::reading::revisits::Revisit;
-use crate::dataflow::reading::segments::Segment;
-use crate::dataflow::reading::shingle_sets::ShingleSets;
-use crate::dataflow::reading::worker_pages::{Capture, Redirect, WorkerPages};
-use crate::error::Result;
-use crate::ids::{DocId, FPrint, doc_id};
-use crate::pages::record::Names;
-use crate::pages::warc::RangeEnd;
+use crate::reading::addresses::HostAddress;
+use crate::reading::rejections::Rejection;
+use crate::reading::resume::Part;
+use crate::reading::revisits::Revisit;
+use crate::reading::segments::Segment;
+use crate::reading::shingle_sets::ShingleSets;
+use crate::reading::worker_pages::{Capture, Redirect, WorkerPages};
+use webtwin_base::error::Result;
+use webtwin_base::ids::{DocId, FPrint, doc_id};
+use webtwin_pages::record::Names;
+use webtwin_pages::warc::RangeEnd;
 
 /// Bytes of the length of a head.
 const LENGTH_BYTES: usize = 8;
@@ -248,10 +248,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::pages::record::Reason;
-    use crate::storage::spill_file::Disk;
-    use crate::text::Feature;
-    use crate::text::language::Language;
+    use webtwin_core::text::Feature;
+    use webtwin_core::text::language::Language;
+    use webtwin_pages::record::Reason;
+    use webtwin_storage::spill_file::Disk;
 
     /// A shelf with an item of these pages: numbers of fingerprints, features and links, and a text.
     fn shelf(pages: &[(usize, usize, usize, String)], with_features: bool, item: u32, first: &mut WorkerPages) -> Part {

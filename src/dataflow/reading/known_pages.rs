@@ -10,11 +10,11 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::dataflow::reading::item_record::{PageRecord, pages_of};
-use crate::pages::record::RawPage;
-use crate::pages::url::CanonicalUrl;
-use crate::storage::mapped::FileBytes;
-use crate::storage::records::LeftOver;
+use crate::reading::item_record::{PageRecord, pages_of};
+use webtwin_pages::record::RawPage;
+use webtwin_pages::url::CanonicalUrl;
+use webtwin_storage::mapped::FileBytes;
+use webtwin_storage::records::LeftOver;
 
 /// Pages in records, by what they were read from.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::pages::record::{Form, Names};
+    use webtwin_pages::record::{Form, Names};
 
     #[test]
     fn whatever_a_page_depends_on_is_part_of_its_content_and_nothing_else() {

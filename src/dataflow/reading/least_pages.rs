@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use webtwin_base::error::{Error, Result};
 
 /// What a crawl is held against.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,16 +3,16 @@
 //! Whoever reads has a reader of its own and takes slots mostly ascending, as [`WorkerPages::kept`] gives them; a reader of lists
 //! on disk reads each part of it once then, and some kilobytes for each slot it jumps to.
 //!
-//! [`WorkerPages::kept`]: crate::dataflow::reading::worker_pages::WorkerPages::kept
+//! [`WorkerPages::kept`]: crate::reading::worker_pages::WorkerPages::kept
 
 use std::ops::Range;
 
 use bytemuck::Pod;
 
-use crate::error::{Error, Result};
-use crate::storage::spill_array::{Reader, SpillArray};
-use crate::storage::spill_file::Disk;
-use crate::text::Feature;
+use webtwin_base::error::{Error, Result};
+use webtwin_core::text::Feature;
+use webtwin_storage::spill_array::{Reader, SpillArray};
+use webtwin_storage::spill_file::Disk;
 
 /// Numbers after which memory is given back while lists are taken out: two blocks of them.
 const PASSED_AT_ONCE: u64 = 1 << 18;
@@ -75,7 +75,7 @@ impl Lists {
     /// Appends a list.
     ///
     /// # Errors
-    /// [`crate::error::Error::Storage`] and its like when the disk does not take it; [`Error::TooManyRows`] for 2^32 numbers in few
+    /// [`webtwin_base::error::Error::Storage`] and its like when the disk does not take it; [`Error::TooManyRows`] for 2^32 numbers in few
     /// lists.
     pub fn push(&mut self, list: &[u64]) -> Result<()> {
         self.items.push(list)?;
@@ -235,7 +235,7 @@ impl ListReader<'_> {
     /// The list in a slot.
     ///
     /// # Errors
-    /// [`crate::error::Error::Storage`] if the disk fails, or has other bytes than were written.
+    /// [`webtwin_base::error::Error::Storage`] if the disk fails, or has other bytes than were written.
     pub fn get(&mut self, slot: usize) -> Result<&[u64]> {
         let Range { start, end } = self.lists.range(slot);
         self.items.get(start, (end - start) as usize)

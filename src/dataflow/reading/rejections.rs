@@ -5,9 +5,9 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::byte_lists::ByteLists;
-use crate::error::Result;
-use crate::pages::record::Reason;
-use crate::storage::spill_file::Disk;
+use webtwin_base::error::Result;
+use webtwin_pages::record::Reason;
+use webtwin_storage::spill_file::Disk;
 
 /// A record that is not kept. Orders by source, offset, reason.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -1,26 +1,26 @@
 //! What a worker has read of a work item, as a record: written while a run reads, taken up by the next. An interrupted run
-//! resumes from records on its local disk ([`crate::storage::records`]), a scheduled one goes on from those of its state
-//! ([`crate::storage::state`]).
+//! resumes from records on its local disk ([`webtwin_storage::records`]), a scheduled one goes on from those of its state
+//! ([`webtwin_storage::state`]).
 //!
 //! A record says nothing of numbers that may differ in the next run: those of inputs, items, workers and slots are given anew
 //! when it is put on a shelf. So it serves any number of workers, and inputs may have been added or have changed beside it.
 //!
-//! Both stores frame a record ([`crate::dataflow::reading::item_record`]) with its length and checksum. Records of a state are
+//! Both stores frame a record ([`crate::reading::item_record`]) with its length and checksum. Records of a state are
 //! read by later builds, so a change of their fields, or of what reading makes of a page, needs another number in
-//! [`crate::job::READING`]; a test shows both.
+//! [`webtwin_job::READING`]; a test shows both.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use crate::dataflow::reading::item_record::{decode, encode};
-use crate::dataflow::reading::known_pages::KnownPages;
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::error::Result;
-use crate::pages::warc::RangeEnd;
-use crate::pages::work_items::Work;
-use crate::storage::records::RecordStore;
+use crate::reading::item_record::{decode, encode};
+use crate::reading::known_pages::KnownPages;
+use crate::reading::worker_pages::WorkerPages;
+use webtwin_base::error::Result;
+use webtwin_pages::warc::RangeEnd;
+use webtwin_pages::work_items::Work;
+use webtwin_storage::records::RecordStore;
 
 /// Records are written once they have this many bytes,
 const ENOUGH_BYTES: u64 = 64 << 20;

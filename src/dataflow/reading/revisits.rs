@@ -24,18 +24,18 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::chunks::bytes;
-use crate::dataflow::reading::rejections::Rejection;
-use crate::dataflow::reading::segments;
-use crate::dataflow::reading::worker_pages::{Capture, Place, WorkerPages};
-use crate::engine::Net;
-use crate::error::{Error, Result};
-use crate::ids::{DocId, doc_id, splitmix64};
-use crate::job::{Digests, Input, Job};
-use crate::pages::html::{Extracted, Extractor};
-use crate::pages::record::{Found, Names, RawPage, Reason};
-use crate::pages::url::CanonicalUrl;
-use crate::pages::work_items::Work;
+use crate::reading::rejections::Rejection;
+use crate::reading::segments;
+use crate::reading::worker_pages::{Capture, Place, WorkerPages};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{DocId, doc_id, splitmix64};
+use webtwin_core::chunks::bytes;
+use webtwin_engine::Net;
+use webtwin_job::{Digests, Input, Job};
+use webtwin_pages::html::{Extracted, Extractor};
+use webtwin_pages::record::{Found, Names, RawPage, Reason};
+use webtwin_pages::url::CanonicalUrl;
+use webtwin_pages::work_items::Work;
 
 /// Rounds of the search: a longer chain of revisits ends unresolved.
 const ROUNDS: usize = 20;
@@ -131,7 +131,7 @@ struct Offer {
 struct Content {
     /// Fingerprint of the bytes as fetched.
     body: u64,
-    /// As [`CaptureRow::content_hash`](crate::dataflow::reading::capture_rows::CaptureRow::content_hash).
+    /// As [`CaptureRow::content_hash`](crate::reading::capture_rows::CaptureRow::content_hash).
     hash: u64,
     worker: u32,
     slot: u32,

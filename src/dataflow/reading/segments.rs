@@ -14,15 +14,15 @@
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::dataflow::reading::ingest::{Queue, Reader};
-use crate::dataflow::reading::rejections::Rejection;
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::engine::Net;
-use crate::error::{Error, Result};
-use crate::job::{Input, Job};
-use crate::pages::record::{Found, RawPage, Reason, Refusal, Refused};
-use crate::pages::warc::segments::{self, join};
-use crate::pages::work_items::Work;
+use crate::reading::ingest::{Queue, Reader};
+use crate::reading::rejections::Rejection;
+use crate::reading::worker_pages::WorkerPages;
+use webtwin_base::error::{Error, Result};
+use webtwin_engine::Net;
+use webtwin_job::{Input, Job};
+use webtwin_pages::record::{Found, RawPage, Reason, Refusal, Refused};
+use webtwin_pages::warc::segments::{self, join};
+use webtwin_pages::work_items::Work;
 
 /// A segment of a record. Orders by record, number, block and place in the input.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -1,9 +1,9 @@
 //! The sets of shingles of the pages on a shelf: on the local disk where memory has a bound, for only the pages that
 //! are compared need theirs again.
 
-use crate::error::Result;
-use crate::storage::spill_array::SpillArray;
-use crate::storage::spill_file::Disk;
+use webtwin_base::error::Result;
+use webtwin_storage::spill_array::SpillArray;
+use webtwin_storage::spill_file::Disk;
 
 /// A set for each slot of a shelf.
 ///

@@ -1,15 +1,15 @@
 //! What makes text, chunks, simhashes and links of a page, with the room that it uses again from page to page.
 
-use crate::chunks::Recipe;
-use crate::hamming;
-use crate::ids::FPrint;
-use crate::job::{Job, JobKind, Measure};
-use crate::minhash::shingles::Shingles;
-use crate::pages::html::Extractor;
-use crate::signatures::random_projection;
-use crate::study::paragraphs::Paragraphs;
-use crate::text::language::LanguageDetector;
-use crate::text::notices::Notices;
+use webtwin_base::ids::FPrint;
+use webtwin_core::chunks::Recipe;
+use webtwin_core::hamming;
+use webtwin_core::minhash::shingles::Shingles;
+use webtwin_core::signatures::random_projection;
+use webtwin_core::study::paragraphs::Paragraphs;
+use webtwin_core::text::language::LanguageDetector;
+use webtwin_core::text::notices::Notices;
+use webtwin_job::{Job, JobKind, Measure};
+use webtwin_pages::html::Extractor;
 
 /// The tools of a worker.
 pub(super) struct Tools {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::engine::Net;
+use webtwin_engine::Net;
 
 /// The next turn of a process; its workers share it.
 #[derive(Debug, Default)]

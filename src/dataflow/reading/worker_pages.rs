@@ -2,25 +2,25 @@
 //!
 //! # Memory
 //! 28 bytes a page, some of which go before tables are made. Captures ([`CaptureRows`]), chunks, features and links
-//! ([`crate::dataflow::reading::lists`]) are there as far as [`WorkerPages::hold_lists_at_most`] says, else on the local disk.
+//! ([`crate::reading::lists`]) are there as far as [`WorkerPages::hold_lists_at_most`] says, else on the local disk.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::dataflow::reading::addresses::HostAddress;
-use crate::dataflow::reading::capture_rows::CaptureRows;
-use crate::dataflow::reading::lists::{FeatureLists, Lists};
-use crate::dataflow::reading::rejections::Rejections;
-use crate::dataflow::reading::revisits::Revisit;
-use crate::dataflow::reading::segments::Segment;
-use crate::dataflow::reading::shingle_sets::ShingleSets;
-use crate::error::Result;
-use crate::ids::{DocId, FPrint, Page, SimHash};
-use crate::pages::record::{Names, Reason};
-use crate::pages::warc::RangeEnd;
-use crate::storage::spill_file::Disk;
-use crate::text::language::Language;
+use crate::reading::addresses::HostAddress;
+use crate::reading::capture_rows::CaptureRows;
+use crate::reading::lists::{FeatureLists, Lists};
+use crate::reading::rejections::Rejections;
+use crate::reading::revisits::Revisit;
+use crate::reading::segments::Segment;
+use crate::reading::shingle_sets::ShingleSets;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{DocId, FPrint, Page, SimHash};
+use webtwin_core::text::language::Language;
+use webtwin_pages::record::{Names, Reason};
+use webtwin_pages::warc::RangeEnd;
+use webtwin_storage::spill_file::Disk;
 
 /// Media type of nearly all pages.
 pub const HTML: &str = "text/html";
@@ -120,7 +120,7 @@ pub struct Capture {
     pub variant: u16,
     /// Doc id of the URL that the page calls canonical, if that is another; 0 for none.
     pub canonical: DocId,
-    /// Notice in its text that there is nothing at its URL ([`crate::text::notices`]); 0 for none.
+    /// Notice in its text that there is nothing at its URL ([`webtwin_core::text::notices`]); 0 for none.
     pub notice: u64,
 }
 
@@ -184,7 +184,7 @@ pub struct WorkerPages {
     pub addresses: Vec<HostAddress>,
     /// Names of the record of each slot, until revisits are resolved.
     pub names: Vec<Names>,
-    /// Hash of what each slot was read from ([`crate::dataflow::reading::known_pages`]), while records are written, else empty.
+    /// Hash of what each slot was read from ([`crate::reading::known_pages`]), while records are written, else empty.
     pub contents: Vec<u128>,
     /// Revisits, until they are resolved.
     pub revisits: Vec<Revisit>,
@@ -208,7 +208,7 @@ impl WorkerPages {
     /// read most, and half of what they leave for chunks.
     ///
     /// # Errors
-    /// [`crate::error::Error::DiskLimit`], [`crate::error::Error::DiskFull`] or [`crate::error::Error::Storage`] when the disk does
+    /// [`webtwin_base::error::Error::DiskLimit`], [`webtwin_base::error::Error::DiskFull`] or [`webtwin_base::error::Error::Storage`] when the disk does
     /// not take the rest.
     pub fn hold_lists_at_most(&mut self, bytes: u64) -> Result<()> {
         self.captures.hold_at_most(bytes / 2)?;

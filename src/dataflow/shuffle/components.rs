@@ -10,10 +10,10 @@
 
 use std::sync::Arc;
 
-use crate::clusters::union_find::SharedSets;
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::Number;
+use webtwin_base::error::Result;
+use webtwin_base::ids::Number;
+use webtwin_core::clusters::union_find::SharedSets;
+use webtwin_engine::Net;
 
 /// Most bytes that forests take when each process sends its own to all others.
 const SHARED_BYTES: usize = 4 << 20;

@@ -6,11 +6,11 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::engine::{Owners, RoundRobin};
-use crate::error::Result;
-use crate::ids::{DocId, HostId, Number, Page};
-use crate::storage::aside::Aside;
-use crate::storage::spill_file::Disk;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{DocId, HostId, Number, Page};
+use webtwin_engine::{Owners, RoundRobin};
+use webtwin_storage::aside::Aside;
+use webtwin_storage::spill_file::Disk;
 
 /// Cuts the 64-bit key space in `2^bits` equal ranges.
 #[derive(Debug, Clone, Copy)]
@@ -281,7 +281,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::ids::splitmix64;
+    use webtwin_base::ids::splitmix64;
 
     proptest! {
         #[test]

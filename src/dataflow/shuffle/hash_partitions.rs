@@ -2,12 +2,12 @@
 
 use bytemuck::Pod;
 
-use crate::dataflow::shuffle::memory_budget::{BUCKET_BYTES, MemoryBudget, bucket_bits};
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::splitmix64;
-use crate::overlap::rows::Shares;
-use crate::storage::spill::Buckets;
+use crate::shuffle::memory_budget::{BUCKET_BYTES, MemoryBudget, bucket_bits};
+use webtwin_base::error::Result;
+use webtwin_base::ids::splitmix64;
+use webtwin_core::overlap::rows::Shares;
+use webtwin_engine::Net;
+use webtwin_storage::spill::Buckets;
 
 /// The rows whose keys this worker owns, by share: all rows of a key are in one.
 pub struct HashPartitions<T> {
@@ -21,7 +21,7 @@ impl<T: Pod + Send> HashPartitions<T> {
     /// wait with their owners until it is known how many shares there are; otherwise two.
     ///
     /// # Errors
-    /// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`], the same on all workers, when the disk does not
+    /// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`], the same on all workers, when the disk does not
     /// take what `room` has no memory for; or when the run has ended.
     ///
     /// # Memory
@@ -112,7 +112,7 @@ impl<T: Pod + Send> HashPartitions<T> {
     /// Replaces the content of `into` by the rows of a share, in no particular order, and forgets them.
     ///
     /// # Errors
-    /// [`crate::error::Error::Storage`] when the disk fails.
+    /// [`webtwin_base::error::Error::Storage`] when the disk fails.
     pub fn take(&mut self, share: usize, into: &mut Vec<T>) -> Result<()> {
         self.buckets.take(share, into)
     }

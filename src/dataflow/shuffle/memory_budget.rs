@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::dataflow::shuffle::memory_estimate::too_little;
-use crate::engine::Net;
-use crate::error::{Error, Result};
-use crate::heap::give_back_what_is_free;
-use crate::overlap::planner::{Method, least_disk_bytes, pass_bits};
-use crate::storage::spill::BLOCK_BYTES;
-use crate::storage::spill_file::{Disk, no_room_on_disk};
+use crate::shuffle::memory_estimate::too_little;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::heap::give_back_what_is_free;
+use webtwin_core::overlap::planner::{Method, least_disk_bytes, pass_bits};
+use webtwin_engine::Net;
+use webtwin_storage::spill::BLOCK_BYTES;
+use webtwin_storage::spill_file::{Disk, no_room_on_disk};
 
 /// Bytes of a bucket that is sorted at once: within a core's share of the cache, with its scratch.
 pub const BUCKET_BYTES: u64 = 4 << 20;

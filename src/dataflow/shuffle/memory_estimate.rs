@@ -1,27 +1,27 @@
 //! What a run holds in memory, as a function of what it has counted; the bound of `effort.memory_bytes`, and `plan`.
 //!
 //! The peak is while rows are grouped or pairs are counted: the shelf is there with the table, or with the tape and the pairs.
-//! Table, tape and pairs go to disk where a bound is set ([`crate::dataflow::pairs::overlap_join`]), and so do the lists of the
-//! shelf ([`crate::dataflow::reading::lists`]) and links between pages. What does not is a row for each page.
+//! Table, tape and pairs go to disk where a bound is set ([`crate::pairs::overlap_join`]), and so do the lists of the
+//! shelf ([`crate::reading::lists`]) and links between pages. What does not is a row for each page.
 //!
 //! An estimate decides whether a run is let go on. What a step may use then is what the bound leaves beside the resident set of the
 //! process ([`room`]), for what has been found of pages differs from crawl to crawl.
 
 use serde::{Deserialize, Serialize};
 
-use crate::build;
-use crate::dataflow::clusters::links::Links;
-use crate::dataflow::pairs::minhash_pairs;
-use crate::dataflow::reading::capture_rows::CaptureRows;
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::dataflow::shuffle::memory_budget::{self, Bounds, MemoryBudget};
-use crate::engine::Net;
-use crate::error::{Error, Result};
-use crate::heap::give_back_what_is_free;
-use crate::job::{Job, JobKind, Measure};
-use crate::overlap::rows::{Row32, Row64};
-use crate::storage::spill::TAPE_BLOCK_BYTES;
-use crate::storage::spill_file::{SPILL, free_bytes, taken_bytes};
+use crate::clusters::links::Links;
+use crate::pairs::minhash_pairs;
+use crate::reading::capture_rows::CaptureRows;
+use crate::reading::worker_pages::WorkerPages;
+use crate::shuffle::memory_budget::{self, Bounds, MemoryBudget};
+use webtwin_base::build_info;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::heap::give_back_what_is_free;
+use webtwin_core::overlap::rows::{Row32, Row64};
+use webtwin_engine::Net;
+use webtwin_job::{Job, JobKind, Measure};
+use webtwin_storage::spill::TAPE_BLOCK_BYTES;
+use webtwin_storage::spill_file::{SPILL, free_bytes, taken_bytes};
 
 /// Bytes of a page beside its capture, within a bound: where its lists end, its number and its host. Measured.
 const A_PAGE: u64 = 28;
@@ -71,7 +71,7 @@ fn making_bytes(pages: u64, workers: usize, is_bounded: bool) -> u64 {
 
 /// Bytes that a process of so many workers lacks, within a bound of so many, to make the tables of so many pages beside what it holds.
 pub fn lacking_to_make_tables(pages: u64, workers: usize, allowed: u64) -> u64 {
-    (build::memory_bytes() + making_bytes(pages, workers, true)).saturating_sub(allowed)
+    (build_info::memory_bytes() + making_bytes(pages, workers, true)).saturating_sub(allowed)
 }
 
 /// Bytes beside its shelves of a process with so many pages and links between them when collections have been found and tables are
@@ -336,7 +336,7 @@ pub fn room(net: &mut Net<'_>, mine: MemoryEstimate, needs: u64, job: &Job) -> R
     }
     give_back_what_is_free();
     let workers = net.workers_per_process();
-    let all = net.all_gather("memory", ([mine.shelf_bytes(), needs], build::memory_bytes()))?;
+    let all = net.all_gather("memory", ([mine.shelf_bytes(), needs], build_info::memory_bytes()))?;
     let (mut held, mut foreseen) = (0, 0);
     for process in all.chunks(workers) {
         let sum = |kind: usize| process.iter().map(|worker| worker.0[kind]).sum::<u64>();

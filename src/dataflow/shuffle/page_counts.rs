@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use crate::engine::Net;
-use crate::error::Result;
+use webtwin_base::error::Result;
+use webtwin_engine::Net;
 
 /// Bytes of a list that goes to every process as it is.
 pub const SHORT_BYTES: usize = 256 << 10;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::Page;
-use crate::overlap::prune::PageSet;
+use webtwin_base::error::Result;
+use webtwin_base::ids::Page;
+use webtwin_core::overlap::prune::PageSet;
+use webtwin_engine::Net;
 
 /// Shares pages of all workers as a set, one in each process; the run has `pages` pages. One exchange, which is called `name` in
 /// messages.

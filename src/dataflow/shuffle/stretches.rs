@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use bytemuck::Pod;
 
-use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
-use crate::engine::Net;
-use crate::error::Result;
-use crate::storage::aside::{Aside, AsideWriter};
-use crate::storage::spill::Buckets;
-use crate::storage::spill_file::Disk;
+use crate::shuffle::memory_budget::{MemoryBudget, bucket_bits};
+use webtwin_base::error::Result;
+use webtwin_engine::Net;
+use webtwin_storage::aside::{Aside, AsideWriter};
+use webtwin_storage::spill::Buckets;
+use webtwin_storage::spill_file::Disk;
 
 /// Rows of a worker's pages.
 ///

@@ -7,13 +7,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::drafts::{FIRST_ROWS, Make};
-use crate::dataflow::reading::byte_lists::ByteLists;
-use crate::dataflow::reading::item_record::codec;
-use crate::dataflow::reading::lists::until_failure;
-use crate::engine::Net;
-use crate::error::{Error, Result};
-use crate::storage::spill_file::Disk;
-use crate::storage::table::Table;
+use crate::reading::byte_lists::ByteLists;
+use crate::reading::item_record::codec;
+use crate::reading::lists::until_failure;
+use webtwin_base::error::{Error, Result};
+use webtwin_engine::Net;
+use webtwin_storage::spill_file::Disk;
+use webtwin_storage::table::Table;
 
 /// Bytes on disk, about, of rows that a worker sends in a round where memory has a bound.
 pub const SENT_AT_ONCE: u64 = 4_000_000;

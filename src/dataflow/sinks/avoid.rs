@@ -14,27 +14,27 @@ use serde::{Deserialize, Serialize};
 
 use super::resemblance::Resemblance;
 use super::ways::{Ways, WaysThrough};
-use crate::applications::keep::{
+use crate::reading::capture_rows::CaptureRow;
+use crate::reading::captures::{Crawl, path};
+use crate::reading::lists::until_failure;
+use crate::shuffle::directory::Directory;
+use crate::shuffle::memory_budget::{MemoryBudget, bucket_bits};
+use webtwin_base::error::Result;
+use webtwin_base::ids::{ClusterId, HostId, Page};
+use webtwin_core::applications::keep::{
     Criterion, Keeping, PageCopy, Role, RoleNumber, Visit, Votes, Why, keeper, kept_collection, sort_best_first, why,
 };
-use crate::applications::never_skipped::never_skipped;
-use crate::clusters::collection::SimilarCluster;
-use crate::dataflow::reading::capture_rows::CaptureRow;
-use crate::dataflow::reading::captures::{Crawl, path};
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::shuffle::directory::Directory;
-use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
-use crate::engine::{Net, Owners};
-use crate::error::Result;
-use crate::ids::{ClusterId, HostId, Page};
-use crate::job::Keep;
-use crate::overlap::prune::PageSet;
-use crate::pages::url::CanonicalUrl;
-use crate::storage::aside::{Aside, AsideWriter};
-use crate::storage::spill::Buckets;
-use crate::storage::spill_file::Disk;
-use crate::text::language::Language;
-use crate::text::titles::TitleWords;
+use webtwin_core::applications::never_skipped::never_skipped;
+use webtwin_core::clusters::collection::SimilarCluster;
+use webtwin_core::overlap::prune::PageSet;
+use webtwin_core::text::language::Language;
+use webtwin_core::text::titles::TitleWords;
+use webtwin_engine::{Net, Owners};
+use webtwin_job::Keep;
+use webtwin_pages::url::CanonicalUrl;
+use webtwin_storage::aside::{Aside, AsideWriter};
+use webtwin_storage::spill::Buckets;
+use webtwin_storage::spill_file::Disk;
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, bytemuck::Zeroable, Serialize, Deserialize)]

@@ -13,21 +13,21 @@ use super::by_host::each_host;
 use super::prefix_roots::PrefixRoots;
 use super::resemblance::Resemblance;
 use super::sorted::Sorted;
-use crate::applications::exports::AvoidLists;
-use crate::applications::heritrix::{SurtRules, surt_rules};
-use crate::applications::keep::{LostBy, Role, RoleNumber, Why};
-use crate::applications::prefixes::{Prefix, cover, site};
-use crate::dataflow::reading::byte_lists::ByteLists;
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::dataflow::shuffle::stretches::Stretches;
-use crate::engine::{Net, Owners};
-use crate::error::Result;
-use crate::ids::Page;
-use crate::pages::surt::surt_prefix_of;
-use crate::storage::aside::Aside;
-use crate::storage::spill_file::Disk;
+use crate::reading::byte_lists::ByteLists;
+use crate::reading::captures::Crawl;
+use crate::reading::lists::until_failure;
+use crate::shuffle::memory_budget::MemoryBudget;
+use crate::shuffle::stretches::Stretches;
+use webtwin_base::error::Result;
+use webtwin_base::ids::Page;
+use webtwin_core::applications::exports::AvoidLists;
+use webtwin_core::applications::heritrix::{SurtRules, surt_rules};
+use webtwin_core::applications::keep::{LostBy, Role, RoleNumber, Why};
+use webtwin_core::applications::prefixes::{Prefix, cover, site};
+use webtwin_engine::{Net, Owners};
+use webtwin_pages::surt::surt_prefix_of;
+use webtwin_storage::aside::Aside;
+use webtwin_storage::spill_file::Disk;
 
 /// A row of the `avoid` table, with its page's owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable, Serialize, Deserialize)]

@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::avoid_table::BYTES_AT_ONCE;
-use crate::dataflow::reading::byte_lists::ByteLists;
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::reading::worker_pages::Redirect;
-use crate::dataflow::shuffle::directory::Partitions;
-use crate::engine::{Net, Owners};
-use crate::error::Result;
-use crate::ids::{ClusterId, DocId, HostId, Page};
-use crate::pages::public_suffix::domain_of;
-use crate::storage::spill::TAPE_BLOCK_BYTES;
-use crate::storage::spill_file::Disk;
+use crate::reading::byte_lists::ByteLists;
+use crate::reading::captures::Crawl;
+use crate::reading::lists::until_failure;
+use crate::reading::worker_pages::Redirect;
+use crate::shuffle::directory::Partitions;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{ClusterId, DocId, HostId, Page};
+use webtwin_engine::{Net, Owners};
+use webtwin_pages::public_suffix::domain_of;
+use webtwin_storage::spill::TAPE_BLOCK_BYTES;
+use webtwin_storage::spill_file::Disk;
 
 /// A page with its domain, or a URL that redirects to one for good. Orders by the key of the domain, then URL.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

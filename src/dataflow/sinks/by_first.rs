@@ -1,17 +1,17 @@
 //! Rows of pairs and of `LinkSummary` on their way to tables: to the owners of the pages that they begin with.
 
 use super::tables::PairRow;
-use crate::clusters::link_summary::LinkSummary;
-use crate::dataflow::pairs::kinds::Pairs;
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::dataflow::shuffle::stretches::Stretches;
-use crate::engine::{Net, Owners};
-use crate::error::Result;
-use crate::ids::Page;
-use crate::overlap::SimilarPair;
-use crate::storage::aside::Aside;
+use crate::pairs::kinds::Pairs;
+use crate::reading::captures::Crawl;
+use crate::reading::lists::until_failure;
+use crate::shuffle::memory_budget::MemoryBudget;
+use crate::shuffle::stretches::Stretches;
+use webtwin_base::error::Result;
+use webtwin_base::ids::Page;
+use webtwin_core::clusters::link_summary::LinkSummary;
+use webtwin_core::overlap::SimilarPair;
+use webtwin_engine::{Net, Owners};
+use webtwin_storage::aside::Aside;
 
 /// Brings pairs to the owners of their smaller pages, and rows of `LinkSummary` to the owners of their source clusters' smallest pages;
 /// there they wait for tables, ascending. One exchange.

@@ -2,15 +2,15 @@
 
 use super::avoid_table::BYTES_AT_ONCE;
 use super::prefix_roots::PrefixRoots;
-use crate::applications::prefixes::Visited;
-use crate::dataflow::reading::byte_lists::ByteLists;
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::lists::until_failure;
-use crate::engine::{HashOwners, Net, Owners};
-use crate::error::{Error, Result};
-use crate::ids::{HostId, Number, Page, splitmix64};
-use crate::storage::spill::TAPE_BLOCK_BYTES;
-use crate::storage::spill_file::Disk;
+use crate::reading::byte_lists::ByteLists;
+use crate::reading::captures::Crawl;
+use crate::reading::lists::until_failure;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{HostId, Number, Page, splitmix64};
+use webtwin_core::applications::prefixes::Visited;
+use webtwin_engine::{HashOwners, Net, Owners};
+use webtwin_storage::spill::TAPE_BLOCK_BYTES;
+use webtwin_storage::spill_file::Disk;
 
 /// Calls `each` with the pages of one host after the other, ascending by URL, with the owner of the host; `to_skip` are those of this worker's
 /// pages that may be skipped, ascending, and `roots` bound the prefixes over them. One exchange, or with a `disk` as many as it takes to send some megabytes at a time.

@@ -1,14 +1,14 @@
 //! What the collections of a similar cluster are compared by, to tell identical ones.
 
-use crate::clusters::identical::Content;
-use crate::dataflow::clusters::links::Links;
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::lists::until_failure;
-use crate::engine::{Net, Owners};
-use crate::error::Result;
-use crate::ids::{ClusterId, Page};
-use crate::overlap::SimilarPair;
-use crate::storage::aside::Aside;
+use crate::clusters::links::Links;
+use crate::reading::captures::Crawl;
+use crate::reading::lists::until_failure;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{ClusterId, Page};
+use webtwin_core::clusters::identical::Content;
+use webtwin_core::overlap::SimilarPair;
+use webtwin_engine::{Net, Owners};
+use webtwin_storage::aside::Aside;
 
 /// What tells of pages: their trivial clusters, links from this worker's pages, and this worker's exact pairs.
 #[derive(Clone, Copy)]

@@ -8,11 +8,11 @@ use std::ops::Range;
 
 use bytemuck::Pod;
 
-use crate::dataflow::reading::captures::Crawl;
-use crate::error::Result;
-use crate::ids::Page;
-use crate::storage::aside::Aside;
-use crate::storage::table::Table;
+use crate::reading::captures::Crawl;
+use webtwin_base::error::Result;
+use webtwin_base::ids::Page;
+use webtwin_storage::aside::Aside;
+use webtwin_storage::table::Table;
 
 /// A part of a table: the rows of one partition.
 pub struct Draft<'r> {

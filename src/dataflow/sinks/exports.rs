@@ -1,12 +1,12 @@
 //! The exports of the avoid list and of URL rules, which worker 0 writes row by row.
 
 use super::sorted::Sorted;
-use crate::applications::export_folder::write_exports;
-use crate::applications::exports::AvoidLists;
-use crate::error::Result;
-use crate::storage::manifest::FileEntry;
-use crate::storage::output::Attempt;
-use crate::url_rules::rows::RuleRow;
+use webtwin_base::error::Result;
+use webtwin_core::applications::export_folder::write_exports;
+use webtwin_core::applications::exports::AvoidLists;
+use webtwin_core::url_rules::rows::RuleRow;
+use webtwin_storage::manifest::FileEntry;
+use webtwin_storage::output::Attempt;
 
 /// Stages all exports of what covers the pages to skip, by site, and of URL rules. They lie beside the tables: polars reads no folder that holds anything but Parquet.
 ///

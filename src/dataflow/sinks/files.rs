@@ -18,16 +18,16 @@ use serde::{Deserialize, Serialize};
 use super::arrived::{self, Arrived, slices};
 use super::drafts::{Draft, Rows};
 use super::write::put_file;
-use crate::build;
-use crate::dataflow::shuffle::memory_estimate::{A_FILE_MADE, room_beside};
-use crate::engine::Net;
-use crate::error::Result;
-use crate::heap::give_back_what_is_free;
-use crate::job::Job;
-use crate::storage::manifest::FileEntry;
-use crate::storage::output::Attempt;
-use crate::storage::spill_file::Disk;
-use crate::storage::table::{Table, encode_pieces};
+use crate::shuffle::memory_estimate::{A_FILE_MADE, room_beside};
+use webtwin_base::build_info;
+use webtwin_base::error::Result;
+use webtwin_base::heap::give_back_what_is_free;
+use webtwin_engine::Net;
+use webtwin_job::Job;
+use webtwin_storage::manifest::FileEntry;
+use webtwin_storage::output::Attempt;
+use webtwin_storage::spill_file::Disk;
+use webtwin_storage::table::{Table, encode_pieces};
 
 /// Bytes of a file on disk, about, before the next partition of its table gets another.
 const FILE_BYTES: u64 = 64_000_000;
@@ -69,7 +69,7 @@ impl Turns {
         let mut free = workers as u64;
         if memory_bytes > 0 {
             give_back_what_is_free();
-            free = (memory_bytes.saturating_sub(build::memory_bytes()) / A_FILE_MADE).clamp(1, free);
+            free = (memory_bytes.saturating_sub(build_info::memory_bytes()) / A_FILE_MADE).clamp(1, free);
         }
         Turns { free: Mutex::new(free), given_back: Condvar::new() }
     }

@@ -11,24 +11,24 @@ use super::pins::{self, PinCounts};
 use super::report::{self, CollectionRow, MemberRow};
 use super::substitutes;
 use super::ways::{Ways, WaysThrough};
-use crate::applications::keep::Keeping;
-use crate::clusters::collection::SimilarCluster;
-use crate::clusters::union_find::sizes;
-use crate::dataflow::clusters::places;
-use crate::dataflow::pairs::kinds::Kind;
-use crate::dataflow::pairs::similar::Similar;
-use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::dataflow::shuffle::page_set::page_set;
-use crate::dataflow::web::Web;
-use crate::dataflow::{run, steps};
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::ClusterId;
-use crate::job::{Attach, MergeCondition};
-use crate::overlap::prune::PageSet;
-use crate::results::Run;
-use crate::results::decisions::Decisions;
-use crate::storage::aside::Aside;
+use crate::clusters::places;
+use crate::pairs::kinds::Kind;
+use crate::pairs::similar::Similar;
+use crate::shuffle::memory_budget::MemoryBudget;
+use crate::shuffle::page_set::page_set;
+use crate::web::Web;
+use crate::{run, steps};
+use webtwin_base::error::Result;
+use webtwin_base::ids::ClusterId;
+use webtwin_core::applications::keep::Keeping;
+use webtwin_core::clusters::collection::SimilarCluster;
+use webtwin_core::clusters::union_find::sizes;
+use webtwin_core::overlap::prune::PageSet;
+use webtwin_engine::Net;
+use webtwin_job::{Attach, MergeCondition};
+use webtwin_results::Run;
+use webtwin_results::decisions::Decisions;
+use webtwin_storage::aside::Aside;
 
 /// Bytes a page that it takes in each process to judge copies, whatever is on disk ([`super::avoid`], [`super::ways`]).
 const KEEPING_A_PAGE: u64 = 24;
@@ -71,7 +71,7 @@ impl Kept {
     /// chunks from the shelf, and links from elsewhere from the web.
     ///
     /// # Errors
-    /// As [`kept_before::read`]; [`crate::error::Error::MemoryLimit`] and its like where there is no room.
+    /// As [`kept_before::read`]; [`webtwin_base::error::Error::MemoryLimit`] and its like where there is no room.
     pub fn of(
         run: &mut run::Run<'_, '_>,
         web: &mut Web,

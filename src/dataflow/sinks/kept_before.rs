@@ -12,15 +12,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::avoid::Verdict;
-use crate::applications::keep::Role;
-use crate::dataflow::reading::captures::Crawl;
-use crate::engine::{Net, Owners, RoundRobin};
-use crate::error::{Error, Result};
-use crate::ids::{DocId, Page};
-use crate::job::Keep;
-use crate::results::Run;
-use crate::storage::aside::Aside;
-use crate::storage::table_rows::TableFile;
+use crate::reading::captures::Crawl;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{DocId, Page};
+use webtwin_core::applications::keep::Role;
+use webtwin_engine::{Net, Owners, RoundRobin};
+use webtwin_job::Keep;
+use webtwin_results::Run;
+use webtwin_storage::aside::Aside;
+use webtwin_storage::table_rows::TableFile;
 
 /// Rows of the earlier list read at a time.
 const ROWS: usize = 1 << 18;

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::dataflow::reading::captures::{Crawl, host};
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::dataflow::shuffle::directory::Partitions;
-use crate::dataflow::sinks::tables::Part;
-use crate::engine::{Net, Owners};
-use crate::error::Result;
-use crate::ids::{FPrint, HostId, Page};
-use crate::overlap::FPrintDocId;
-use crate::pages::public_suffix::registered_domain;
-use crate::storage::table::{Column, Table};
+use crate::reading::captures::{Crawl, host};
+use crate::reading::worker_pages::WorkerPages;
+use crate::shuffle::directory::Partitions;
+use crate::sinks::tables::Part;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{FPrint, HostId, Page};
+use webtwin_core::overlap::FPrintDocId;
+use webtwin_engine::{Net, Owners};
+use webtwin_pages::public_suffix::registered_domain;
+use webtwin_storage::table::{Column, Table};
 
 /// A row of the `hosts` table. Orders by host id.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

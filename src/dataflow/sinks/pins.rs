@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::avoid::Verdict;
-use crate::dataflow::reading::captures::Crawl;
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::{DocId, Page};
-use crate::results::decisions::Pin;
-use crate::storage::aside::Aside;
+use crate::reading::captures::Crawl;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{DocId, Page};
+use webtwin_engine::Net;
+use webtwin_results::decisions::Pin;
+use webtwin_storage::aside::Aside;
 
 /// What became of the pins. `pins` is the sum of the other numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

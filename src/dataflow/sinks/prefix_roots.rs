@@ -8,15 +8,15 @@ use bytemuck::{Pod, Zeroable};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::report::{CollectionRow, MemberRow};
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::dataflow::shuffle::stretches::Stretches;
-use crate::engine::{Net, Owners};
-use crate::error::{Error, Result};
-use crate::ids::Page;
-use crate::job::PrefixScope;
-use crate::storage::aside::Aside;
+use crate::reading::captures::Crawl;
+use crate::reading::lists::until_failure;
+use crate::shuffle::memory_budget::MemoryBudget;
+use crate::shuffle::stretches::Stretches;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::Page;
+use webtwin_engine::{Net, Owners};
+use webtwin_job::PrefixScope;
+use webtwin_storage::aside::Aside;
 
 /// The folder of a page's collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
@@ -85,7 +85,7 @@ pub struct PrefixRootReader<I: Iterator<Item = Result<Folder>>> {
 }
 
 impl<I: Iterator<Item = Result<Folder>>> PrefixRootReader<I> {
-    /// Returns [`Visited::root`](crate::applications::prefixes::Visited::root) for a page that is to be skipped, with this URL. Pages
+    /// Returns [`Visited::root`](webtwin_core::applications::prefixes::Visited::root) for a page that is to be skipped, with this URL. Pages
     /// are asked for in ascending order. Of several folders the shortest counts; one that does not contain the page is none.
     ///
     /// # Errors

@@ -5,15 +5,15 @@
 
 use std::ops::Range;
 
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::reading::rejections::{Rejection, Rejections};
-use crate::dataflow::shuffle::memory_estimate::room_beside;
-use crate::dataflow::sinks::drafts::{Draft, Rows};
-use crate::dataflow::sinks::sorted::Sorted;
-use crate::engine::{Net, Owners, RoundRobin};
-use crate::error::Result;
-use crate::job::Job;
-use crate::storage::table::{Column, Table};
+use crate::reading::lists::until_failure;
+use crate::reading::rejections::{Rejection, Rejections};
+use crate::shuffle::memory_estimate::room_beside;
+use crate::sinks::drafts::{Draft, Rows};
+use crate::sinks::sorted::Sorted;
+use webtwin_base::error::Result;
+use webtwin_engine::{Net, Owners, RoundRobin};
+use webtwin_job::Job;
+use webtwin_storage::table::{Column, Table};
 
 /// Bytes that a worker sends in a round, about.
 const BYTES_AT_ONCE: u64 = 4 << 20;

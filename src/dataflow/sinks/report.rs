@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clusters::collection::{PageCollection, SimilarCluster};
-use crate::clusters::identical::Content;
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::shuffle::directory::Directory;
-use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::dataflow::shuffle::stretches::Stretches;
-use crate::dataflow::sinks::avoid::Judged;
-use crate::dataflow::sinks::contents::{Told, contents};
-use crate::engine::{Net, Owners};
-use crate::error::{Error, Result};
-use crate::ids::{ClusterId, DocId, HostId, Page, SimilarClusterId, doc_id};
-use crate::storage::aside::Aside;
+use crate::reading::captures::Crawl;
+use crate::reading::lists::until_failure;
+use crate::shuffle::directory::Directory;
+use crate::shuffle::memory_budget::MemoryBudget;
+use crate::shuffle::stretches::Stretches;
+use crate::sinks::avoid::Judged;
+use crate::sinks::contents::{Told, contents};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{ClusterId, DocId, HostId, Page, SimilarClusterId, doc_id};
+use webtwin_core::clusters::collection::{PageCollection, SimilarCluster};
+use webtwin_core::clusters::identical::Content;
+use webtwin_engine::{Net, Owners};
+use webtwin_storage::aside::Aside;
 
 /// A row of the `collections` table. Orders by similar cluster, then collection.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -264,7 +264,7 @@ pub struct Largest {
     /// Pages of its largest collection; 1 for a trivial cluster.
     pub size: u32,
     /// The root that is kept, or the page that is kept.
-    #[serde(with = "crate::ids::as_text")]
+    #[serde(with = "webtwin_base::ids::as_text")]
     pub doc_id: DocId,
     /// Its URL.
     pub url: String,

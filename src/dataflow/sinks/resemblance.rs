@@ -9,16 +9,16 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
-use crate::dataflow::reading::lists::{ListReader, Lists, until_failure};
-use crate::dataflow::reading::worker_pages::{NOT_KEPT, WorkerPages};
-use crate::dataflow::shuffle::gather::Gather;
-use crate::dataflow::shuffle::hash_partitions::HashPartitions;
-use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::{FPrint, Page};
-use crate::overlap::in_common;
-use crate::overlap::prune::{PageSet, Ranks};
+use crate::reading::lists::{ListReader, Lists, until_failure};
+use crate::reading::worker_pages::{NOT_KEPT, WorkerPages};
+use crate::shuffle::gather::Gather;
+use crate::shuffle::hash_partitions::HashPartitions;
+use crate::shuffle::memory_budget::MemoryBudget;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{FPrint, Page};
+use webtwin_core::overlap::in_common;
+use webtwin_core::overlap::prune::{PageSet, Ranks};
+use webtwin_engine::Net;
 
 /// Distinct chunks that a page and the one that stays for it have in common, those of both together (\[SGM98\] section 2.1),
 /// and those of the page.
@@ -188,7 +188,7 @@ impl Asked {
 /// `asks(page)`. Pages of no chunks are left out. `pages` is the number of all pages.
 ///
 /// # Errors
-/// [`crate::error::Error::DiskLimit`] or [`crate::error::Error::DiskFull`] when the disk does not take what `room` has no
+/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what `room` has no
 /// memory for; or when the run has ended.
 ///
 /// # Memory

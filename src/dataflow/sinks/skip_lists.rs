@@ -9,10 +9,10 @@ use super::paper_tables;
 use super::prefix_roots::PrefixRoots;
 use super::tables::Part;
 use super::url_rules::{FoundRules, RulesWriter};
-use crate::dataflow::run::Run;
-use crate::dataflow::web::Web;
-use crate::error::Result;
-use crate::ids::ClusterId;
+use crate::run::Run;
+use crate::web::Web;
+use webtwin_base::error::Result;
+use webtwin_base::ids::ClusterId;
 
 /// Bytes a page of its trivial cluster, which URL rules are learned from, in each process.
 const LABELS_A_PAGE: u64 = 4;

@@ -9,10 +9,10 @@ use itertools::{Either, Itertools};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::dataflow::reading::byte_lists::ByteLists;
-use crate::dataflow::reading::item_record::codec;
-use crate::error::Result;
-use crate::storage::spill_file::Disk;
+use crate::reading::byte_lists::ByteLists;
+use crate::reading::item_record::codec;
+use webtwin_base::error::Result;
+use webtwin_storage::spill_file::Disk;
 
 /// Bytes of a run, as they are on disk.
 const RUN_BYTES: u64 = 8 << 20;

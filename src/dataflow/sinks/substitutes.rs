@@ -1,22 +1,22 @@
 //! Takes pages off the avoid list that no page that stays contains, and elects further pages that stay.
 //!
-//! The definition is [`crate::applications::substitutes`], for one cluster; here the pages of all clusters are compared round by
+//! The definition is [`webtwin_core::applications::substitutes`], for one cluster; here the pages of all clusters are compared round by
 //! round, each with the best of its cluster that remain. Each round is one of [`with_kept`], and one for the count of pages
 //! that remain.
 
 use super::avoid::Verdict;
 use super::resemblance::{Resemblance, Texts, with_kept};
-use crate::applications::keep::{Criterion, Keeping, Role, Visit, Why};
-use crate::applications::substitutes::ROUNDS;
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::engine::{Net, Owners};
-use crate::error::Result;
-use crate::ids::{ClusterId, HostId, Page};
-use crate::storage::aside::Aside;
-use crate::text::language::Language;
-use crate::text::titles::TitleWords;
+use crate::reading::captures::Crawl;
+use crate::reading::worker_pages::WorkerPages;
+use crate::shuffle::memory_budget::MemoryBudget;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{ClusterId, HostId, Page};
+use webtwin_core::applications::keep::{Criterion, Keeping, Role, Visit, Why};
+use webtwin_core::applications::substitutes::ROUNDS;
+use webtwin_core::text::language::Language;
+use webtwin_core::text::titles::TitleWords;
+use webtwin_engine::{Net, Owners};
+use webtwin_storage::aside::Aside;
 
 /// A page that no page that stays contains. Rows order by cluster, then rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -218,7 +218,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::applications::substitutes::substitutes;
+    use webtwin_core::applications::substitutes::substitutes;
 
     proptest! {
         /// The rounds over all clusters elect the pages that the definition elects for each.

@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::report::{self, Largest};
 use super::summary::{self, Saving, SkipContained, Summary};
-use crate::applications::keep::Why;
-use crate::dataflow::pairs::counts::{OverlapCounts, PairCounts};
-use crate::dataflow::pairs::kinds::Kind;
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::sinks::found::ReplicaTables;
-use crate::engine::{Net, Owners};
-use crate::error::Result;
-use crate::ids::{HostId, Page};
-use crate::job::Job;
+use crate::pairs::counts::{OverlapCounts, PairCounts};
+use crate::pairs::kinds::Kind;
+use crate::reading::captures::Crawl;
+use crate::reading::lists::until_failure;
+use crate::sinks::found::ReplicaTables;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{HostId, Page};
+use webtwin_core::applications::keep::Why;
+use webtwin_engine::{Net, Owners};
+use webtwin_job::Job;
 
 /// Trivial clusters by how many pages they have.
 pub fn by_size(sizes: &[u32]) -> BTreeMap<u64, u64> {
@@ -125,7 +125,7 @@ pub fn summarise(
     let exact_groups: BTreeMap<u64, u64> =
         all.iter().filter_map(|(name, &n)| Some((name.strip_prefix("exact ")?.parse().ok()?, n))).collect();
     Ok(Summary {
-        digest: crate::job::Digest::of(job).hex(),
+        digest: webtwin_job::Digest::of(job).hex(),
         pages,
         hosts: found.crawl.directory.hosts.iter().max().map_or(0, |host| u64::from(*host) + 1),
         links: get("links"),

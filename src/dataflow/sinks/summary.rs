@@ -5,22 +5,22 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::applications::keep::Why;
-use crate::dataflow::clusters::giant_clusters::Giant;
-use crate::dataflow::clusters::second_look::SecondLook;
-use crate::dataflow::clusters::servers::ServerCounts;
-use crate::dataflow::pairs::apart::ApartCounts;
-use crate::dataflow::pairs::counts::OverlapCounts;
-use crate::dataflow::pairs::editions::EditionCounts;
-use crate::dataflow::pairs::minhash_pairs::MinhashCounts;
-use crate::dataflow::pairs::signatures::SignatureCounts;
-use crate::dataflow::pairs::simhash_pairs::SimhashCounts;
-use crate::dataflow::pairs::views::ViewCounts;
-use crate::dataflow::sinks::kept_before::KeptBefore;
-use crate::dataflow::sinks::pins::PinCounts;
-use crate::dataflow::sinks::report::Largest;
-use crate::dataflow::sinks::url_rules::RuleCounts;
-use crate::dataflow::sinks::ways::Ways;
+use crate::clusters::giant_clusters::Giant;
+use crate::clusters::second_look::SecondLook;
+use crate::clusters::servers::ServerCounts;
+use crate::pairs::apart::ApartCounts;
+use crate::pairs::counts::OverlapCounts;
+use crate::pairs::editions::EditionCounts;
+use crate::pairs::minhash_pairs::MinhashCounts;
+use crate::pairs::signatures::SignatureCounts;
+use crate::pairs::simhash_pairs::SimhashCounts;
+use crate::pairs::views::ViewCounts;
+use crate::sinks::kept_before::KeptBefore;
+use crate::sinks::pins::PinCounts;
+use crate::sinks::report::Largest;
+use crate::sinks::url_rules::RuleCounts;
+use crate::sinks::ways::Ways;
+use webtwin_core::applications::keep::Why;
 
 /// Records by what became of them; `read = kept + sum of rejected`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,25 +7,25 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::clusters::link_summary::LinkSummary;
-use crate::dataflow::clusters::servers;
-use crate::dataflow::pairs::kinds::Kind;
-use crate::dataflow::reading::byte_lists::ByteLists;
-use crate::dataflow::reading::capture_rows::Numbers;
-use crate::dataflow::reading::captures::{Crawl, host};
-use crate::dataflow::sinks::avoid::Verdict;
-use crate::dataflow::sinks::avoid_table::Avoid;
-use crate::dataflow::sinks::drafts::{Draft, Rows, by_page, by_page_aside};
-use crate::dataflow::sinks::found::ReplicaTables;
-use crate::dataflow::sinks::rejected;
-use crate::dataflow::sinks::report::{CollectionRow, MemberRow};
-use crate::dataflow::sinks::url_rules;
-use crate::error::{Error, Result};
-use crate::ids::{DocId, Page};
-use crate::overlap::prune::PageSet;
-use crate::pages::surt::surt_key_of;
-use crate::storage::table::{Column, Table};
-use crate::storage::texts::Texts;
+use crate::clusters::servers;
+use crate::pairs::kinds::Kind;
+use crate::reading::byte_lists::ByteLists;
+use crate::reading::capture_rows::Numbers;
+use crate::reading::captures::{Crawl, host};
+use crate::sinks::avoid::Verdict;
+use crate::sinks::avoid_table::Avoid;
+use crate::sinks::drafts::{Draft, Rows, by_page, by_page_aside};
+use crate::sinks::found::ReplicaTables;
+use crate::sinks::rejected;
+use crate::sinks::report::{CollectionRow, MemberRow};
+use crate::sinks::url_rules;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{DocId, Page};
+use webtwin_core::clusters::link_summary::LinkSummary;
+use webtwin_core::overlap::prune::PageSet;
+use webtwin_pages::surt::surt_key_of;
+use webtwin_storage::table::{Column, Table};
+use webtwin_storage::texts::Texts;
 
 /// A part of a table: its name, the partition, the rows.
 pub type Part = (&'static str, usize, Table);

@@ -1,4 +1,4 @@
-//! Ways through the crawl ([`crate::applications::ways`]) over all workers: each has the pages of some hosts, in parts of some
+//! Ways through the crawl ([`webtwin_core::applications::ways`]) over all workers: each has the pages of some hosts, in parts of some
 //! megabytes of links.
 //!
 //! One exchange brings pages and links to the owners of their hosts. Two passes of three stay within hosts; for the other, links
@@ -12,20 +12,20 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::applications::ways::{
+use crate::clusters::links::Links;
+use crate::reading::captures::{Crawl, path};
+use crate::reading::lists::until_failure;
+use crate::shuffle::hash_partitions::two_with_bits;
+use crate::shuffle::memory_budget::{MemoryBudget, bucket_bits};
+use webtwin_base::error::Result;
+use webtwin_base::ids::{HostId, Page, splitmix64};
+use webtwin_core::applications::ways::{
     Crossing, LINKED_FROM_ELSEWHERE, PASSES, PartLinks, ROOT, SEED, Scope, WebPage, WebPart,
 };
-use crate::dataflow::clusters::links::Links;
-use crate::dataflow::reading::captures::{Crawl, path};
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::shuffle::hash_partitions::two_with_bits;
-use crate::dataflow::shuffle::memory_budget::{MemoryBudget, bucket_bits};
-use crate::engine::{Net, Owners};
-use crate::error::Result;
-use crate::ids::{HostId, Page, splitmix64};
-use crate::overlap::rows::Shares;
-use crate::storage::aside::Aside;
-use crate::storage::spill_array::SpillArray;
+use webtwin_core::overlap::rows::Shares;
+use webtwin_engine::{Net, Owners};
+use webtwin_storage::aside::Aside;
+use webtwin_storage::spill_array::SpillArray;
 
 /// Links between parts that a worker sends at once, about.
 const SENT_AT_ONCE: usize = 1 << 19;

@@ -3,27 +3,27 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use crate::build::peak_memory_bytes;
-use crate::dataflow::reading::rejections::Rejections;
-use crate::dataflow::shuffle::memory_estimate::lacking_to_make_tables;
-use crate::dataflow::sinks::drafts::Draft;
-use crate::dataflow::sinks::exports;
-use crate::dataflow::sinks::files::{self, Making};
-use crate::dataflow::sinks::found::ReplicaTables;
-use crate::dataflow::sinks::rejected::Rejected;
-use crate::dataflow::sinks::tables::{NAMES, TableRows, drafts, empty};
-use crate::dataflow::steps::Step;
-use crate::engine::Net;
-use crate::error::Result;
-use crate::heap::give_back_what_is_free;
-use crate::job::{Digest, Job};
-use crate::progress::Laps;
-use crate::results::views::views;
-use crate::storage::location::Location;
-use crate::storage::manifest::{FileEntry, Manifest, ProcessCosts};
-use crate::storage::output::{Attempt, random_id};
-use crate::storage::spill_file::{spilled_bytes, taken_at_once_bytes};
-use crate::storage::table::{Table, encode};
+use crate::reading::rejections::Rejections;
+use crate::shuffle::memory_estimate::lacking_to_make_tables;
+use crate::sinks::drafts::Draft;
+use crate::sinks::exports;
+use crate::sinks::files::{self, Making};
+use crate::sinks::found::ReplicaTables;
+use crate::sinks::rejected::Rejected;
+use crate::sinks::tables::{NAMES, TableRows, drafts, empty};
+use crate::steps::Step;
+use webtwin_base::build_info::peak_memory_bytes;
+use webtwin_base::error::Result;
+use webtwin_base::heap::give_back_what_is_free;
+use webtwin_base::progress::Laps;
+use webtwin_engine::Net;
+use webtwin_job::{Digest, Job};
+use webtwin_results::views::views;
+use webtwin_storage::location::Location;
+use webtwin_storage::manifest::{FileEntry, Manifest, ProcessCosts};
+use webtwin_storage::output::{Attempt, random_id};
+use webtwin_storage::spill_file::{spilled_bytes, taken_at_once_bytes};
+use webtwin_storage::table::{Table, encode};
 
 /// The files of a run before it is committed.
 pub struct Staged {

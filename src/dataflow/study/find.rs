@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use super::{matches, near, web};
-use crate::dataflow::pairs::exact;
-use crate::dataflow::reading::lists::until_failure;
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::dataflow::shuffle::components::components;
-use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, room};
-use crate::dataflow::shuffle::page_counts::sum;
-use crate::dataflow::shuffle::page_set::page_set;
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::Page;
-use crate::job::Job;
-use crate::overlap::prune::PageSet;
-use crate::study::clusters::Clusters;
-use crate::study::report::{self, Near, Tables, tables};
+use crate::pairs::exact;
+use crate::reading::lists::until_failure;
+use crate::reading::worker_pages::WorkerPages;
+use crate::shuffle::components::components;
+use crate::shuffle::memory_estimate::{MemoryEstimate, room};
+use crate::shuffle::page_counts::sum;
+use crate::shuffle::page_set::page_set;
+use webtwin_base::error::Result;
+use webtwin_base::ids::Page;
+use webtwin_core::overlap::prune::PageSet;
+use webtwin_core::study::clusters::Clusters;
+use webtwin_core::study::report::{self, Near, Tables, tables};
+use webtwin_engine::Net;
+use webtwin_job::Job;
 
 /// What a study found.
 pub struct StudyFindings {
@@ -37,7 +37,7 @@ pub struct StudyFindings {
 /// Studies the pages on all shelves, whose numbers are below `pages`; `held` and `links` are this worker's, each link once.
 ///
 /// # Errors
-/// As [`crate::dataflow::pairs::overlap_join::similar_pairs`]; [`crate::error::Error::MemoryLimit`] for more links than memory; or when the run
+/// As [`crate::pairs::overlap_join::similar_pairs`]; [`webtwin_base::error::Error::MemoryLimit`] for more links than memory; or when the run
 /// has ended.
 ///
 /// # Cost

@@ -1,14 +1,14 @@
-//! Matches between different multisets ([`crate::study::matches`]): documents with repeated paragraphs go to every process,
+//! Matches between different multisets ([`webtwin_core::study::matches`]): documents with repeated paragraphs go to every process,
 //! and each worker looks for them in its own documents.
 
 use std::sync::Arc;
 
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::dataflow::shuffle::page_counts::sum;
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::Page;
-use crate::study::matches::{Match, Repeating, push_repeating};
+use crate::reading::worker_pages::WorkerPages;
+use crate::shuffle::page_counts::sum;
+use webtwin_base::error::Result;
+use webtwin_base::ids::Page;
+use webtwin_core::study::matches::{Match, Repeating, push_repeating};
+use webtwin_engine::Net;
 
 /// All matches between pages that are the smallest of their multiset, ascending, in every process.
 ///

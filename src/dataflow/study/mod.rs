@@ -1,7 +1,7 @@
 //! The `study` job from end to end on one worker (\[PBZ06\]): read, find, write, commit.
 //!
 //! Reading, and the settling of captures, are those of the `replicas` job; in the place of chunks a page has the marks of its
-//! shingle paragraphs ([`crate::study::paragraphs`]), and a page that is no document none.
+//! shingle paragraphs ([`webtwin_core::study::paragraphs`]), and a page that is no document none.
 
 mod find;
 mod matches;
@@ -15,31 +15,31 @@ use serde::{Deserialize, Serialize};
 use super::clusters::links;
 use super::reading::captures;
 use super::replicas::{ReadCrawl, account, read_crawl};
-use crate::dataflow::reading::captures::Crawl;
-use crate::dataflow::reading::ingest::Queue;
-use crate::dataflow::shuffle::directory::Partitions;
-use crate::dataflow::shuffle::memory_estimate::{MemoryEstimate, make_room, room};
-use crate::dataflow::sinks::drafts::by_page;
-use crate::dataflow::sinks::files::Making;
-use crate::dataflow::sinks::rejected::{self, Rejected};
-use crate::dataflow::sinks::summary::Records;
-use crate::dataflow::sinks::write::{commit, put_tables};
-use crate::engine::{Net, Owners};
-use crate::error::{Error, Result};
-use crate::ids::{Page, doc_id};
-use crate::job::Job;
-use crate::pages::url::CanonicalUrl;
-use crate::progress::Laps;
-use crate::storage::location::Location;
-use crate::storage::manifest::Manifest;
-use crate::storage::table::{Column, Table};
-use crate::storage::texts::Texts;
-use crate::study::bow_tie::BowTiePlace;
-use crate::study::clusters::Step;
-use crate::study::estimate::{Estimate, PERCENTS, estimate};
-use crate::study::report::Tables;
+use crate::reading::captures::Crawl;
+use crate::reading::ingest::Queue;
+use crate::shuffle::directory::Partitions;
+use crate::shuffle::memory_estimate::{MemoryEstimate, make_room, room};
+use crate::sinks::drafts::by_page;
+use crate::sinks::files::Making;
+use crate::sinks::rejected::{self, Rejected};
+use crate::sinks::summary::Records;
+use crate::sinks::write::{commit, put_tables};
 pub use find::{StudyFindings, find};
 pub use near::overlap_settings;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{Page, doc_id};
+use webtwin_base::progress::Laps;
+use webtwin_core::study::bow_tie::BowTiePlace;
+use webtwin_core::study::clusters::Step;
+use webtwin_core::study::estimate::{Estimate, PERCENTS, estimate};
+use webtwin_core::study::report::Tables;
+use webtwin_engine::{Net, Owners};
+use webtwin_job::Job;
+use webtwin_pages::url::CanonicalUrl;
+use webtwin_storage::location::Location;
+use webtwin_storage::manifest::Manifest;
+use webtwin_storage::table::{Column, Table};
+use webtwin_storage::texts::Texts;
 
 /// The web of a study: its links, and what a crawl reaches.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -96,7 +96,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let pages = (crawl.directory.len(), MemoryEstimate::with(&shelf, &crawl.pages, None));
     let found = find(net, job, &shelf, pages, links, seed)?;
     let mut summary = Summary {
-        digest: crate::job::Digest::of(job).hex(),
+        digest: webtwin_job::Digest::of(job).hex(),
         records: account(net, &shelf, &crawl, &queue.work)?,
         web: found.web.told.clone(),
         tables: found.tables.0.clone(),

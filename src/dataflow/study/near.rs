@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use crate::clusters::union_find::UnionFind;
-use crate::dataflow::pairs::overlap_join::{Pages, similar_pairs};
-use crate::dataflow::reading::worker_pages::WorkerPages;
-use crate::dataflow::shuffle::components::components;
-use crate::dataflow::shuffle::memory_budget::MemoryBudget;
-use crate::engine::Net;
-use crate::error::Result;
-use crate::ids::{FPrint, Page};
-use crate::job::Overlap;
-use crate::overlap::SimilarPair;
-use crate::overlap::prune::PageSet;
-use crate::overlap::rows::Row64;
-use crate::study::report::{NEAR, Near, near as row, nearness};
+use crate::pairs::overlap_join::{Pages, similar_pairs};
+use crate::reading::worker_pages::WorkerPages;
+use crate::shuffle::components::components;
+use crate::shuffle::memory_budget::MemoryBudget;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{FPrint, Page};
+use webtwin_core::clusters::union_find::UnionFind;
+use webtwin_core::overlap::SimilarPair;
+use webtwin_core::overlap::prune::PageSet;
+use webtwin_core::overlap::rows::Row64;
+use webtwin_core::study::report::{NEAR, Near, near as row, nearness};
+use webtwin_engine::Net;
+use webtwin_job::Overlap;
 
 /// How pairs of documents are counted: all that share half of their marks or more.
 pub fn overlap_settings() -> Overlap {

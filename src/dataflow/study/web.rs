@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Reached;
-use crate::dataflow::shuffle::memory_estimate::hold_bytes_against_bound;
-use crate::engine::Net;
-use crate::error::{Error, Result};
-use crate::ids::Page;
-use crate::job::Job;
-use crate::overlap::prune::PageSet;
-use crate::study::bow_tie::{BowTiePlace, Graph, bow_tie};
-use crate::study::report::percent;
+use crate::shuffle::memory_estimate::hold_bytes_against_bound;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::Page;
+use webtwin_core::overlap::prune::PageSet;
+use webtwin_core::study::bow_tie::{BowTiePlace, Graph, bow_tie};
+use webtwin_core::study::report::percent;
+use webtwin_engine::Net;
+use webtwin_job::Job;
 
 /// Bytes of a link: in the list, and once in each direction.
 const A_LINK: u64 = 16;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::shingling::Shingling;
+use crate::shingling::Shingling;
 
 /// How F, a file of fingerprints, is made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

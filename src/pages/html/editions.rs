@@ -8,7 +8,7 @@
 
 use super::entities;
 use super::tokenizer::Tag;
-use crate::ids::DocId;
+use webtwin_base::ids::DocId;
 
 /// Editions of a page that are taken; of more, the first ones.
 const MOST: usize = 256;

@@ -118,17 +118,17 @@ pub(super) struct Name(u128);
 
 impl Name {
     /// The empty name, before the first byte.
-    pub const EMPTY: Name = Name(0);
+    pub(super) const EMPTY: Name = Name(0);
 
     /// The name with one more byte. Only the last 16 bytes count; no name that matters is longer than 10.
     #[inline(always)]
-    pub const fn with(self, byte: u8) -> Name {
+    pub(super) const fn with(self, byte: u8) -> Name {
         Name(self.0 << 8 | byte.to_ascii_lowercase() as u128)
     }
 
     /// Properties of elements with this name.
     #[inline(always)]
-    pub fn element(self) -> &'static Element {
+    pub(super) fn element(self) -> &'static Element {
         let mut slot = self.slot();
         while TABLE[slot].0 != self.0 && TABLE[slot].0 != 0 {
             slot = (slot + 1) % SLOTS;

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::by_hash::ByHash;
+use webtwin_base::by_hash::ByHash;
 
 /// Longest name in the table, and longest that may lack its `;`.
 const LONGEST: usize = 31;

@@ -11,9 +11,9 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::entities;
-use crate::by_hash::Hashes;
-use crate::ids::{DocId, doc_id, splitmix64};
-use crate::pages::url::{CanonicalUrl, LONGEST};
+use crate::url::{CanonicalUrl, LONGEST};
+use webtwin_base::by_hash::Hashes;
+use webtwin_base::ids::{DocId, doc_id, splitmix64};
 
 /// References remembered within a page; forgetting one costs only time.
 const REMEMBERED: usize = 1024;

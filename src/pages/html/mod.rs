@@ -40,14 +40,14 @@ use text::Lines;
 use tokenizer::{Sink, Tag, tokenize, tokenize_xml};
 use xml::{Xml, character_data};
 
-use crate::error::Result;
-use crate::ids::{DocId, doc_id};
-use crate::job::{Limits, Links as Follow};
-use crate::pages::charset::{Decoded, Decoder};
-use crate::pages::helper::{self, Document};
-use crate::pages::record::{Form, RawPage, Refusal};
-use crate::pages::sniff;
-use crate::pages::url::CanonicalUrl;
+use crate::charset::{Decoded, Decoder};
+use crate::helper::{self, Document};
+use crate::record::{Form, RawPage, Refusal};
+use crate::sniff;
+use crate::url::CanonicalUrl;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{DocId, doc_id};
+use webtwin_job::{Limits, Links as Follow};
 
 /// Extracts one page after another, reusing its buffers.
 ///

@@ -347,7 +347,7 @@ fn the_transport_names_editions_of_pages_of_any_markup() {
     let url = CanonicalUrl::parse("http://example.com/dir/page").unwrap();
     let mut extractor = Extractor::new(&Limits::default());
     let named = |language: &str, url: &str| (language.to_string(), url.to_string());
-    let mut page = crate::pages::record::RawPage {
+    let mut page = crate::record::RawPage {
         url: url.as_str().to_string(),
         fetch_time: 0,
         status: 200,
@@ -361,7 +361,7 @@ fn the_transport_names_editions_of_pages_of_any_markup() {
         canonical: None,
         editions: vec![named("en", "page"), named("de", "a"), named("x-default", "c")],
         address: 0,
-        names: crate::pages::record::Names::default(),
+        names: crate::record::Names::default(),
         converted_from: None,
         payloads: Vec::new(),
     };

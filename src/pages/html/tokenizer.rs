@@ -21,7 +21,7 @@ use memchr::{memchr, memchr2};
 
 use super::elements::{Content, Element, Name};
 use super::xml::Xml;
-use crate::pages::sniff::doctype_end;
+use crate::sniff::doctype_end;
 
 /// Receives the parts of a page.
 pub(super) trait Sink {
@@ -58,7 +58,7 @@ pub(super) struct Tag<'a> {
 
 impl<'a> Tag<'a> {
     /// Value of the first attribute of this name, character references as written.
-    pub fn attribute(&self, name: &str) -> Option<&'a str> {
+    pub(super) fn attribute(&self, name: &str) -> Option<&'a str> {
         let mut found = None;
         attributes(self.attributes.as_bytes(), &mut 0, |other, value| {
             if found.is_none() && other.eq_ignore_ascii_case(name.as_bytes()) {
@@ -184,7 +184,7 @@ fn name<const XML: bool>(bytes: &[u8], at: &mut usize, xml: &Xml) -> Name {
 ///
 /// Returns whether the tag closes itself, or `None` if the bytes end first.
 #[inline(always)]
-pub(in crate::pages) fn attributes<'a>(
+pub(crate) fn attributes<'a>(
     bytes: &'a [u8],
     at: &mut usize,
     mut attribute: impl FnMut(&'a [u8], Range<usize>),

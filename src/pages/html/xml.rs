@@ -30,20 +30,20 @@ pub(super) struct Xml {
 
 impl Xml {
     /// Prepares to read a page; `prefix` is that of its root element.
-    pub fn new(page: &str, prefix: &[u8]) -> Xml {
+    pub(super) fn new(page: &str, prefix: &[u8]) -> Xml {
         let prefix = if prefix.is_empty() { Vec::new() } else { [prefix, b":"].concat() };
         let last = |mark| rfind(page.as_bytes(), mark).unwrap_or(0);
         Xml { prefix, last_cdata_end: last(CDATA_END), last_comment_end: last(COMMENT_END) }
     }
 
     /// Text of the CDATA section that begins at `at`, and where the section ends.
-    pub fn cdata<'p>(&self, page: &'p str, at: usize) -> Option<(&'p str, usize)> {
+    pub(super) fn cdata<'p>(&self, page: &'p str, at: usize) -> Option<(&'p str, usize)> {
         let (from, end) = self.section(page.as_bytes(), at, CDATA, CDATA_END, self.last_cdata_end)?;
         Some((&page[from..end], end + CDATA_END.len()))
     }
 
     /// End of the content of a raw element: its end tag outside of CDATA sections and comments, or the end of the page.
-    pub fn content_end(&self, bytes: &[u8], from: usize, name: &str) -> usize {
+    pub(super) fn content_end(&self, bytes: &[u8], from: usize, name: &str) -> usize {
         let mut at = from;
         while let Some(length) = memchr(b'<', &bytes[at..]) {
             at += length;

@@ -3,8 +3,8 @@ use std::io::Write;
 use proptest::prelude::*;
 
 use super::*;
-use crate::error::Error;
-use crate::read_at::Bytes;
+use webtwin_base::error::Error;
+use webtwin_base::read_at::Bytes;
 
 fn ranges(bytes: &[u8], cuts: &[u64], limits: &Limits) -> Vec<Found> {
     let file = Bytes(bytes.to_vec());

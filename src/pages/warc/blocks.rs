@@ -2,7 +2,8 @@
 
 use memchr::memmem;
 
-use crate::{error::Result, read_at::ReadAt};
+use webtwin_base::error::Result;
+use webtwin_base::read_at::ReadAt;
 
 /// Bytes requested from the store at a time.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
@@ -16,17 +17,17 @@ pub(super) struct Blocks<'f> {
 }
 
 impl<'f> Blocks<'f> {
-    pub fn new(file: &'f dyn ReadAt, block_bytes: usize) -> Self {
+    pub(super) fn new(file: &'f dyn ReadAt, block_bytes: usize) -> Self {
         Blocks { file, block_bytes: block_bytes as u64, held: [(u64::MAX, Vec::new()), (u64::MAX, Vec::new())] }
     }
 
     /// Length of the file, in bytes.
-    pub fn len(&self) -> u64 {
+    pub(super) fn len(&self) -> u64 {
         self.file.len()
     }
 
     /// Returns the bytes from `at` to the end of its block: at least one, except at the end of the file.
-    pub fn from(&mut self, at: u64) -> Result<&[u8]> {
+    pub(super) fn from(&mut self, at: u64) -> Result<&[u8]> {
         let start = at - at % self.block_bytes;
         if self.held[0].0 != start {
             self.held.swap(0, 1);
@@ -41,7 +42,7 @@ impl<'f> Blocks<'f> {
     }
 
     /// Returns a copy of `length` bytes from `at`, fewer only at the end of the file.
-    pub fn peek(&mut self, at: u64, length: usize) -> Result<Vec<u8>> {
+    pub(super) fn peek(&mut self, at: u64, length: usize) -> Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(length);
         while bytes.len() < length {
             let more = self.from(at + bytes.len() as u64)?;
@@ -55,12 +56,12 @@ impl<'f> Blocks<'f> {
     }
 
     /// Returns the smallest position in `from..until` at which `needle` begins (it may end after `until`).
-    pub fn find(&mut self, needle: &[u8], from: u64, until: u64) -> Result<Option<u64>> {
+    pub(super) fn find(&mut self, needle: &[u8], from: u64, until: u64) -> Result<Option<u64>> {
         self.find_any(&[needle], from, until)
     }
 
     /// Returns the smallest position in `from..until` at which any of `needles` begins (it may end after `until`).
-    pub fn find_any(&mut self, needles: &[&[u8]], from: u64, until: u64) -> Result<Option<u64>> {
+    pub(super) fn find_any(&mut self, needles: &[&[u8]], from: u64, until: u64) -> Result<Option<u64>> {
         let longest = needles.iter().map(|needle| needle.len()).max().unwrap_or(0);
         let until = until.min(self.len());
         let mut at = from;
@@ -93,7 +94,7 @@ impl<'f> Blocks<'f> {
     }
 
     /// Returns the position of the first nonzero byte at or after `at`, or the length of the file.
-    pub fn skip_zeros(&mut self, mut at: u64) -> Result<u64> {
+    pub(super) fn skip_zeros(&mut self, mut at: u64) -> Result<u64> {
         loop {
             let bytes = self.from(at)?;
             match bytes.iter().position(|&byte| byte != 0) {
@@ -110,7 +111,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::read_at::Bytes;
+    use webtwin_base::read_at::Bytes;
 
     proptest! {
         #[test]

@@ -7,7 +7,7 @@ use super::{
     members::{Members, Next},
     window::{Buffer, Ending, Source},
 };
-use crate::error::Result;
+use webtwin_base::error::Result;
 
 /// Decoded bytes requested at a time; most members are smaller and need one call.
 const CHUNK_BYTES: usize = 256 << 10;

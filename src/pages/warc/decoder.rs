@@ -8,7 +8,10 @@ use super::{
     frames::Frames,
     window::{Buffer, Ending},
 };
-use crate::{error::Result, job::Limits, pages::record::Reason, pages::zstd_head};
+use crate::record::Reason;
+use crate::zstd_head;
+use webtwin_base::error::Result;
+use webtwin_job::Limits;
 
 /// Longest file name or comment in the head of a gzip member.
 const GZIP_TEXT_BYTES: usize = 1024;
@@ -34,10 +37,10 @@ pub(super) enum Codec {
 
 impl Codec {
     /// Both of them.
-    pub const ALL: [Codec; 2] = [Codec::Gzip, Codec::Zstd];
+    pub(super) const ALL: [Codec; 2] = [Codec::Gzip, Codec::Zstd];
 
     /// First bytes of every member.
-    pub const fn magic(self) -> &'static [u8] {
+    pub(super) const fn magic(self) -> &'static [u8] {
         match self {
             Codec::Gzip => GZIP_MAGIC,
             Codec::Zstd => zstd_head::MAGIC,
@@ -45,7 +48,7 @@ impl Codec {
     }
 
     /// Returns the codec of the member that starts with these bytes.
-    pub fn of(bytes: &[u8]) -> Option<Codec> {
+    pub(super) fn of(bytes: &[u8]) -> Option<Codec> {
         Codec::ALL.into_iter().find(|codec| bytes.starts_with(codec.magic()))
     }
 }
@@ -63,23 +66,23 @@ pub(super) struct Decoder {
 
 impl Decoder {
     /// Makes a decoder without dictionaries.
-    pub fn new(limits: &Limits) -> Decoder {
+    pub(super) fn new(limits: &Limits) -> Decoder {
         let (inflate, crc, frames) = (Decompress::new(false), Crc::new(), Frames::new(limits));
         Decoder { codec: Codec::Gzip, inflate, crc, frames, start: 0, at: 0, decoded: 0 }
     }
 
     /// Adds a dictionary, for the frames that follow it in the file.
-    pub fn learn(&mut self, dictionary: &[u8]) {
+    pub(super) fn learn(&mut self, dictionary: &[u8]) {
         self.frames.learn(dictionary);
     }
 
     /// The codec of the member opened last.
-    pub fn codec(&self) -> Codec {
+    pub(super) fn codec(&self) -> Codec {
         self.codec
     }
 
     /// Upper bound of decoded bytes per encoded byte.
-    pub fn ratio(&self) -> u64 {
+    pub(super) fn ratio(&self) -> u64 {
         match self.codec {
             Codec::Gzip => DEFLATE_RATIO,
             Codec::Zstd => ZSTD_RATIO,
@@ -87,15 +90,15 @@ impl Decoder {
     }
 
     /// Position in the file after the bytes decoded so far; the member's end, once it has ended.
-    pub fn at(&self) -> u64 {
+    pub(super) fn at(&self) -> u64 {
         self.at
     }
 
     /// Prepares to decode the member at `start`, or says why there is none.
     ///
     /// # Errors
-    /// Those of the file; [`Error::Input`](crate::error::Error::Input) for a window over the limit.
-    pub fn open(
+    /// Those of the file; [`Error::Input`](webtwin_base::error::Error::Input) for a window over the limit.
+    pub(super) fn open(
         &mut self,
         blocks: &mut Blocks,
         start: u64,
@@ -123,7 +126,7 @@ impl Decoder {
 
     /// Prepares to decode the member opened last once more, in another way; returns false if there is no other. If it
     /// could not be decoded in the first, a dictionary is searched for.
-    pub fn open_differently(&mut self, blocks: &mut Blocks, limits: &Limits, is_damaged: bool) -> Result<bool> {
+    pub(super) fn open_differently(&mut self, blocks: &mut Blocks, limits: &Limits, is_damaged: bool) -> Result<bool> {
         let is_other =
             self.codec == Codec::Zstd && self.frames.choose_another(blocks, self.start, limits, is_damaged)?;
         if is_other {
@@ -133,7 +136,7 @@ impl Decoder {
     }
 
     /// Decodes up to `room` more bytes to the end of `to`, fewer only if the member ends; says how it ended.
-    pub fn more(
+    pub(super) fn more(
         &mut self,
         blocks: &mut Blocks,
         limits: &Limits,

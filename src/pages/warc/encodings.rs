@@ -7,9 +7,9 @@ use std::{
 
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
-use crate::job::Limits;
-use crate::pages::record::{Reason, Refusal};
-use crate::pages::sniff;
+use crate::record::{Reason, Refusal};
+use crate::sniff;
+use webtwin_job::Limits;
 
 /// Largest window of a zstd body, as a power of two: the limit of RFC 9659.
 const ZSTD_WINDOW_LOG: u32 = 23;

@@ -13,9 +13,9 @@
 //! - A body that is certainly a picture or archive is none, whatever the server calls it.
 
 use super::media_type::is_media_type;
-use crate::job::Input;
-use crate::pages::record::{Form, Reason, Refusal};
-use crate::pages::sniff;
+use crate::record::{Form, Reason, Refusal};
+use crate::sniff;
+use webtwin_job::Input;
 
 /// Decides by media type, `WARC-Identified-Payload-Type` and first bytes whether there is text, and in which form.
 ///
@@ -102,7 +102,7 @@ pub(super) fn form_of_media(media: &str) -> Option<Form> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::Printed;
+    use webtwin_job::Printed;
 
     fn of(media: &str, identified: &str, body: &str) -> Result<Form, Reason> {
         form(media, identified, body.as_bytes(), &Input::default()).map_err(|refusal| refusal.0)

@@ -3,9 +3,9 @@
 use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 
 use super::blocks::{BLOCK_BYTES, Blocks};
-use crate::error::Result;
-use crate::job::Limits;
-use crate::pages::zstd_head::{FrameHead, HEAD_BYTES, LARGEST_WINDOW_LOG, MAGIC, refuse_window, window_log};
+use crate::zstd_head::{FrameHead, HEAD_BYTES, LARGEST_WINDOW_LOG, MAGIC, refuse_window, window_log};
+use webtwin_base::error::Result;
+use webtwin_job::Limits;
 
 /// First bytes of a skippable frame that holds a dictionary, in `.warc.zst` files.
 const DICTIONARY_MAGIC: &[u8] = &[0x5d, 0x2a, 0x4d, 0x18];
@@ -30,7 +30,7 @@ pub(super) struct Frames {
 
 impl Frames {
     /// Makes no context yet: most files need none.
-    pub fn new(limits: &Limits) -> Frames {
+    pub(super) fn new(limits: &Limits) -> Frames {
         Frames { contexts: Vec::new(), current: 0, window_bytes: limits.window_bytes, vain_searches: 0 }
     }
 
@@ -42,7 +42,7 @@ impl Frames {
     }
 
     /// Adds a dictionary, which is used from here on by frames that name it or none.
-    pub fn learn(&mut self, dictionary: &[u8]) {
+    pub(super) fn learn(&mut self, dictionary: &[u8]) {
         self.begin();
         let mut context = context(self.window_bytes);
         // If the dictionary cannot be loaded, each frame that needs it counts as damaged.
@@ -54,8 +54,8 @@ impl Frames {
     /// is not known. Returns false if the frame cannot be decoded.
     ///
     /// # Errors
-    /// [`Error::Input`](crate::error::Error::Input) if the window is over the limit; those of the file.
-    pub fn choose(&mut self, blocks: &mut Blocks, start: u64, limits: &Limits) -> Result<bool> {
+    /// [`Error::Input`](webtwin_base::error::Error::Input) if the window is over the limit; those of the file.
+    pub(super) fn choose(&mut self, blocks: &mut Blocks, start: u64, limits: &Limits) -> Result<bool> {
         self.begin();
         let Some(head) = FrameHead::parse(&blocks.peek(start, HEAD_BYTES)?) else { return Ok(true) };
         if head.window > self.window_bytes {
@@ -81,7 +81,7 @@ impl Frames {
 
     /// Chooses the next context to try for a frame that names no dictionary and is no record, or even
     /// `is_damaged`, with the one chosen last. Returns false if there is none.
-    pub fn choose_another(
+    pub(super) fn choose_another(
         &mut self,
         blocks: &mut Blocks,
         start: u64,
@@ -104,7 +104,7 @@ impl Frames {
     }
 
     /// The context chosen last.
-    pub fn context(&mut self) -> &mut DCtx<'static> {
+    pub(super) fn context(&mut self) -> &mut DCtx<'static> {
         &mut self.contexts[self.current].1
     }
 

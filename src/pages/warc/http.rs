@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use super::encodings;
 use super::fields::{Line, is_blank, lines, next_line, text};
 use super::media_type::media_type;
-use crate::job::Limits;
-use crate::pages::record::{Reason, Refusal};
+use crate::record::{Reason, Refusal};
+use webtwin_job::Limits;
 
 /// A response, its body still encoded.
 #[derive(Debug, PartialEq, Eq)]

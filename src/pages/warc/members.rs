@@ -21,7 +21,9 @@ use super::{
     records::{Out, Records},
     window::{Buffer, Ending, Source, Window},
 };
-use crate::{error::Result, job::Limits, pages::record::Reason};
+use crate::record::Reason;
+use webtwin_base::error::Result;
+use webtwin_job::Limits;
 
 /// Decoded bytes by which a place is judged; few, because many places may merely look like members.
 const GLANCE_BYTES: usize = 64;
@@ -69,17 +71,17 @@ pub(super) struct Start {
 
 impl Start {
     /// Position in the file.
-    pub fn at(self) -> u64 {
+    pub(super) fn at(self) -> u64 {
         self.at
     }
 
     /// Whether it is a member that starts with a record.
-    pub fn is_record(self) -> bool {
+    pub(super) fn is_record(self) -> bool {
         self.from == From::Record
     }
 
     /// Whether it is a member that may go on with what is before it.
-    pub fn continues(self) -> bool {
+    pub(super) fn continues(self) -> bool {
         self.from == From::More
     }
 }
@@ -133,7 +135,7 @@ pub(super) struct Members<'f, 'l> {
 }
 
 impl<'f, 'l> Members<'f, 'l> {
-    pub fn new(mut blocks: Blocks<'f>, format: Format, begins_plain: bool, limits: &'l Limits) -> Result<Self> {
+    pub(super) fn new(mut blocks: Blocks<'f>, format: Format, begins_plain: bool, limits: &'l Limits) -> Result<Self> {
         let mut decoder = Decoder::new(limits);
         if let Some(dictionary) = dictionary(&mut blocks, 0, limits)? {
             decoder.learn(&dictionary);
@@ -157,7 +159,7 @@ impl<'f, 'l> Members<'f, 'l> {
     }
 
     /// Reads what starts in `from..until`; `from` 0 is the start of the file, where records are expected at once.
-    pub fn read(&mut self, from: u64, until: u64, entry: Entry, out: &mut Out) -> Result<RangeEnd> {
+    pub(super) fn read(&mut self, from: u64, until: u64, entry: Entry, out: &mut Out) -> Result<RangeEnd> {
         self.entry = entry;
         let mut end = RangeEnd { first_start: None, last_start: None, end: from, records: 0 };
         let mut next = match entry {
@@ -322,7 +324,7 @@ impl<'f, 'l> Members<'f, 'l> {
     }
 
     /// Returns what follows `at`, behind a member that ended well. Empty members, zeros and skippable frames are skipped.
-    pub fn behind(&mut self, mut at: u64) -> Result<Next> {
+    pub(super) fn behind(&mut self, mut at: u64) -> Result<Next> {
         loop {
             at = self.blocks.skip_zeros(at)?;
             if at >= self.blocks.len() {
@@ -379,7 +381,7 @@ impl<'f, 'l> Members<'f, 'l> {
     }
 
     /// Returns the position of the first member in `from..until` that starts with a record, and opens it.
-    pub fn find_record(&mut self, from: u64, until: u64) -> Result<Option<u64>> {
+    pub(super) fn find_record(&mut self, from: u64, until: u64) -> Result<Option<u64>> {
         let mut at = from;
         while let Some(found) = self.find_magic(at, until)? {
             if self.open(found)? == Place::Record {
@@ -444,7 +446,7 @@ impl<'f, 'l> Members<'f, 'l> {
 
     /// Examines the place `at`. Decodes the same bytes in the same steps whether a member is expected there or not, so
     /// that the content of a damaged one does not depend on how reading got there.
-    pub fn open(&mut self, at: u64) -> Result<Place> {
+    pub(super) fn open(&mut self, at: u64) -> Result<Place> {
         let place = self.glance(at)?;
         let is_damaged = match place {
             Place::Record | Place::Empty(_) => return Ok(place),
@@ -485,18 +487,18 @@ impl<'f, 'l> Members<'f, 'l> {
     }
 
     /// The codec of the member opened last.
-    pub fn codec(&self) -> Codec {
+    pub(super) fn codec(&self) -> Codec {
         self.decoder.codec()
     }
 
     /// First decoded bytes of the member opened last.
-    pub fn first_bytes(&self) -> &[u8] {
+    pub(super) fn first_bytes(&self) -> &[u8] {
         self.first.filled()
     }
 
     /// Returns the first decoded bytes from the member at `at` on, which has been opened: enough to
     /// recognise a record, unless there are fewer.
-    pub fn first_bytes_of_chain(&mut self, at: u64) -> Result<Vec<u8>> {
+    pub(super) fn first_bytes_of_chain(&mut self, at: u64) -> Result<Vec<u8>> {
         self.decoded = self.first.filled().len() as u64;
         self.pieces.clear();
         self.pieces.push(Piece { at: 0, start: at, end: None });

@@ -41,9 +41,9 @@ use super::decoded::OfFile;
 use super::record::{Reason, Sink};
 use super::sniff::is_html;
 use super::zstd_head::LARGEST_WINDOW_LOG;
-use crate::error::Result;
-use crate::job::{Input, Limits};
-use crate::read_at::ReadAt;
+use webtwin_base::error::Result;
+use webtwin_base::read_at::ReadAt;
+use webtwin_job::{Input, Limits};
 
 mod address;
 mod arc_head;

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use super::form::{form, form_of_media, is_gzip, leaves_it_to_the_bytes, no_text, no_text_declared};
 use super::{digests, encodings, http, record_head::Head, revisits};
-use crate::job::{Input, Limits};
-use crate::pages::fetch_time;
-use crate::pages::record::{Form, Names, RawPage, Reason, Refusal};
-use crate::pages::url::scheme_beyond_web;
+use crate::fetch_time;
+use crate::record::{Form, Names, RawPage, Reason, Refusal};
+use crate::url::scheme_beyond_web;
+use webtwin_job::{Input, Limits};
 
 /// Makes a page of a record; the caller fills in its place in the file. `mended` is the damage found so far.
 ///
@@ -189,7 +189,7 @@ fn raw(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pages::warc::record_head::parse;
+    use crate::warc::record_head::parse;
 
     fn made(fields: &str, payload: &str, mended: Option<Reason>) -> Result<RawPage, Reason> {
         let head = parse(format!("WARC/1.0\r\nContent-Length: 1\r\n{fields}\r\n").as_bytes());

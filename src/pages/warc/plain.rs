@@ -6,7 +6,7 @@ use super::{
     members::{Members, Next, Place},
     window::{Buffer, Ending, Source},
 };
-use crate::error::Result;
+use webtwin_base::error::Result;
 
 /// The bytes of the file from some position on. Positions are those of the file.
 pub(super) struct Plain<'m, 'f, 'l> {

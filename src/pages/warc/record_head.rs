@@ -146,7 +146,7 @@ pub(super) struct Head {
 
 impl Head {
     /// A head that says nothing.
-    pub fn empty() -> Head {
+    pub(super) fn empty() -> Head {
         Head {
             bad_version: None,
             kind: String::new(),

@@ -12,11 +12,9 @@ use super::{
     revisits, segments,
     window::{Ending, Source, Window},
 };
-use crate::{
-    error::Result,
-    job::{Digests, Input},
-    pages::record::{Found, Means, RawPage, Reason, Refusal, Refused, Sink},
-};
+use crate::record::{Found, Means, RawPage, Reason, Refusal, Refused, Sink};
+use webtwin_base::error::Result;
+use webtwin_job::{Digests, Input};
 
 /// Bytes of line ends between two records that [`landing`] examines.
 const TRAILER_BYTES: usize = 1024;
@@ -41,21 +39,21 @@ pub(super) struct Out<'r, 's> {
 }
 
 impl<'r, 's> Out<'r, 's> {
-    pub fn new(input: &'r Input, sink: &'r mut Sink<'s>) -> Self {
+    pub(super) fn new(input: &'r Input, sink: &'r mut Sink<'s>) -> Self {
         Out { input, sink, found: 0, held: None }
     }
 
-    pub fn page(&mut self, page: RawPage) -> Result<()> {
+    pub(super) fn page(&mut self, page: RawPage) -> Result<()> {
         self.flush()?;
         self.found += 1;
         (self.sink)(Found::Page(page))
     }
 
-    pub fn refuse(&mut self, offset: u64, reason: Reason, detail: impl Into<String>, bytes: u64) -> Result<()> {
+    pub(super) fn refuse(&mut self, offset: u64, reason: Reason, detail: impl Into<String>, bytes: u64) -> Result<()> {
         self.hand_on(Refused { bytes, ..Refused::new(offset, reason, detail) })
     }
 
-    pub fn hand_on(&mut self, refused: Refused) -> Result<()> {
+    pub(super) fn hand_on(&mut self, refused: Refused) -> Result<()> {
         self.flush()?;
         self.found += 1;
         self.held = Some(refused);
@@ -63,12 +61,12 @@ impl<'r, 's> Out<'r, 's> {
     }
 
     /// Passes on the refusal that is held, if any.
-    pub fn flush(&mut self) -> Result<()> {
+    pub(super) fn flush(&mut self) -> Result<()> {
         self.held.take().map_or(Ok(()), |refused| (self.sink)(Found::Refused(refused)))
     }
 
     /// Counts bytes that are lost with what was refused last.
-    pub fn lose_more(&mut self, bytes: u64) {
+    pub(super) fn lose_more(&mut self, bytes: u64) {
         if let Some(held) = self.held.as_mut().filter(|held| held.reason.is_bad()) {
             held.bytes += bytes;
         }
@@ -76,7 +74,7 @@ impl<'r, 's> Out<'r, 's> {
 
     /// Counts the rest of a stream, which cannot be decoded from `offset` on: with the record refused last
     /// if that is damaged.
-    pub fn lose_rest(&mut self, offset: u64, reason: Reason, bytes: u64) -> Result<()> {
+    pub(super) fn lose_rest(&mut self, offset: u64, reason: Reason, bytes: u64) -> Result<()> {
         match self.held.as_mut().filter(|held| held.reason.is_bad()) {
             Some(held) => held.bytes += bytes,
             None => {
@@ -87,13 +85,13 @@ impl<'r, 's> Out<'r, 's> {
     }
 
     /// Returns true if the record read last is refused, and counts these bytes for it.
-    pub fn refused_last(&mut self, bytes: u64) -> bool {
+    pub(super) fn refused_last(&mut self, bytes: u64) -> bool {
         self.held.as_mut().map(|held| held.bytes = bytes).is_some()
     }
 
     /// Counts the bytes lost by damage at `offset`: `with_last` if the record read last is damaged,
     /// otherwise `behind`, for which a refusal of their own stands unless they are negligible.
-    pub fn lose(&mut self, offset: u64, reason: Reason, with_last: u64, behind: u64) -> Result<()> {
+    pub(super) fn lose(&mut self, offset: u64, reason: Reason, with_last: u64, behind: u64) -> Result<()> {
         if let Some(held) = self.held.as_mut().filter(|held| held.reason.is_bad()) {
             held.bytes = with_last;
         } else if behind > NEGLIGIBLE_BYTES {
@@ -140,7 +138,7 @@ pub(super) struct Records<'o, 'r, 's, S> {
 }
 
 impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
-    pub fn new(window: Window<S>, out: &'o mut Out<'r, 's>, format: Format) -> Self {
+    pub(super) fn new(window: Window<S>, out: &'o mut Out<'r, 's>, format: Format) -> Self {
         Records { window, out, first: None, last: None, end: 0, place: None, far_claims: 0, format }
     }
 
@@ -151,7 +149,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
 
     /// Reads records, beginning with the one at `next`, as long as their offsets are below `until`; bytes between and
     /// after them are reported, too. Returns the first record beyond.
-    pub fn run(&mut self, mut next: Option<u64>, until: u64) -> Result<Option<u64>> {
+    pub(super) fn run(&mut self, mut next: Option<u64>, until: u64) -> Result<Option<u64>> {
         while let Some(start) = next {
             let offset = self.window.source.offset(start);
             if offset >= until {
@@ -167,7 +165,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
 
     /// Returns the first position in `from..until` where a record starts. Keeps the bytes after `keep` as long as they
     /// are within the record limit; without `keep`, keeps none of the bytes passed.
-    pub fn find(&mut self, from: u64, until: u64, keep: Option<u64>) -> Result<Option<u64>> {
+    pub(super) fn find(&mut self, from: u64, until: u64, keep: Option<u64>) -> Result<Option<u64>> {
         let mut at = from.max(self.window.base());
         while at < until {
             let candidate = self.format.next_candidate(self.window.get(at, u64::MAX)).map(|i| at + i as u64);
@@ -214,7 +212,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
     }
 
     /// Moves from `from` to the next record. Blanks and zeros are padding; anything else is reported.
-    pub fn gap(&mut self, mut from: u64) -> Result<Option<u64>> {
+    pub(super) fn gap(&mut self, mut from: u64) -> Result<Option<u64>> {
         while self.window.fill(from + 1)? {
             let held = self.window.get(from, u64::MAX);
             let blanks = held.iter().position(|byte| !matches!(byte, b'\r' | b'\n' | b' ' | b'\t' | 0));

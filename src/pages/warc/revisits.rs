@@ -6,9 +6,9 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{digests, form, http, page, record_head::Head};
-use crate::job::{Input, Limits};
-use crate::pages::fetch_time;
-use crate::pages::record::{Means, Names, Reason, Redirect, Refusal, Revisit};
+use crate::fetch_time;
+use crate::record::{Means, Names, Reason, Redirect, Refusal, Revisit};
+use webtwin_job::{Input, Limits};
 
 /// Why a revisit, or a response in segments, is no page, whatever it refers to or follows: what there is of the response says
 /// so.

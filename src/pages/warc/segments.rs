@@ -3,8 +3,8 @@
 
 use super::record_head::Head;
 use super::{page, revisits};
-use crate::job::{Digests, Input};
-use crate::pages::record::{Found, Means, RawPage, Reason, Refusal, Refused};
+use crate::record::{Found, Means, RawPage, Reason, Refusal, Refused};
+use webtwin_job::{Digests, Input};
 
 /// A segment of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,9 +21,9 @@ use super::{
     record_head::{self, HeadEnd, LOOK_BYTES, MAGIC},
     window::{Buffer, Ending},
 };
-use crate::error::{Error, Result};
-use crate::job::Limits;
-use crate::read_at::ReadAt;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::read_at::ReadAt;
+use webtwin_job::Limits;
 
 /// Bytes read or decoded at a time, at most.
 const ROOM_BYTES: usize = 256 << 10;
@@ -309,7 +309,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::read_at::Bytes;
+    use webtwin_base::read_at::Bytes;
 
     /// What a file holds, one string an entry.
     #[derive(Default)]

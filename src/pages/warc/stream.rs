@@ -6,9 +6,9 @@ use super::Format;
 use super::records::{Out, Records};
 use super::window::{Buffer, Ending, Source, Window};
 use super::{RangeEnd, record_head};
-use crate::error::Result;
-use crate::pages::decoded::{OfFile, sort_out};
-use crate::pages::record::Reason;
+use crate::decoded::{OfFile, sort_out};
+use crate::record::Reason;
+use webtwin_base::error::Result;
 
 /// Bytes requested at a time.
 const CHUNK_BYTES: usize = 256 << 10;

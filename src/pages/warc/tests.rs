@@ -4,9 +4,9 @@ use flate2::write::GzEncoder;
 use proptest::prelude::*;
 
 use super::*;
-use crate::job::Digests;
-use crate::pages::record::Found;
-use crate::read_at::Bytes;
+use crate::record::Found;
+use webtwin_base::read_at::Bytes;
+use webtwin_job::Digests;
 
 fn within(limits: &Limits) -> Input {
     Input { limits: *limits, digests: Digests::Check, ..Input::default() }

@@ -1,6 +1,6 @@
 //! Decoded bytes seen through a window that grows at its end and forgets its start.
 
-use crate::error::Result;
+use webtwin_base::error::Result;
 
 /// How a source of bytes ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,12 +29,12 @@ pub(super) struct Buffer {
 
 impl Buffer {
     /// The part that is filled.
-    pub fn filled(&self) -> &[u8] {
+    pub(super) fn filled(&self) -> &[u8] {
         &self.bytes[..self.filled]
     }
 
     /// Returns room for `length` bytes after the filled part.
-    pub fn room(&mut self, length: usize) -> &mut [u8] {
+    pub(super) fn room(&mut self, length: usize) -> &mut [u8] {
         let end = self.filled + length;
         if self.bytes.len() < end {
             self.bytes.resize(end.max(self.bytes.len() * 3 / 2), 0);
@@ -43,13 +43,13 @@ impl Buffer {
     }
 
     /// Counts the first `length` bytes of [`Buffer::room`] as filled.
-    pub fn advance(&mut self, length: usize) {
+    pub(super) fn advance(&mut self, length: usize) {
         self.filled += length;
         debug_assert!(self.filled <= self.bytes.len());
     }
 
     /// Adds bytes to the filled part.
-    pub fn append(&mut self, bytes: &[u8]) {
+    pub(super) fn append(&mut self, bytes: &[u8]) {
         self.room(bytes.len()).copy_from_slice(bytes);
         self.advance(bytes.len());
     }
@@ -60,13 +60,13 @@ impl Buffer {
     }
 
     /// Forgets the first `length` bytes filled.
-    pub fn forget(&mut self, length: usize) {
+    pub(super) fn forget(&mut self, length: usize) {
         self.bytes.copy_within(length..self.filled, 0);
         self.filled -= length;
     }
 
     /// Forgets everything; keeps the memory.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.filled = 0;
     }
 }
@@ -136,32 +136,32 @@ pub(super) struct Window<S> {
 
 impl<S: Source> Window<S> {
     /// Opens a window on `source`; `buffer` holds the bytes already read, from position `base` on.
-    pub fn new(source: S, buffer: Buffer, base: u64, ended: Option<Ending>) -> Self {
+    pub(super) fn new(source: S, buffer: Buffer, base: u64, ended: Option<Ending>) -> Self {
         Window { source, buffer, base, ended }
     }
 
     /// Returns the buffer, for the next window.
-    pub fn into_buffer(self) -> Buffer {
+    pub(super) fn into_buffer(self) -> Buffer {
         self.buffer
     }
 
     /// Position of the first byte held.
-    pub fn base(&self) -> u64 {
+    pub(super) fn base(&self) -> u64 {
         self.base
     }
 
     /// Position after the last byte held.
-    pub fn end(&self) -> u64 {
+    pub(super) fn end(&self) -> u64 {
         self.base + self.buffer.filled().len() as u64
     }
 
     /// How the source ended, if its end is in the window.
-    pub fn ended(&self) -> Option<Ending> {
+    pub(super) fn ended(&self) -> Option<Ending> {
         self.ended
     }
 
     /// Reads until the window reaches `to` or the source ends; returns whether it was reached.
-    pub fn fill(&mut self, to: u64) -> Result<bool> {
+    pub(super) fn fill(&mut self, to: u64) -> Result<bool> {
         while self.end() < to && self.ended.is_none() {
             self.ended = self.source.more(&mut self.buffer)?;
         }
@@ -169,7 +169,7 @@ impl<S: Source> Window<S> {
     }
 
     /// Returns the bytes at `from..to`, as far as they are held.
-    pub fn get(&self, from: u64, to: u64) -> &[u8] {
+    pub(super) fn get(&self, from: u64, to: u64) -> &[u8] {
         let from = from.clamp(self.base, self.end());
         let to = to.clamp(from, self.end());
         &self.buffer.filled()[(from - self.base) as usize..(to - self.base) as usize]
@@ -177,7 +177,7 @@ impl<S: Source> Window<S> {
 
     /// Allows forgetting the bytes before `position`. They are dropped once they are half of those held, so that each
     /// byte moves once on average.
-    pub fn forget(&mut self, position: u64) {
+    pub(super) fn forget(&mut self, position: u64) {
         let dead = position.clamp(self.base, self.end()) - self.base;
         if dead as usize * 2 > self.buffer.filled().len() {
             self.buffer.forget(dead as usize);
@@ -186,13 +186,13 @@ impl<S: Source> Window<S> {
     }
 
     /// Lets the source end at `position`, before bytes that have been read.
-    pub fn end_at(&mut self, position: u64, ending: Ending) {
+    pub(super) fn end_at(&mut self, position: u64, ending: Ending) {
         self.buffer.truncate((position.max(self.base) - self.base) as usize);
         self.ended = Some(ending);
     }
 
     /// Moves forward to `position` without holding the bytes between.
-    pub fn seek(&mut self, position: u64) -> Result<()> {
+    pub(super) fn seek(&mut self, position: u64) -> Result<()> {
         if position > self.end() && self.source.jump(position) {
             self.buffer.clear();
             self.base = position;

@@ -23,8 +23,8 @@ use std::time::{Duration, SystemTime};
 pub use generation::{Generation, Pages, RecordAt, RecordFile};
 pub use records::StateRecords;
 
-use crate::error::{Error, Result};
-use crate::storage::location::Location;
+use crate::location::Location;
+use webtwin_base::error::{Error, Result};
 
 /// Folder of the files of records.
 const RUNS: &str = "runs";

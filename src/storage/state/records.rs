@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{Generation, RecordAt, RecordFile, State};
-use crate::error::Result;
-use crate::read_at::ReadAt;
-use crate::storage::location::Location;
-use crate::storage::mapped::{Residence, file_bytes};
-use crate::storage::open::{OpenFile, open};
-use crate::storage::records::{LeftOver, RecordStore, Shares};
-use crate::storage::step_records::StepRecords;
+use crate::location::Location;
+use crate::mapped::{Residence, file_bytes};
+use crate::open::{OpenFile, open};
+use crate::records::{LeftOver, RecordStore, Shares};
+use crate::step_records::StepRecords;
+use webtwin_base::error::Result;
+use webtwin_base::read_at::ReadAt;
 
 /// Records of the work items of a run. Threads share them.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{RecordAt, RecordFile, StateRecords};
-use crate::error::Result;
-use crate::storage::records::Shares;
+use crate::records::Shares;
+use webtwin_base::error::Result;
 
 /// Key of a worker's share.
 fn key(step: &str, (worker, workers): (usize, usize)) -> String {

@@ -2,7 +2,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::storage::records::RecordStore;
+use crate::records::RecordStore;
 
 const KEYS: [u128; 4] = [7, 1 << 100, 3, 4];
 

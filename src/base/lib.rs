@@ -1,0 +1,15 @@
+//! Identifiers, errors, and the ground that every other crate stands on.
+
+pub mod build_info;
+pub mod by_hash;
+pub mod console;
+pub mod error;
+pub mod heap;
+pub mod huge;
+pub mod ids;
+pub mod key_file;
+pub mod leftovers;
+pub mod open_files;
+pub mod progress;
+pub mod read_at;
+pub mod threads;

@@ -1,0 +1,333 @@
+//! The command line: one file per command.
+
+mod archive;
+mod check;
+mod completions;
+mod dedup;
+mod diff;
+mod earlier_crawls;
+mod evaluate;
+mod explain;
+mod hamming;
+mod index;
+mod lookup;
+mod manual;
+mod outcome;
+mod plan;
+mod print_text;
+mod progress;
+mod quantity;
+mod records;
+mod recrawl;
+mod report;
+mod reproduce;
+mod retries;
+mod run;
+#[cfg(feature = "search")]
+mod search;
+#[cfg(feature = "serve")]
+mod serve;
+mod show;
+mod signals;
+mod state;
+mod synth;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use webtwin_base::console::{ended, is_json, tell, tell_in_json, tell_object};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::heap;
+use webtwin_engine::{Cluster, Launcher, cluster_file};
+use webtwin_job::Job;
+use webtwin_pages::helper;
+use webtwin_results::decisions;
+use webtwin_storage::spill_file::Disk;
+
+/// Finds what the web says twice: near-replica pages, mirrored collections and the hosts that carry them.
+#[derive(Debug, Parser)]
+#[command(version = webtwin_base::build_info::version(), about, max_term_width = 110, after_help = EXAMPLES)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+    /// What stderr is: lines for people, or JSON and nothing else, an object a line
+    #[arg(long, value_enum, default_value = "text", global = true)]
+    log: Log,
+}
+
+/// What stderr is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Log {
+    /// Lines, and on a terminal one of progress
+    Text,
+    /// Objects: `level` and `message`; `stage` and counts of progress; `exit_code` of an error
+    Json,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  webtwin run --input 'crawl/*.warc.gz' --output out/
+  webtwin run --input 'synth://?pages=2000&seed=1' --output out/
+  webtwin run --job jobs/replicas.toml --input s3://bucket/crawl/ --output s3://bucket/twins --set overlap.min_resemblance=0.7
+  webtwin run --job jobs/replicas.toml --input crawl/ --output out/ --cluster cluster-config/two-processes.toml --process 0
+  webtwin report out/
+  webtwin show out/collections --limit 20
+  webtwin diff may/ june/ --output may-june/
+  webtwin dedup 'corpus/*.jsonl.zst' --output clean/
+  webtwin evaluate out/ --truth truth.tsv --bands
+  webtwin explain out/ http://a.example/page http://b.example/page
+  webtwin hamming build --input 'crawl/*.warc.gz' --output f/ && webtwin hamming batch --fingerprints f/ --output near/
+  webtwin hamming index --fingerprints f/ && webtwin hamming query --fingerprints f/ 0123456789abcdef
+  (cd out && duckdb -init views.sql)";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs a job: a crawl in, similar pages, collections and the avoid list out
+    Run(run::Args),
+    /// Resolves and validates a job and a cluster file, prints the effective job, touches nothing
+    Check(check::Args),
+    /// Predicts rows, pairs, memory and disk from a sample of the input, writes nothing
+    Plan(plan::Args),
+    /// Removes exact and near-duplicates from a corpus of texts: the same files out, without them
+    Dedup(dedup::Args),
+    /// Compares the results of two crawls: what became of pages, sites and the avoid list
+    Diff(diff::Args),
+    /// Makes a page of a run to be looked at: one HTML file that needs nothing but itself
+    Report(report::Args),
+    /// Prints a table of a run
+    Show(show::Args),
+    /// Makes a synthetic crawl with planted replicas, and the truth about it
+    Synth(synth::Args),
+    /// Compares a run with a truth table: precision and recall of pairs, clusters and collections
+    Evaluate(evaluate::Args),
+    /// Explains why two pages of a run are, or are not, in one trivial cluster; or two records of a corpus duplicates
+    Explain(explain::Args),
+    /// Makes an index of a run, for look-ups of single URLs and texts
+    Index(index::Args),
+    /// Answers URLs on stdin from an index: fetch, skip, unknown or reject, and what stays
+    Lookup(lookup::Args),
+    /// Searches the texts of an index by words, with mirrored collections and copies rolled up to one result each
+    #[cfg(feature = "search")]
+    Search(search::Args),
+    /// Searches the texts of an index; this build cannot: it needs the cargo feature `search`
+    #[cfg(not(feature = "search"))]
+    #[command(override_usage = "webtwin search INDEX WORDS...", after_help = webtwin_view::lookup::build::NO_SEARCH)]
+    Search {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        rest: Vec<String>,
+    },
+    /// Serves an index over HTTP: look-ups, near-duplicates of texts, sets of copies
+    #[cfg(feature = "serve")]
+    Serve(serve::Args),
+    /// The Hamming distance problem: table designs, fingerprint files, online and batch queries
+    #[command(subcommand)]
+    Hamming(hamming::Command),
+    /// What scheduled jobs keep from run to run (`webtwin run --state`)
+    #[command(subcommand)]
+    State(state::Command),
+    /// Keeps payloads of WARC files once: the same files, in which copies are revisit records
+    Archive(archive::ArchiveArgs),
+    /// Gives back the WARC files that an archive was made of
+    Restore(archive::RestoreArgs),
+    /// Reproduces a published table or figure, with ours beside the paper's
+    Reproduce(reproduce::Args),
+    /// Prints completions for a shell
+    Completions(completions::Args),
+    /// Writes manual pages, for packages
+    #[command(hide = true)]
+    Manual(manual::Args),
+    /// Turns a document on stdin into text: the helper process of the other commands
+    #[command(name = helper::COMMAND, hide = true)]
+    PrintText(print_text::Args),
+}
+
+/// Arguments that say what to compute.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Job")]
+struct JobArgs {
+    /// Job file (TOML); the default job is `replicas` with the settings that `check` shows
+    #[arg(long, value_name = "FILE")]
+    job: Option<PathBuf>,
+    /// Input: path, URL, glob, directory, @LIST or synth://?pages=N&seed=S; may be given again
+    #[arg(long = "input", value_name = "URL")]
+    inputs: Vec<String>,
+    /// Input of an earlier crawl: revisit records find their originals there, and nothing else of it is a page; may be given
+    /// again
+    #[arg(long, value_name = "URL")]
+    originals: Vec<String>,
+    /// Folder for the result: path or URL
+    #[arg(long, value_name = "URL")]
+    output: Option<String>,
+    /// Largest share of damaged records in one input before the run fails
+    #[arg(long, value_name = "SHARE")]
+    max_bad: Option<f64>,
+    /// A setting that overrides the job file, as KEY=VALUE; may be given again
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+}
+
+impl JobArgs {
+    /// Resolves the job: defaults, then job file, then `--set`, then `--input` and `--output`.
+    fn resolve(&self) -> Result<Job> {
+        let (file, text) = match &self.job {
+            None => ("--set".to_string(), String::new()),
+            Some(path) => {
+                let text = std::fs::read_to_string(path)
+                    .map_err(|cause| Error::Usage(format!("job file {}: {cause}", path.display())))?;
+                (format!("job file {}", path.display()), text)
+            }
+        };
+        let mut sets = self.sets.clone();
+        sets.extend(self.max_bad.map(|share| format!("input.max_bad={share:?}")));
+        let mut job = webtwin_job::resolve(&file, &text, &sets)?;
+        if !self.inputs.is_empty() {
+            job.input.urls = self.inputs.clone();
+        }
+        if !self.originals.is_empty() {
+            job.input.originals = self.originals.clone();
+        }
+        if let Some(output) = &self.output {
+            job.output.url = output.clone();
+        }
+        decisions::bind(&mut job)?;
+        Ok(job)
+    }
+}
+
+/// Arguments that say where to compute it.
+#[derive(Debug, Args)]
+struct WorkerArgs {
+    /// Worker threads of a run in one process; all cores when not given
+    #[arg(long, value_name = "N", conflicts_with = "cluster", help_heading = "Effort",
+        value_parser = clap::value_parser!(u16).range(1..=cluster_file::MOST as i64))]
+    workers: Option<u16>,
+    /// Cluster file: the processes of a run and where they are; or `slurm`, `kubernetes`: as the environment says
+    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
+    cluster: Option<PathBuf>,
+    /// Number of this process in the cluster file, from 0
+    #[arg(long, value_name = "N", requires = "cluster", help_heading = "Cluster")]
+    process: Option<usize>,
+}
+
+impl WorkerArgs {
+    /// The cluster, and the number of this process in it; all cores of this machine if nothing is given.
+    fn resolve(&self) -> Result<(Cluster, usize)> {
+        let Some(cluster) = &self.cluster else { return Ok((Cluster::local(threads(self.workers)), 0)) };
+        match (launcher(cluster), self.process) {
+            (Some(launcher), None) => launcher.cluster(|name| std::env::var(name).ok()),
+            (None, Some(process)) => {
+                let cluster = Cluster::load(cluster)?;
+                cluster.check_process(process).map(|()| (cluster, process))
+            }
+            (Some(_), Some(_)) => Err(Error::Usage(format!(
+                "--process: with --cluster {} the environment says which process this is",
+                cluster.display()
+            ))),
+            (None, None) => Err(Error::Usage(format!(
+                "--cluster {}: give --process N as well, the number of this process in that file, from 0",
+                cluster.display()
+            ))),
+        }
+    }
+}
+
+/// What describes the cluster if no file does: `slurm` is one, `./slurm` a file.
+fn launcher(cluster: &Path) -> Option<Launcher> {
+    cluster.to_str().and_then(Launcher::named)
+}
+
+/// Threads that are asked for; all cores of this machine if none are.
+fn threads(asked: Option<u16>) -> usize {
+    asked.map_or_else(|| std::thread::available_parallelism().map_or(1, |cores| cores.get()), usize::from)
+}
+
+/// The folder for what does not fit in memory: the one asked for, which must be there, or the system's temporary folder.
+fn spill(asked: Option<PathBuf>) -> Result<PathBuf> {
+    let Some(folder) = asked else { return Ok(std::env::temp_dir()) };
+    Disk::new(&folder, 0).set_by("--spill").look()?;
+    Ok(folder)
+}
+
+/// Parses the process's arguments and runs the command; the exit code is the contract's.
+pub fn main() -> ExitCode {
+    let ended = match CommandLine::try_parse() {
+        Ok(CommandLine { command: Command::PrintText(args), .. }) => print_text::run(args),
+        Ok(line) => {
+            if line.log == Log::Json {
+                tell_in_json();
+            }
+            signals::listen();
+            // Documents made for paper are read by this program in processes of their own.
+            if let Ok(program) = std::env::current_exe() {
+                helper::use_program(program);
+            }
+            heap::end_in_order().and_then(|()| run(line.command))
+        }
+        // Help and version, for stdout.
+        Err(asked) if !asked.use_stderr() => ended(asked.print()),
+        Err(wrong) => {
+            if asks_for_json(std::env::args()) {
+                tell_in_json();
+                tell_failure(wrong.render().to_string().trim_start_matches("error: ").trim(), 2);
+            } else {
+                // Nobody to tell is no reason to fail in another way.
+                let _ = wrong.print();
+            }
+            return ExitCode::from(2);
+        }
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tell_failure(&error.to_string(), error.exit_code());
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// Tells why the process ends.
+fn tell_failure(message: &str, code: u8) {
+    match is_json() {
+        true => tell_object(serde_json::json!({ "level": "error", "message": message, "exit_code": code })),
+        false => tell(format_args!("error: {message}")),
+    }
+}
+
+/// Whether arguments that cannot be parsed ask for JSON all the same.
+fn asks_for_json(arguments: impl Iterator<Item = String>) -> bool {
+    let arguments: Vec<String> = arguments.collect();
+    arguments.windows(2).any(|pair| pair == ["--log", "json"]) || arguments.iter().any(|one| one == "--log=json")
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Run(args) => run::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Plan(args) => plan::run(args),
+        Command::Dedup(args) => dedup::run(args),
+        Command::Diff(args) => diff::run(args),
+        Command::Report(args) => report::run(args),
+        Command::Show(args) => show::run(args),
+        Command::Synth(args) => synth::run(args),
+        Command::Evaluate(args) => evaluate::run(args),
+        Command::Explain(args) => explain::run(args),
+        Command::Index(args) => index::run(args),
+        Command::Lookup(args) => lookup::run(args),
+        #[cfg(feature = "search")]
+        Command::Search(args) => search::run(args),
+        #[cfg(not(feature = "search"))]
+        Command::Search { .. } => Err(Error::Usage(webtwin_view::lookup::build::NO_SEARCH.into())),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::run(args),
+        Command::Hamming(command) => hamming::run(command),
+        Command::State(command) => state::run(command),
+        Command::Archive(args) => archive::archive(args),
+        Command::Restore(args) => archive::restore(args),
+        Command::Reproduce(args) => reproduce::run(args),
+        Command::Completions(args) => completions::run(args),
+        Command::Manual(args) => manual::run(args),
+        Command::PrintText(args) => print_text::run(args),
+    }
+}

@@ -1,0 +1,231 @@
+//! Collections that a crawl did not fetch because it obeyed the avoid list: they are as they were last seen.
+//!
+//! In: the crawl before, with its collections, and the newer one as its result tells it, which knows nothing of what was skipped, and of
+//! a mirror of which probes were fetched no more than these. Out: the newer one with what it skipped.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Collection, Crawl, Member, parts, read};
+use webtwin_base::error::Result;
+use webtwin_base::ids::{DocId, doc_id};
+use webtwin_results::Run;
+use webtwin_results::rejected::url_in;
+
+/// Carries collections over that the crawl did not fetch, or but for a few pages, because their pages were on the avoid list: they are
+/// as they were last seen. The ones of their similar clusters that were fetched, and have no mirror for that, are carried over with the
+/// texts they have now. Pages that the crawl has a record of which was not kept are no part of them, nor are those `asked` for as probes
+/// that it does not have, if they were fetched. A collection that was skipped, and of which more pages were looked for in vain than found, is
+/// not carried over, nor is one of whose probes that are there less than the share `drift` is on the avoid list again or says what it said.
+pub(super) fn carry_over(
+    last: &Crawl,
+    crawl: &mut Crawl,
+    run: &Run,
+    (asked, is_told): (&[DocId], bool),
+    drift: f64,
+) -> Result<()> {
+    let fetched = Fetched::read(last, run, (asked, is_told), drift)?;
+    let is_skipped: Vec<bool> = (0..last.collections.len() as u32).map(|at| fetched.is_skipped(at)).collect();
+    let clusters = super::lag::clusters(last).into_iter().map(|of| of.1);
+    let of_skipped: Vec<Vec<u32>> =
+        clusters.filter(|cluster| cluster.iter().any(|&at| is_skipped[at as usize])).collect();
+    let of_clusters = of_skipped.iter().flatten().flat_map(|&at| last.members_of(at));
+    let known: BTreeMap<DocId, u32> = of_clusters.map(|page| (page.doc_id, page.collection)).collect();
+    let family_of = |at: u32| last.collections[at as usize].similar_cluster;
+    let clusters_before: BTreeMap<DocId, DocId> = known.iter().map(|(&page, &at)| (page, family_of(at))).collect();
+    let families = parts::families(crawl, &clusters_before);
+    drop_probed(last, &known, &is_skipped, crawl);
+    parts::join(crawl, &families, &clusters_before);
+    let in_collections: BTreeSet<DocId> = crawl.members.iter().map(|page| page.doc_id).collect();
+    for at in of_skipped.into_iter().flatten() {
+        let is_skipped = is_skipped[at as usize];
+        let has_ended = fetched.may_be_skipped(at) && !is_skipped;
+        if has_ended {
+            continue;
+        }
+        let pages = fetched.carried(at, is_skipped);
+        if pages.is_empty() || pages.iter().any(|page| in_collections.contains(&page.doc_id)) {
+            continue;
+        }
+        let number = crawl.collections.len() as u32;
+        crawl.collections.push(fetched.as_it_is(at, &pages, is_skipped));
+        crawl.members.extend(pages.into_iter().map(|page| Member { collection: number, ..page }));
+    }
+    crawl.sort();
+    Ok(())
+}
+
+/// What a crawl has of the collections of the one before.
+struct Fetched<'a> {
+    last: &'a Crawl,
+    /// The text and fetch time of each page of a collection, if it was fetched.
+    now: BTreeMap<DocId, Option<(u64, i64)>>,
+    /// Those of them that are on the crawl's own avoid list.
+    listed: BTreeSet<DocId>,
+    /// Those that were looked for in vain.
+    sought: BTreeSet<DocId>,
+    /// Pages that were to be fetched as probes, ascending.
+    asked: &'a [DocId],
+    /// [`webtwin_job::Recrawl::drift`].
+    drift: f64,
+}
+
+impl<'a> Fetched<'a> {
+    fn read(last: &'a Crawl, run: &Run, asked: (&'a [DocId], bool), drift: f64) -> Result<Fetched<'a>> {
+        let mut now: BTreeMap<DocId, Option<(u64, i64)>> =
+            last.members.iter().map(|page| (page.doc_id, None)).collect();
+        read::each_part(run, "pages", &["doc_id", "exact", "fetch_time"], |part| {
+            let contents = part.u64("exact")?.iter().zip(part.time("fetch_time")?);
+            for (doc_id, (text, time)) in part.u64("doc_id")?.iter().zip(contents) {
+                if let Some(now) = now.get_mut(doc_id) {
+                    *now = Some((*text, *time));
+                }
+            }
+            Ok(())
+        })?;
+        let mut listed: BTreeSet<DocId> = BTreeSet::new();
+        read::each_part(run, "avoid", &["doc_id"], |part| {
+            listed.extend(part.u64("doc_id")?.iter().filter(|page| now.contains_key(page)));
+            Ok(())
+        })?;
+        let sought = sought_in_vain(run, asked, |page| now.get(&page).is_some_and(Option::is_some))?;
+        Ok(Fetched { last, now, listed, sought, asked: asked.0, drift })
+    }
+
+    fn of(&self, at: u32) -> &'a Collection {
+        &self.last.collections[at as usize]
+    }
+
+    fn pages(&self, at: u32) -> &'a [Member] {
+        self.last.members_of(at)
+    }
+
+    fn is_there(&self, page: &Member) -> bool {
+        self.now[&page.doc_id].is_some()
+    }
+
+    fn was_asked(&self, page: &Member) -> bool {
+        self.asked.binary_search(&page.doc_id).is_ok()
+    }
+
+    fn is_listed(&self, page: &Member) -> bool {
+        self.listed.contains(&page.doc_id)
+    }
+
+    fn missing(&self, at: u32) -> u32 {
+        self.pages(at).iter().filter(|page| !self.is_there(page)).count() as u32
+    }
+
+    /// Whether what was looked for was found, and is what it was.
+    fn lives(&self, at: u32) -> bool {
+        let in_vain = self.pages(at).iter().filter(|page| self.sought.contains(&page.doc_id)).count() as u32;
+        let found = self.pages(at).len() as u32 - self.missing(at);
+        let probes = || self.pages(at).iter().filter(|page| self.was_asked(page) && self.is_there(page));
+        // One that says what it said is as far from its original as it was, or this has gone on without it.
+        let says_the_same = |page: &Member| self.now[&page.doc_id].is_some_and(|now| now.0 == page.text);
+        let copies = probes().filter(|page| self.is_listed(page) || says_the_same(page)).count();
+        in_vain <= found && copies as f64 >= self.drift * probes().count() as f64
+    }
+
+    /// Most of it is on the list, and some of it was not fetched.
+    fn may_be_skipped(&self, at: u32) -> bool {
+        2 * self.of(at).skipped > self.of(at).size && 0 < self.missing(at)
+    }
+
+    /// At least half of what the list leaves is there, too. What else was fetched are probes.
+    fn is_skipped(&self, at: u32) -> bool {
+        let of = self.of(at);
+        let open = of.size.saturating_sub(of.skipped);
+        self.may_be_skipped(at) && 2 * self.missing(at).saturating_sub(of.skipped) <= open && self.lives(at)
+    }
+
+    /// Whether its pages that were not fetched are part of it all the same: it was skipped, or it has no more of these than could be.
+    fn stands(&self, at: u32, is_skipped: bool) -> bool {
+        is_skipped || self.missing(at) <= self.of(at).skipped && self.lives(at)
+    }
+
+    /// The pages that it is carried over with, with the texts they have now.
+    fn carried(&self, at: u32, is_skipped: bool) -> Vec<Member> {
+        let stands = self.stands(at, is_skipped);
+        let there = |page: &&Member| self.is_there(page) || stands && !self.sought.contains(&page.doc_id);
+        let text = |page: &Member| self.now[&page.doc_id].map_or(page.text, |now| now.0);
+        self.pages(at).iter().filter(there).map(|page| Member { text: text(page), ..*page }).collect()
+    }
+
+    /// What is known of it with these pages.
+    fn as_it_is(&self, at: u32, pages: &[Member], is_skipped: bool) -> Collection {
+        let before = self.of(at);
+        let there = || pages.iter().filter(|page| self.is_there(page));
+        // Pages of a mirror that are not on the list are fetched each time, and say nothing of those that are.
+        let tells_of_all = before.keep || before.skipped == 0 || !self.stands(at, is_skipped);
+        let is_seen = there().any(|page| tells_of_all || self.was_asked(page) || self.is_listed(page));
+        // Those that stand, and those that this crawl has put there: the next one need not have either.
+        let skipped = pages.iter().filter(|page| !self.is_there(page) || self.is_listed(page)).count() as u32;
+        Collection {
+            size: pages.len() as u32,
+            looked_at: there().count() as u32,
+            skipped,
+            // Another one is kept now.
+            keep: before.keep && 2 * skipped as usize <= pages.len(),
+            fetched: there().filter_map(|page| self.now[&page.doc_id]).map(|now| now.1).max().unwrap_or(before.fetched),
+            unseen: if is_seen { 0 } else { before.unseen + 1 },
+            lag: None,
+            leads: false,
+            seen: (0, 0),
+            visits: Vec::new(),
+            ..before.clone()
+        }
+    }
+}
+
+/// Drops the collections of a crawl that have no other pages than those `known` of similar clusters
+/// of the crawl before, with their collections, and those most of whose pages are of its
+/// collections that `is_skipped`: where little of a mirror was fetched, that is all it shares with
+/// what it mirrors. One with nine in ten pages of a collection before was fetched, and stays.
+fn drop_probed(last: &Crawl, known: &BTreeMap<DocId, u32>, is_skipped: &[bool], crawl: &mut Crawl) {
+    let is_probed = |at: u32| {
+        let pages = crawl.members_of(at);
+        let mut of: BTreeMap<u32, u32> = BTreeMap::new();
+        pages.iter().filter_map(|page| known.get(&page.doc_id)).for_each(|&before| *of.entry(before).or_default() += 1);
+        let is_whole = of.iter().any(|(&before, &count)| 10 * count >= 9 * last.collections[before as usize].size);
+        let skipped: u32 = of.iter().filter(|(before, _)| is_skipped[**before as usize]).map(|(_, count)| count).sum();
+        let all: u32 = of.values().sum();
+        !is_whole && (2 * skipped as usize > pages.len() || all as usize == pages.len())
+    };
+    let stays: Vec<bool> = (0..crawl.collections.len() as u32).map(|at| !is_probed(at)).collect();
+    let mut next = 0;
+    let numbers: Vec<Option<u32>> = stays
+        .iter()
+        .map(|&stays| {
+            next += u32::from(stays);
+            stays.then(|| next - 1)
+        })
+        .collect();
+    let mut kept = stays.iter();
+    crawl.collections.retain(|_| kept.next() == Some(&true));
+    crawl.members.retain_mut(|page| {
+        let number = numbers[page.collection as usize];
+        page.collection = number.unwrap_or(page.collection);
+        number.is_some()
+    });
+}
+
+/// Pages that the crawl has not got though it looked for them: those of records that were not kept, and those `asked` for, if it is told
+/// that it looked for these, or has something of at least half of them. (A dead host leaves no record.)
+fn sought_in_vain(
+    run: &Run,
+    (asked, is_told): (&[DocId], bool),
+    is_there: impl Fn(DocId) -> bool,
+) -> Result<BTreeSet<DocId>> {
+    let mut sought: BTreeSet<DocId> = BTreeSet::new();
+    read::each_part(run, "rejected", &["detail"], |part| {
+        let urls = part.text("detail")?.iter().filter_map(url_in);
+        sought.extend(urls.map(|url| doc_id(url.as_str())).filter(|&page| !is_there(page)));
+        Ok(())
+    })?;
+    let gone: Vec<DocId> = asked.iter().copied().filter(|&page| !is_there(page)).collect();
+    let answered = asked.len() - gone.iter().filter(|page| !sought.contains(page)).count();
+    if is_told || 2 * answered >= asked.len() {
+        sought.extend(gone);
+    }
+    Ok(sought)
+}

@@ -1,0 +1,110 @@
+//! Collections that are kept while nobody looks at their copies: a crawler that obeys the list
+//! fetches the one and skips the others.
+//!
+//! Who leads such a similar cluster, and whose texts are whose, is as it was when the copies were
+//! seen last. So the collection is compared with itself: as long as its pages are not rewritten,
+//! they still say what the copies said.
+
+use std::collections::BTreeMap;
+
+use super::lag::clusters;
+use super::{Crawl, read};
+use webtwin_base::error::Result;
+use webtwin_base::ids::DocId;
+use webtwin_results::Run;
+
+/// Pages of a collection that two results have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Pages {
+    /// All of them.
+    both: u32,
+    /// Those whose simhashes differ in more bits than a page may that was not rewritten.
+    rewritten: u32,
+}
+
+impl Pages {
+    /// True if less than the share `least` of them still says what it said.
+    pub(super) fn have_drifted(self, least: f64) -> bool {
+        f64::from(self.both - self.rewritten) < least * f64::from(self.both)
+    }
+}
+
+/// Collections of a crawl that are kept and have copies, all of them unseen, by their places in it.
+/// Counts their pages that both results have, and those that were rewritten from the one to the
+/// other: more than `bits` bits of their simhashes differ.
+///
+/// # Errors
+/// Those of the tables `pages`.
+///
+/// # Cost
+/// Three columns of both tables, if there are such collections.
+pub(super) fn with_unseen_copies(crawl: &Crawl, old: &Run, new: &Run, bits: u32) -> Result<BTreeMap<u32, Pages>> {
+    let mut found: BTreeMap<u32, Pages> = kept(crawl).into_iter().map(|at| (at, Pages::default())).collect();
+    let mut pages: BTreeMap<DocId, (u32, Option<u64>)> = BTreeMap::new();
+    for &at in found.keys() {
+        pages.extend(crawl.members_of(at).iter().map(|page| (page.doc_id, (at, None))));
+    }
+    if pages.is_empty() {
+        return Ok(found);
+    }
+    let columns = ["doc_id", "simhash", "has_simhash"];
+    read::each_part(old, "pages", &columns, |part| {
+        for (doc_id, simhash) in part.u64("doc_id")?.iter().zip(part.u64_where("simhash", "has_simhash")?) {
+            if let Some(page) = pages.get_mut(doc_id) {
+                page.1 = simhash;
+            }
+        }
+        Ok(())
+    })?;
+    read::each_part(new, "pages", &columns, |part| {
+        for (doc_id, simhash) in part.u64("doc_id")?.iter().zip(part.u64_where("simhash", "has_simhash")?) {
+            if let Some(&(at, was)) = pages.get(doc_id) {
+                let differ = was.zip(simhash).map_or(0, |(was, is)| (was ^ is).count_ones());
+                let of = found.get_mut(&at).expect("its pages are those of these collections");
+                (of.both, of.rewritten) = (of.both + 1, of.rewritten + u32::from(differ > bits));
+            }
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Places of the collections that are kept and have copies, all of them unseen.
+fn kept(crawl: &Crawl) -> Vec<u32> {
+    let of = |at: &u32| &crawl.collections[*at as usize];
+    let mut kept = Vec::new();
+    for (_, cluster) in clusters(crawl) {
+        let (keeps, copies): (Vec<u32>, Vec<u32>) = cluster.iter().partition(|at| of(at).keep);
+        if !copies.is_empty() && copies.iter().all(|at| of(at).unseen > 0) {
+            kept.extend(keeps);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Collection;
+    use super::*;
+
+    #[test]
+    fn only_who_is_kept_and_has_copies_that_nobody_saw_is_compared_with_itself() {
+        let one = |similar_cluster, keep, unseen| Collection { similar_cluster, keep, unseen, ..Collection::default() };
+        let collections = vec![
+            one(1, true, 0),
+            one(1, false, 2),
+            one(1, false, 1),
+            one(2, true, 0),
+            one(2, false, 0),
+            one(2, false, 1),
+            one(3, true, 0),
+        ];
+        assert_eq!(kept(&Crawl { collections, ..Crawl::default() }), [0]);
+    }
+
+    #[test]
+    fn less_than_the_share_that_is_not_rewritten_is_a_drift() {
+        let of = |both, rewritten| Pages { both, rewritten }.have_drifted(0.5);
+        assert_eq!([of(10, 5), of(10, 6), of(0, 0), of(1, 1)], [false, true, false, true]);
+    }
+}

@@ -1,0 +1,362 @@
+//! How far a mirror is behind: which crawl of the collection that leads had the texts it has now.
+//!
+//! Of each similar cluster one collection *leads*. Of the texts that came to pages of any of them since the crawl before, it had most before
+//! all others or together with the first, while another has them now (what only one has is its own, not news). Links choose
+//! which collection is kept, and that one may well be a stale mirror.
+//!
+//! What the leader had in a crawl before is what its own line had there or, where the line is younger, what the leader of that
+//! time had. A mirror's lag is the distance to the crawl with which it shares most texts, the newest of equals. So a mirror
+//! with pages of its own, or with part of the pages, has the lag of those that it did copy. One whose texts are those of the crawl before,
+//! and that was behind, is a crawl further behind unless the leader has as many of them again.
+//!
+//! # Deviations
+//! Texts are compared whole. A mirror that writes its name on each page shares none, and has no lag that we know of.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use super::lives::Version;
+use super::{Crawl, Member};
+use webtwin_base::ids::DocId;
+
+/// A crawl as the lag of a later one sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Past<'a> {
+    /// The crawl, with its pages and leaders.
+    pub crawl: &'a Crawl,
+    /// The line of each of its collections.
+    pub lines: &'a [Version],
+}
+
+/// How far a collection is behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Lag {
+    /// Crawls between the one whose texts it has and the newest one: 0 if it is up to date.
+    pub crawls: u32,
+    /// Its texts that the leader had then.
+    pub shared: u32,
+    /// Its texts.
+    pub texts: u32,
+}
+
+/// The lag of each collection of a crawl, and which of them lead. `None` where no crawl kept has any of its texts.
+///
+/// `now` is the newest crawl, `before` those before it, newest first.
+///
+/// # Cost
+/// A sort of the texts of each crawl and of the pages of the last, and for each collection a merge with each crawl.
+pub fn lags(now: Past<'_>, before: &[Past<'_>]) -> (Vec<Option<Lag>>, Vec<bool>) {
+    let count = now.crawl.collections.len();
+    let (mut lags, mut leads) = (vec![None; count], vec![false; count]);
+    let families: Vec<Families> = before.iter().map(Families::of).collect();
+    let last = before.first().map(LastCrawl::of);
+    for (_, cluster) in clusters(now.crawl) {
+        let texts: Vec<Vec<u64>> = cluster.iter().map(|&at| texts(now.crawl.members_of(at))).collect();
+        let lines = || cluster.iter().map(|&at| now.lines[at as usize]);
+        let ancestors: Vec<&[u32]> = families.iter().map(|families| families.ancestors(lines())).collect();
+        let all_ancestors: Vec<Vec<u32>> = families.iter().map(|families| families.all_ancestors(lines())).collect();
+        let came = came(now, &cluster, last.as_ref());
+        let leader = leader(now, &cluster, (&texts, &came), before, &all_ancestors);
+        leads[cluster[leader] as usize] = true;
+        let line = now.lines[cluster[leader] as usize];
+        let mut fronts: Vec<Vec<u64>> = vec![texts[leader].clone()];
+        for (past, ancestors) in before.iter().zip(&ancestors) {
+            let of_line = ancestors.iter().find(|&&at| past.lines[at as usize] == line);
+            let leader = of_line.or_else(|| ancestors.iter().find(|&&at| past.crawl.collections[at as usize].leads));
+            fronts.push(leader.map_or(Vec::new(), |&at| self::texts(past.crawl.members_of(at))));
+        }
+        for (at, texts) in cluster.iter().zip(&texts) {
+            let old = last.as_ref().and_then(|last| last.unchanged(now.lines[*at as usize], texts));
+            let further = old.filter(|old| old.crawls > 0 && both(texts, &fronts[0]) < old.shared);
+            // The crawl that it copied may be one that no history keeps.
+            lags[*at as usize] = match further {
+                Some(old) => Some(Lag { crawls: old.crawls + 1, ..old }),
+                None => lag(texts, &fronts),
+            };
+        }
+    }
+    (lags, leads)
+}
+
+/// The crawl before, by its pages and lines.
+struct LastCrawl<'a> {
+    crawl: &'a Crawl,
+    /// Pages with their texts, ascending.
+    pages: Vec<(DocId, u64)>,
+    /// Lines with their collections, ascending.
+    lines: Vec<(Version, u32)>,
+}
+
+impl LastCrawl<'_> {
+    fn of<'a>(past: &Past<'a>) -> LastCrawl<'a> {
+        let mut pages: Vec<(DocId, u64)> = past.crawl.members.iter().map(|page| (page.doc_id, page.text)).collect();
+        pages.sort_unstable();
+        let mut lines: Vec<(Version, u32)> = past.lines.iter().copied().zip(0..).collect();
+        lines.sort_unstable();
+        LastCrawl { crawl: past.crawl, pages, lines }
+    }
+
+    /// The lag of a line in that crawl, if it had these texts and no others.
+    fn unchanged(&self, line: Version, texts: &[u64]) -> Option<Lag> {
+        let at = self.lines.binary_search_by_key(&line, |row| row.0).ok()?;
+        let at = self.lines[at].1;
+        let lag = self.crawl.collections.get(at as usize)?.lag?;
+        (self::texts(self.crawl.members_of(at)) == texts).then_some(lag)
+    }
+}
+
+/// The texts that came to pages of some collections since the crawl before, ascending; all, if there is none.
+fn came(now: Past<'_>, cluster: &[u32], last: Option<&LastCrawl<'_>>) -> Vec<u64> {
+    let members = cluster.iter().flat_map(|&at| now.crawl.members_of(at));
+    let is_new = |page: &&Member| last.is_none_or(|last| last.pages.binary_search(&(page.doc_id, page.text)).is_err());
+    let mut texts: Vec<u64> = members.filter(is_new).map(|page| page.text).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    texts
+}
+
+/// How far some texts are behind: `fronts` are the leader's texts, newest crawl first; all ascend and are distinct.
+pub fn lag(texts: &[u64], fronts: &[Vec<u64>]) -> Option<Lag> {
+    let shared = fronts.iter().map(|front| both(texts, front));
+    let (crawls, shared) = (0..).zip(shared).max_by_key(|&(crawls, shared)| (shared, Reverse(crawls)))?;
+    (shared > 0).then_some(Lag { crawls, shared, texts: texts.len() as u32 })
+}
+
+/// The collections of each similar cluster, ascending.
+pub fn clusters(crawl: &Crawl) -> Vec<(DocId, Vec<u32>)> {
+    let mut of: Vec<(DocId, u32)> =
+        (0..).zip(&crawl.collections).map(|(at, collection)| (collection.similar_cluster, at)).collect();
+    of.sort_unstable();
+    of.chunk_by(|x, y| x.0 == y.0).map(|rows| (rows[0].0, rows.iter().map(|row| row.1).collect())).collect()
+}
+
+/// The distinct texts of pages, ascending.
+fn texts(members: &[Member]) -> Vec<u64> {
+    let mut texts: Vec<u64> = members.iter().map(|member| member.text).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    texts
+}
+
+/// How many values two ascending lists of distinct ones have both.
+fn both(x: &[u64], y: &[u64]) -> u32 {
+    let mut rest = y;
+    let mut both = 0;
+    for value in x {
+        rest = &rest[rest.partition_point(|other| other < value)..];
+        both += u32::from(rest.first() == Some(value));
+    }
+    both
+}
+
+/// The similar clusters of an earlier crawl, and in which of them each line was.
+struct Families {
+    clusters: Vec<Vec<u32>>,
+    /// Lines with their places in `clusters`, ascending.
+    lines: Vec<(Version, usize)>,
+}
+
+impl Families {
+    fn of(past: &Past<'_>) -> Families {
+        let clusters: Vec<Vec<u32>> = clusters(past.crawl).into_iter().map(|cluster| cluster.1).collect();
+        let lines = clusters.iter().enumerate();
+        let mut lines: Vec<(Version, usize)> =
+            lines.flat_map(|(place, of)| of.iter().map(move |&at| (past.lines[at as usize], place))).collect();
+        lines.sort_unstable();
+        Families { clusters, lines }
+    }
+
+    /// The similar clusters from which some lines come, once for each line, ascending.
+    fn places(&self, lines: impl Iterator<Item = Version>) -> Vec<usize> {
+        let place = |line| self.lines.binary_search_by_key(&line, |row| row.0).ok().map(|at| self.lines[at].1);
+        let mut places: Vec<usize> = lines.filter_map(place).collect();
+        places.sort_unstable();
+        places
+    }
+
+    /// The collections of all similar clusters from which some lines come.
+    fn all_ancestors(&self, lines: impl Iterator<Item = Version>) -> Vec<u32> {
+        let mut places = self.places(lines);
+        places.dedup();
+        places.into_iter().flat_map(|place| self.clusters[place].iter().copied()).collect()
+    }
+
+    /// The similar cluster from which most of some lines come, of equals the smaller; none if none does.
+    fn ancestors(&self, lines: impl Iterator<Item = Version>) -> &[u32] {
+        let places = self.places(lines);
+        let most = places.chunk_by(|x, y| x == y).min_by_key(|places| Reverse(places.len()));
+        most.map_or(&[], |places| &self.clusters[places[0]])
+    }
+}
+
+/// The place in `cluster` of the collection that leads; of equals the one that did before, the one that is kept, the one with
+/// more texts, the smaller. Each has the texts in `of`, and those in `came` came since the crawl before.
+fn leader(
+    now: Past<'_>,
+    cluster: &[u32],
+    (of, came): (&[Vec<u64>], &[u64]),
+    before: &[Past<'_>],
+    ancestors: &[Vec<u32>],
+) -> usize {
+    let line_of = |at: u32| now.lines[at as usize];
+    let lines: Vec<Version> = cluster.iter().map(|&at| line_of(at)).collect();
+    let has_now = lines.iter().zip(of).flat_map(|(&line, texts)| texts.iter().map(move |&text| (text, 0, line)));
+    let had = (1..).zip(before.iter().zip(ancestors)).flat_map(|(ago, (past, ancestors))| {
+        let members = ancestors.iter().flat_map(move |&at| past.crawl.members_of(at).iter().map(move |one| (one, at)));
+        members.map(move |(member, at)| (member.text, ago, past.lines[at as usize]))
+    });
+    let of_those = |row: &(u64, u32, Version)| came.binary_search(&row.0).is_ok();
+    let scores = firsts(has_now.chain(had).filter(of_those).collect());
+    let led_before = |at: u32| {
+        let first = before.iter().zip(ancestors).find(|(_, ancestors)| !ancestors.is_empty());
+        first.is_some_and(|(past, ancestors)| {
+            let mut led = ancestors.iter().filter(|&&at| past.crawl.collections[at as usize].leads);
+            led.any(|&led| past.lines[led as usize] == line_of(at))
+        })
+    };
+    let rank = |&place: &usize| {
+        let at = cluster[place];
+        let keep = now.crawl.collections[at as usize].keep;
+        let first = scores.get(&lines[place]).copied().unwrap_or(0);
+        (first, led_before(at), keep, of[place].len(), Reverse(at))
+    };
+    (0..cluster.len()).max_by_key(rank).expect("a similar cluster has collections")
+}
+
+/// How many of some texts each line had among the first while another line has them now. Rows are a text, the crawls since a line had it,
+/// and the line.
+fn firsts(mut had: Vec<(u64, u32, Version)>) -> HashMap<Version, u32> {
+    had.sort_unstable_by_key(|&(text, ago, line)| (text, Reverse(ago), line));
+    had.dedup();
+    let mut scores = HashMap::new();
+    for of_text in had.chunk_by(|x, y| x.0 == y.0) {
+        let now = &of_text[of_text.partition_point(|row| row.1 > 0)..];
+        let is_elsewhere = |line: Version| now.iter().take(2).any(|row| row.2 != line);
+        let first = of_text.iter().take_while(|row| row.1 == of_text[0].1).map(|row| row.2);
+        first.filter(|&line| is_elsewhere(line)).for_each(|line| *scores.entry(line).or_default() += 1);
+    }
+    scores
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::history::Collection;
+
+    fn crawl(of: &[(bool, &[u64])]) -> Crawl {
+        let collection =
+            |&(keep, texts): &(bool, &[u64])| Collection { keep, size: texts.len() as u32, ..Collection::default() };
+        let members = (0u32..).zip(of).flat_map(|(collection, (_, texts))| {
+            let pages = (u64::from(collection) * 100..).zip(texts.iter());
+            pages.map(move |(doc_id, &text)| Member { collection, doc_id, text, place: 0 })
+        });
+        Crawl { time: 0, forgotten: 0, collections: of.iter().map(collection).collect(), members: members.collect() }
+    }
+
+    fn lines(count: u32) -> Vec<Version> {
+        (0..count).map(|collection| Version { crawl: 0, collection }).collect()
+    }
+
+    #[test]
+    fn a_stale_mirror_that_is_kept_does_not_lead_and_what_is_ones_own_is_no_news() {
+        let lines = lines(4);
+        // The last one writes pages of its own.
+        let first = crawl(&[(true, &[1, 2, 3]), (false, &[1, 2, 3]), (false, &[1, 2, 3]), (false, &[1, 7, 8])]);
+        let (lags_before, leads) = lags(Past { crawl: &first, lines: &lines }, &[]);
+        assert_eq!(leads, [true, false, false, false]);
+        assert!(lags_before.iter().all(|lag| lag.unwrap().crawls == 0));
+        let mut first = first;
+        first.collections[0].leads = true;
+        let second = crawl(&[(true, &[1, 2, 3]), (false, &[1, 5, 6]), (false, &[1, 5, 6]), (false, &[9, 10, 11])]);
+        let before = [Past { crawl: &first, lines: &lines }];
+        let (lags, leads) = lags(Past { crawl: &second, lines: &lines }, &before);
+        assert_eq!(leads, [false, true, false, false]);
+        let crawls: Vec<Option<u32>> = lags.iter().map(|lag| lag.map(|lag| lag.crawls)).collect();
+        assert_eq!(crawls, [Some(1), Some(0), Some(0), None]);
+        assert_eq!(lags[0], Some(Lag { crawls: 1, shared: 3, texts: 3 }));
+    }
+
+    #[test]
+    fn a_frozen_mirror_falls_further_behind_unless_the_leader_comes_back_to_it() {
+        let lines = lines(2);
+        // Three crawls ago, which is not kept, the first had the texts that the second has still.
+        let mut before = crawl(&[(true, &[1, 2, 7, 8]), (false, &[1, 2, 3, 4])]);
+        before.collections[0].leads = true;
+        before.collections[1].lag = Some(Lag { crawls: 2, shared: 4, texts: 4 });
+        let lag = |now: &[u64], frozen: &[u64]| {
+            let now = crawl(&[(true, now), (false, frozen)]);
+            lags(Past { crawl: &now, lines: &lines }, &[Past { crawl: &before, lines: &lines }]).0[1]
+        };
+        assert_eq!(lag(&[1, 2, 9, 10], &[1, 2, 3, 4]), Some(Lag { crawls: 3, shared: 4, texts: 4 }));
+        assert_eq!(lag(&[1, 2, 3, 4], &[1, 2, 3, 4]).unwrap().crawls, 0);
+        assert_eq!(lag(&[1, 2, 9, 10], &[1, 2, 9, 10]).unwrap().crawls, 0);
+    }
+
+    #[test]
+    fn collections_that_join_are_no_news_to_each_other() {
+        // The kept one goes on the line of its first part, its mirror on that of its second.
+        let of = |crawl, collection| Version { crawl, collection };
+        let (old, now) = ([of(0, 0), of(0, 1), of(0, 2), of(0, 3)], [of(0, 0), of(0, 3)]);
+        let mut before = crawl(&[(true, &[1, 2]), (true, &[3, 4]), (false, &[1, 2]), (false, &[3, 4])]);
+        before.collections[0].leads = true;
+        [1, 3].into_iter().for_each(|at: usize| before.collections[at].similar_cluster = 1);
+        for (at, page) in before.members.iter_mut().enumerate() {
+            page.doc_id = at as u64;
+        }
+        let mut joined = crawl(&[(true, &[1, 2, 3, 4]), (false, &[1, 2, 3, 4])]);
+        for (at, page) in joined.members.iter_mut().enumerate() {
+            page.doc_id = at as u64;
+        }
+        let leads = lags(Past { crawl: &joined, lines: &now }, &[Past { crawl: &before, lines: &old }]).1;
+        assert_eq!(leads, [true, false]);
+    }
+
+    #[test]
+    fn an_original_that_alone_is_up_to_date_leads_its_mirrors_that_are_kept() {
+        let lines = lines(3);
+        // The first two copy what the last one had a crawl ago; links lead to the first, which is kept.
+        let first = crawl(&[(true, &[1, 2, 3]), (false, &[1, 2, 3]), (false, &[4, 5, 6])]);
+        let second = crawl(&[(true, &[4, 5, 6]), (false, &[4, 5, 6]), (false, &[7, 8, 9])]);
+        let before = [Past { crawl: &first, lines: &lines }];
+        let (lags, leads) = lags(Past { crawl: &second, lines: &lines }, &before);
+        assert_eq!(leads, [false, false, true]);
+        assert_eq!(lags.iter().map(|lag| lag.unwrap().crawls).collect::<Vec<_>>(), [1, 1, 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn firsts_are_counted_as_the_rule_says(
+            rows in prop::collection::vec((0u64..4, 0u32..4, 0u32..4), 0..40)
+        ) {
+            let had: BTreeSet<(u64, u32, u32)> = rows.into_iter().collect();
+            let has = |text, ago, line| had.contains(&(text, ago, line));
+            let score = |line: u32| (0..4).filter(|&text| {
+                let oldest = (0..4).rev().find(|&ago| (0..4).any(|any| has(text, ago, any)));
+                let elsewhere = (0..4).any(|other| other != line && has(text, 0, other));
+                elsewhere && oldest.is_some_and(|ago| has(text, ago, line))
+            }).count() as u32;
+            let of = |collection| Version { crawl: 0, collection };
+            let plain = (0..4).map(|line| (of(line), score(line))).filter(|one| one.1 > 0).collect();
+            prop_assert_eq!(firsts(had.iter().map(|&(text, ago, line)| (text, ago, of(line))).collect()), plain);
+        }
+        #[test]
+        fn lag_is_the_nearest_crawl_with_most_texts(
+            texts in prop::collection::btree_set(0u64..12, 0..8),
+            fronts in prop::collection::vec(prop::collection::btree_set(0u64..12, 0..8), 1..5)
+        ) {
+            let list = |set: &BTreeSet<u64>| set.iter().copied().collect::<Vec<u64>>();
+            let mut want = None;
+            for (crawls, front) in (0..).zip(&fronts) {
+                let shared = texts.intersection(front).count() as u32;
+                if shared > want.map_or(0, |lag: Lag| lag.shared) {
+                    want = Some(Lag { crawls, shared, texts: texts.len() as u32 });
+                }
+            }
+            prop_assert_eq!(lag(&list(&texts), &fronts.iter().map(list).collect::<Vec<_>>()), want);
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Which collections of two crawls have enough in common to be one: pages, or else texts, or places, or an address.
+//!
+//! | evidence | two collections share | looked for among |
+//! |---|---|---|
+//! | [`Evidence::Pages`] | pages, by doc id, that is by URL | all |
+//! | [`Evidence::Texts`] | texts: who moves without a change takes them along | those without the first |
+//! | [`Evidence::Places`] | URLs behind their prefixes, if other collections of their similar clusters have something in common: who moves and is brought up to date at once keeps its file names, and its family | those without these |
+//! | [`Evidence::Address`] | the prefix, which no other collection of either crawl has: all pages were renamed | those without these |
+//! | [`Evidence::Family`] | nothing but their similar cluster, of which all others are matched: it moved while all pages were renamed | those without these |
+//!
+//! Enough is three in ten of what the smaller one has. All counts are of distinct things. By pages a collection may match several:
+//! it was split or joined with another, and [`super::lives`] decides which of them it is. Mirrors of one crawl are full of equal
+//! texts and places, so by these each has one match at most, those that share most first, of equals the smaller. That two of them
+//! moved is told, which of them moved where cannot be; and one that dies while another is born looks like one that moved.
+//!
+//! # Cost
+//! Three sorts of the pages, and the pairs of collections that have something in common.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Crawl;
+use webtwin_base::ids::DocId;
+
+/// Of ten things that the smaller collection has, so many must be shared.
+const OF_TEN: u64 = 3;
+
+/// A text or place that more collections of one crawl have, among those without a match by pages, tells nobody from anybody.
+const COMMON: usize = 100;
+
+/// What two collections have in common; the surer comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub enum Evidence {
+    /// Pages at the same URLs.
+    Pages,
+    /// Pages with the same text.
+    Texts,
+    /// Pages at the same places below their prefixes, within one family.
+    Places,
+    /// The prefix.
+    Address,
+    /// Nothing but the similar cluster, of which no other collection is left.
+    Family,
+}
+
+/// Two collections that have enough in common. Rows order by old, then new collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub struct Candidate {
+    /// A collection of the older crawl, by its place there.
+    pub old: u32,
+    /// A collection of the newer crawl.
+    pub new: u32,
+    /// What they share.
+    pub by: Evidence,
+    /// How much of it.
+    pub shared: u32,
+}
+
+/// Finds the pairs of collections of two crawls that have enough in common, ascending. Collections of `new` that are `claimed`, by
+/// crawls between the two, are looked for by pages only: they go on something nearer, and are full of texts of mirrors that died.
+pub fn candidates(old: &Crawl, new: &Crawl, claimed: &BTreeSet<u32>) -> Vec<Candidate> {
+    let mut found = Vec::new();
+    let pages = [old, new].map(|crawl| rows(crawl, |_, page| page.doc_id, &[]));
+    found.extend(sharing(Evidence::Pages, &pages[0], &pages[1], usize::MAX));
+    let rest = matched(old, new, &found, claimed);
+    let texts = [rows(old, |_, page| page.text, &rest[0]), rows(new, |_, page| page.text, &rest[1])];
+    found.extend(one_to_one(sharing(Evidence::Texts, &texts[0], &texts[1], COMMON)));
+
+    let cluster_of = |crawl: &Crawl, at: u32| crawl.collections[at as usize].similar_cluster;
+    let of_family = |c: &Candidate| ((cluster_of(old, c.old), cluster_of(new, c.new)), u64::from(c.shared));
+    let successors = most_shared(found.iter().map(of_family).collect());
+    let successor = |cluster: DocId| successors.get(&cluster).copied();
+    let rest = matched(old, new, &found, claimed);
+    let places = rows(old, |at, page| (cluster_of(old, at), page.place), &rest[0]).into_iter();
+    let mut places: Vec<((DocId, u64), u32)> =
+        places.filter_map(|((cluster, place), at)| successor(cluster).map(|cluster| ((cluster, place), at))).collect();
+    places.sort_unstable();
+    let new_places = rows(new, |at, page| (cluster_of(new, at), page.place), &rest[1]);
+    found.extend(one_to_one(sharing(Evidence::Places, &places, &new_places, COMMON)));
+
+    let rest = matched(old, new, &found, claimed);
+    found.extend(sharing(Evidence::Address, &addresses(old, &rest[0]), &addresses(new, &rest[1]), 1));
+
+    let successors = most_shared(found.iter().map(of_family).collect());
+    let rest = matched(old, new, &found, claimed);
+    let left = |crawl: &Crawl, side: usize, family: &dyn Fn(DocId) -> Option<DocId>| {
+        let at = (0..crawl.collections.len() as u32).filter(|&at| !rest[side][at as usize]);
+        let there = at.filter(|&at| !crawl.members_of(at).is_empty());
+        let mut left: Vec<(DocId, u32)> = there.filter_map(|at| Some((family(cluster_of(crawl, at))?, at))).collect();
+        left.sort_unstable();
+        left
+    };
+    let (of_old, of_new) = (left(old, 0, &|cluster| successors.get(&cluster).copied()), left(new, 1, &Some));
+    let alone = sharing(Evidence::Family, &of_old, &of_new, 1);
+    found.extend(alone.into_iter().map(|pair| Candidate { shared: 0, ..pair }));
+    found.sort_unstable();
+    found
+}
+
+/// The prefixes that only one collection of a crawl has, of those with pages but those of `without`; ascending.
+fn addresses<'a>(crawl: &'a Crawl, without: &[bool]) -> Vec<(&'a str, u32)> {
+    let mut all: Vec<(&str, u32)> =
+        (0..).zip(&crawl.collections).map(|(at, collection)| (collection.prefix.as_str(), at)).collect();
+    all.sort_unstable();
+    let alone = all.chunk_by(|x, y| x.0 == y.0).filter(|with| with.len() == 1).map(|with| with[0]);
+    alone.filter(|&(_, at)| !without[at as usize] && !crawl.members_of(at).is_empty()).collect()
+}
+
+/// Pairs of which no two have a collection in common: those that share most first, of equals the smaller.
+fn one_to_one(mut pairs: Vec<Candidate>) -> Vec<Candidate> {
+    pairs.sort_unstable_by_key(|pair| (Reverse(pair.shared), pair.old, pair.new));
+    let (mut old, mut new) = (BTreeSet::new(), BTreeSet::new());
+    pairs.retain(|pair| {
+        let is_free = !old.contains(&pair.old) && !new.contains(&pair.new);
+        if is_free {
+            old.insert(pair.old);
+            new.insert(pair.new);
+        }
+        is_free
+    });
+    pairs
+}
+
+/// For each similar cluster of the older crawl the one of the newer crawl with which its collections share most; of equals the
+/// smaller.
+fn most_shared(mut rows: Vec<((DocId, DocId), u64)>) -> BTreeMap<DocId, DocId> {
+    rows.sort_unstable();
+    let mut sums: Vec<((DocId, DocId), u64)> =
+        rows.chunk_by(|x, y| x.0 == y.0).map(|of_pair| (of_pair[0].0, of_pair.iter().map(|row| row.1).sum())).collect();
+    sums.sort_unstable_by_key(|&((old, new), shared)| (old, Reverse(shared), new));
+    sums.dedup_by_key(|row| row.0.0);
+    sums.into_iter().map(|row| row.0).collect()
+}
+
+/// Which collections of each crawl are in a pair, or claimed.
+fn matched(old: &Crawl, new: &Crawl, found: &[Candidate], claimed: &BTreeSet<u32>) -> [Vec<bool>; 2] {
+    let mut matched = [old, new].map(|crawl| vec![false; crawl.collections.len()]);
+    claimed.iter().for_each(|&new| matched[1][new as usize] = true);
+    for candidate in found {
+        matched[0][candidate.old as usize] = true;
+        matched[1][candidate.new as usize] = true;
+    }
+    matched
+}
+
+/// The distinct things that each collection has, but those of `without`; ascending.
+fn rows<K: Ord>(crawl: &Crawl, key: impl Fn(u32, &super::Member) -> K, without: &[bool]) -> Vec<(K, u32)> {
+    let left = |at: u32| !without.get(at as usize).copied().unwrap_or(false);
+    let members = crawl.members.iter().filter(|member| left(member.collection));
+    let mut rows: Vec<(K, u32)> = members.map(|member| (key(member.collection, member), member.collection)).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    rows
+}
+
+/// The pairs that share enough of the things in `old` and `new`, which ascend and are distinct. What more than `common`
+/// collections of a crawl have counts for none.
+fn sharing<K: Ord + Copy>(by: Evidence, old: &[(K, u32)], new: &[(K, u32)], common: usize) -> Vec<Candidate> {
+    let telling = |rows: &[(K, u32)]| -> Vec<(K, u32)> {
+        rows.chunk_by(|x, y| x.0 == y.0).filter(|with| with.len() <= common).flatten().copied().collect()
+    };
+    let (old, new) = (telling(old), telling(new));
+    let mut pairs = Vec::new();
+    let mut rest = &new[..];
+    for with in old.chunk_by(|x, y| x.0 == y.0) {
+        rest = &rest[rest.partition_point(|row| row.0 < with[0].0)..];
+        let also = &rest[..rest.partition_point(|row| row.0 == with[0].0)];
+        pairs.extend(with.iter().flat_map(|(_, old)| also.iter().map(move |(_, new)| (*old, *new))));
+    }
+    pairs.sort_unstable();
+    let (sizes_old, sizes_new) = (counts(&old), counts(&new));
+    let candidate = |pair: &[(u32, u32)]| Candidate { old: pair[0].0, new: pair[0].1, by, shared: pair.len() as u32 };
+    let is_enough = |pair: &Candidate| {
+        let smaller = sizes_old[pair.old as usize].min(sizes_new[pair.new as usize]);
+        10 * u64::from(pair.shared) >= OF_TEN * u64::from(smaller)
+    };
+    pairs.chunk_by(|x, y| x == y).map(candidate).filter(is_enough).collect()
+}
+
+/// Rows of each collection.
+fn counts<K>(rows: &[(K, u32)]) -> Vec<u32> {
+    let mut counts = vec![0; rows.iter().map(|row| row.1 as usize + 1).max().unwrap_or(0)];
+    rows.iter().for_each(|row| counts[row.1 as usize] += 1);
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::super::lives::{Fact, Version, lives};
+    use super::super::{Collection, Member};
+    use super::*;
+
+    /// A collection: its similar cluster, its prefix, and doc id, text and place of its pages.
+    type Made<'a> = (DocId, &'a str, &'a [(u64, u64, u64)]);
+
+    fn crawl(of: &[Made<'_>]) -> Crawl {
+        let collection = |&(similar_cluster, prefix, pages): &Made<'_>| Collection {
+            similar_cluster,
+            prefix: prefix.into(),
+            size: pages.len() as u32,
+            ..Collection::default()
+        };
+        let members = (0u32..).zip(of).flat_map(|(collection, of)| {
+            of.2.iter().map(move |&(doc_id, text, place)| Member { collection, doc_id, text, place })
+        });
+        let mut members: Vec<Member> = members.collect();
+        members.sort_unstable();
+        Crawl { time: 0, forgotten: 0, collections: of.iter().map(collection).collect(), members }
+    }
+
+    fn pairs(old: &Crawl, new: &Crawl) -> Vec<(u32, u32, Evidence, u32)> {
+        candidates(old, new, &BTreeSet::new()).iter().map(|pair| (pair.old, pair.new, pair.by, pair.shared)).collect()
+    }
+
+    #[test]
+    fn the_surest_evidence_counts_and_three_in_ten_are_enough() {
+        // Pages 1 to 10 stay as three of many; texts go to another URL; names do, with other texts; an address stays; and the
+        // last of each family is left.
+        let ten: Vec<(u64, u64, u64)> = (1..=10).map(|n| (n, 100 + n, n)).collect();
+        let three: Vec<(u64, u64, u64)> =
+            (1..=3).map(|n| (n, 200 + n, n)).chain((51..=70).map(|n| (n, 200 + n, n))).collect();
+        let old = crawl(&[
+            (1, "a", &ten),
+            (1, "b", &[(20, 1, 1), (21, 2, 2)]),
+            (1, "c", &[(30, 3, 5), (31, 4, 6)]),
+            (9, "d", &[(40, 5, 7), (41, 6, 8)]),
+            (9, "e", &[(45, 7, 7)]),
+        ]);
+        let new = crawl(&[
+            (2, "x", &three),
+            (2, "y", &[(80, 1, 9), (81, 2, 8)]),
+            (2, "z", &[(82, 13, 5), (83, 14, 6)]),
+            (3, "d", &[(84, 15, 17), (85, 16, 18)]),
+            (3, "f", &[(86, 17, 7)]),
+        ]);
+        use Evidence::{Address, Family, Pages, Places, Texts};
+        let want = [(0, 0, Pages, 3), (1, 1, Texts, 2), (2, 2, Places, 2), (3, 3, Address, 1), (4, 4, Family, 0)];
+        assert_eq!(pairs(&old, &new), want);
+        // Two in ten are not.
+        let fewer = crawl(&[(2, "x", &three[1..])]);
+        assert_eq!(pairs(&old, &fewer), []);
+    }
+
+    #[test]
+    fn of_mirrors_that_moved_each_has_one_match() {
+        let pages = |from: u64| [(from, 1, 1), (from + 1, 2, 2), (from + 2, 3, 3)];
+        let (a, b, x, y) = (pages(10), pages(20), pages(30), pages(40));
+        let old = crawl(&[(1, "a", &a), (1, "b", &b)]);
+        let new = crawl(&[(2, "x", &x), (2, "y", &y)]);
+        assert_eq!(pairs(&old, &new), [(0, 0, Evidence::Texts, 3), (1, 1, Evidence::Texts, 3)]);
+    }
+
+    #[test]
+    fn a_mirror_that_died_has_not_joined_another_though_all_its_texts_live_on_there() {
+        let pages = |from: u64, text: u64| [(from, text, 1), (from + 1, text + 1, 2), (from + 2, text + 2, 3)];
+        let (a, b, a_later) = (pages(10, 1), pages(20, 1), pages(10, 5));
+        let both = crawl(&[(1, "a", &a), (1, "b", &b)]);
+        for later in [crawl(&[(1, "a", &a)]), crawl(&[(1, "a", &a_later)])] {
+            let facts = lives(&[(0, &both), (1, &later), (2, &later)], 2);
+            let old = Version { crawl: 0, collection: 1 };
+            for (crawl, died) in [(1, false), (2, true)] {
+                assert!(facts.contains(&Fact::Missing { old, crawl, died }), "{facts:?}");
+            }
+            assert!(!facts.iter().any(|fact| matches!(fact, Fact::Joined { .. })), "{facts:?}");
+        }
+        // By pages it can: two that became one while one of them was away.
+        let one = crawl(&[(1, "a", &[a, b].concat())]);
+        let claimed = BTreeSet::from([0]);
+        assert_eq!(candidates(&crawl(&[(1, "b", &b)]), &one, &claimed).len(), 1);
+        assert_eq!(candidates(&crawl(&[(1, "b", &b)]), &crawl(&[(1, "a", &a)]), &claimed), []);
+    }
+
+    #[test]
+    fn the_last_of_a_family_that_was_renamed_as_a_whole_is_the_one_that_is_left() {
+        let old = crawl(&[(1, "a", &[(1, 1, 1)]), (1, "b", &[(2, 2, 2)]), (1, "c", &[(3, 3, 3)])]);
+        let new = crawl(&[(2, "a", &[(11, 11, 11)]), (2, "b", &[(12, 12, 12)]), (2, "x", &[(13, 13, 13)])]);
+        use Evidence::{Address, Family};
+        assert_eq!(pairs(&old, &new), [(0, 0, Address, 1), (1, 1, Address, 1), (2, 2, Family, 0)]);
+        // Of two nobody knows.
+        let two = crawl(&[(2, "a", &[(11, 11, 11)]), (2, "x", &[(12, 12, 12)]), (2, "y", &[(13, 13, 13)])]);
+        assert_eq!(pairs(&old, &two), [(0, 0, Address, 1)]);
+    }
+
+    #[test]
+    fn what_too_many_have_tells_nobody_from_anybody() {
+        let pages: Vec<[(u64, u64, u64); 1]> = (0..=COMMON as u64).map(|n| [(n, 7, n)]).collect();
+        let of: Vec<Made<'_>> = pages.iter().map(|page| (1, "", &page[..])).collect();
+        assert_eq!(pairs(&crawl(&of), &crawl(&[(1, "x", &[(5000, 7, 1)])])), []);
+        assert_eq!(pairs(&crawl(&of[1..]), &crawl(&[(1, "x", &[(5000, 7, 1)])])).len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn pairs_that_share_enough_are_those_of_nested_loops(
+            old in prop::collection::btree_set((0u64..12, 0u32..4), 0..30),
+            new in prop::collection::btree_set((0u64..12, 0u32..4), 0..30), common in 1usize..5
+        ) {
+            let things = |of: &BTreeSet<(u64, u32)>, at: u32| -> BTreeSet<u64> {
+                let with = |thing: u64| of.iter().filter(|row| row.0 == thing).count();
+                of.iter().filter(|row| row.1 == at && with(row.0) <= common).map(|row| row.0).collect()
+            };
+            let mut want = Vec::new();
+            for (x, y) in (0..4).flat_map(|x| (0..4).map(move |y| (x, y))) {
+                let (a, b) = (things(&old, x), things(&new, y));
+                let shared = a.intersection(&b).count();
+                if shared > 0 && 10 * shared >= 3 * a.len().min(b.len()) {
+                    want.push(Candidate { old: x, new: y, by: Evidence::Texts, shared: shared as u32 });
+                }
+            }
+            let list = |of: &BTreeSet<(u64, u32)>| of.iter().copied().collect::<Vec<_>>();
+            prop_assert_eq!(sharing(Evidence::Texts, &list(&old), &list(&new), common), want);
+        }
+    }
+}

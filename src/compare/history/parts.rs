@@ -1,0 +1,164 @@
+//! A mirror that is fetched whole while others of its family are only probed: it is found in parts.
+//!
+//! Collections are made of sets of pages that have copies in the same places. Where a probe was
+//! fetched, a page has one copy more than where none was; so a mirror that is new, or back, is one
+//! collection for the pages that were probed and another for the rest.
+//!
+//! ```text
+//!   kept     1 2 3 4 5 6      crawl: {1 2, of kept, probed and new}, {3 4 5 6, of kept and new}
+//!   probed   1 2 . . . .      known: kept and probed, which are carried over as they were
+//!   new      1 2 3 4 5 6      so the two parts of new are one collection of that family
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Collection, Crawl};
+use webtwin_base::ids::DocId;
+
+/// Finds the similar cluster of the crawl before that each one of a crawl is part of. `known` has
+/// the pages of the crawl before with their similar clusters. Those with pages of several have none.
+pub(super) fn families(crawl: &Crawl, known: &BTreeMap<DocId, DocId>) -> BTreeMap<DocId, DocId> {
+    let mut of: BTreeMap<DocId, BTreeSet<DocId>> = BTreeMap::new();
+    for page in &crawl.members {
+        if let Some(family) = known.get(&page.doc_id) {
+            of.entry(crawl.collections[page.collection as usize].similar_cluster).or_default().insert(*family);
+        }
+    }
+    of.into_iter()
+        .filter(|(_, families)| families.len() == 1)
+        .map(|(part, families)| (part, families.into_iter().next().expect("it has one")))
+        .collect()
+}
+
+/// Joins the parts of each host that are of one family, and puts them in it. `families` were found
+/// before the collections that are carried over were dropped. Parts stay what they are where
+/// something `known` is left of their similar cluster, or where one has two parts of the host:
+/// these are two mirrors.
+pub(super) fn join(crawl: &mut Crawl, families: &BTreeMap<DocId, DocId>, known: &BTreeMap<DocId, DocId>) {
+    let of = |page: u32| crawl.collections[page as usize].similar_cluster;
+    let whole: BTreeSet<DocId> =
+        crawl.members.iter().filter(|page| known.contains_key(&page.doc_id)).map(|page| of(page.collection)).collect();
+    let mut parts: BTreeMap<(&str, DocId), Vec<u32>> = BTreeMap::new();
+    for (at, one) in (0..).zip(&crawl.collections) {
+        if let Some(&family) = families.get(&one.similar_cluster).filter(|_| !whole.contains(&one.similar_cluster)) {
+            parts.entry((&one.host, family)).or_default().push(at);
+        }
+    }
+    let mut into: Vec<u32> = (0..crawl.collections.len() as u32).collect();
+    let mut joined: Vec<(u32, Collection)> = Vec::new();
+    for ((_, family), parts) in &parts {
+        let clusters: BTreeSet<DocId> = parts.iter().map(|&at| of(at)).collect();
+        if clusters.len() == parts.len() {
+            let whole = parts.iter().map(|&at| crawl.collections[at as usize].clone()).reduce(both);
+            let whole = whole.expect("there is a part");
+            parts.iter().for_each(|&at| into[at as usize] = parts[0]);
+            joined.push((parts[0], Collection { similar_cluster: *family, ..whole }));
+        }
+    }
+    for (at, whole) in joined {
+        crawl.collections[at as usize] = whole;
+    }
+    // Numbers of those that are left.
+    let mut next = 0;
+    let numbers: Vec<u32> = (0..)
+        .zip(&into)
+        .map(|(at, &first)| {
+            next += u32::from(at == first);
+            next - u32::from(at == first)
+        })
+        .collect();
+    crawl.members.iter_mut().for_each(|page| page.collection = numbers[into[page.collection as usize] as usize]);
+    let mut at = 0..;
+    crawl.collections.retain(|_| at.next().is_some_and(|at: u32| into[at as usize] == at));
+    crawl.sort();
+}
+
+/// Two parts as one. Places of pages stay those behind the prefix of their part.
+fn both(x: Collection, y: Collection) -> Collection {
+    let (larger, smaller) = if x.size >= y.size { (x, y) } else { (y, x) };
+    let same = larger.prefix.bytes().zip(smaller.prefix.bytes()).take_while(|(x, y)| x == y).count();
+    let folder = larger.prefix.as_bytes()[..same].iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
+    let sum = |of: &Collection| of.resemblance.map(|mean| u64::from(mean) * u64::from(of.size));
+    let size = larger.size + smaller.size;
+    let resemblance = sum(&larger).zip(sum(&smaller)).map(|(x, y)| ((x + y) / u64::from(size.max(1))) as u32);
+    Collection {
+        id: larger.id.min(smaller.id),
+        keep: larger.keep && smaller.keep,
+        prefix: larger.prefix[..folder].to_string(),
+        size,
+        looked_at: larger.looked_at + smaller.looked_at,
+        fetched: larger.fetched.max(smaller.fetched),
+        skipped: larger.skipped + smaller.skipped,
+        resemblance,
+        ..larger
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Member;
+    use super::*;
+
+    /// A crawl of collections with id, similar cluster, host, prefix and pages.
+    fn crawl(of: &[(u64, u64, &str, &str, &[u64])]) -> Crawl {
+        let mut crawl = Crawl::default();
+        for &(id, similar_cluster, host, prefix, pages) in of {
+            let collection = crawl.collections.len() as u32;
+            let (host, prefix, size) = (host.to_string(), prefix.to_string(), pages.len() as u32);
+            let resemblance = Some(100 * size);
+            crawl.collections.push(Collection {
+                id,
+                similar_cluster,
+                host,
+                prefix,
+                size,
+                resemblance,
+                ..Collection::default()
+            });
+            crawl.members.extend(pages.iter().map(|&doc_id| Member { collection, doc_id, text: 0, place: 0 }));
+        }
+        crawl.sort();
+        crawl
+    }
+
+    fn known(pages: std::ops::Range<u64>) -> BTreeMap<DocId, DocId> {
+        pages.map(|page| (page, 7)).collect()
+    }
+
+    #[test]
+    fn parts_of_a_host_that_copy_parts_of_one_family_are_one_collection() {
+        let kept: [(u64, u64, &str, &str, &[u64]); 2] =
+            [(1, 1, "kept", "http://kept/m/", &[1, 2]), (3, 3, "kept", "http://kept/m/", &[3, 4, 5])];
+        let new: [(u64, u64, &str, &str, &[u64]); 3] = [
+            (11, 1, "new", "http://new/m/a/", &[11, 12]),
+            (13, 3, "new", "http://new/m/ab/", &[13, 14, 15]),
+            (21, 3, "other", "http://other/", &[23, 24, 25]),
+        ];
+        let known = known(1..6);
+        let families = families(&crawl(&[&kept[..], &new[..]].concat()), &known);
+        assert_eq!(families, [(1, 7), (3, 7)].into());
+        let mut found = crawl(&new);
+        join(&mut found, &families, &known);
+        let told: Vec<_> =
+            found.collections.iter().map(|one| (one.id, one.similar_cluster, one.size, &*one.prefix)).collect();
+        assert_eq!(told, [(11, 7, 5, "http://new/m/"), (21, 7, 3, "http://other/")]);
+        assert_eq!(found.collections[0].resemblance, Some((2 * 200 + 3 * 300) / 5));
+        let of_first: Vec<u64> = found.members_of(0).iter().map(|page| page.doc_id).collect();
+        assert_eq!((of_first, found.members_of(1).len()), (vec![11, 12, 13, 14, 15], 3));
+    }
+
+    #[test]
+    fn two_mirrors_on_a_host_and_what_stands_with_a_known_collection_stay_what_they_are() {
+        let new: [(u64, u64, &str, &str, &[u64]); 5] = [
+            (11, 1, "new", "http://new/a/", &[11, 12]),
+            (13, 1, "new", "http://new/b/", &[13, 14]),
+            (15, 3, "new", "http://new/a/", &[15]),
+            (31, 5, "kept", "http://kept/m/", &[5, 6]),
+            (33, 5, "more", "http://more/m/", &[35, 36]),
+        ];
+        let families = [(1, 7), (3, 7), (5, 7)].into();
+        let mut found = crawl(&new);
+        join(&mut found, &families, &known(1..7));
+        assert_eq!(found, crawl(&new));
+    }
+}

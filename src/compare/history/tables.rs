@@ -1,0 +1,279 @@
+//! The tables of a history, as rows for people and programs. There is no empty value in them: a column of booleans says where there
+//! is none.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::Collection;
+use super::chronicle::{Chronicle, Told};
+use super::fates::Fate;
+use super::lives::Version;
+use super::rates::{DAY, Visits, rate, six_digits};
+use super::read::{MILLION, each_part};
+use super::worthwhile::Visit;
+use webtwin_base::error::Result;
+use webtwin_base::ids::DocId;
+use webtwin_results::Run;
+use webtwin_storage::table::{Column, Table};
+
+/// `mirrors_changed`: what became of each collection, what asks for attention first.
+pub fn mirrors_changed(chronicle: &Chronicle, told: &[Told]) -> Table {
+    let version = |told: &Told| told.new.or(told.old).expect("a row has a version");
+    let one = |told: &Told| chronicle.collection(version(told));
+    let id = |version: Option<Version>| version.map_or(0, |version| chronicle.collection(version).id);
+    let host =
+        |version: Option<Version>| version.map_or(String::new(), |version| chronicle.collection(version).host.clone());
+    let time = |crawl: u32| chronicle.crawls()[&crawl].time;
+    let leaders = leaders(chronicle);
+    let leader = |told: &Told| leaders.get(&(version(told).crawl, one(told).similar_cluster)).copied();
+    let lag = |told: &Told| told.new.and_then(|new| chronicle.collection(new).lag);
+    let days = |told: &Told| {
+        let (Some(lag), Some(new)) = (lag(told), told.new) else { return 0.0 };
+        let behind = chronicle.crawls().range(..=new.crawl).rev().nth(lag.crawls as usize);
+        behind.map_or(0.0, |(_, then)| six_digits((time(new.crawl) - then.time) as f64 / DAY as f64))
+    };
+    let share = |part: u32, whole: u32| six_digits(f64::from(part) / f64::from(whole.max(1)));
+
+    macro_rules! column {
+        ($kind:ident, $of:expr) => {
+            Column::$kind(told.iter().map($of).collect())
+        };
+    }
+    Table::new([
+        ("rank", column!(U32, |told| told.fate as u32)),
+        ("what", column!(Text, |told| told.fate.word().to_string())),
+        ("similar_cluster", column!(Id, |told| one(told).similar_cluster)),
+        ("has_old", column!(Bool, |told| told.old.is_some())),
+        ("collection_old", column!(Id, |told| id(told.old))),
+        ("host_old", column!(Text, |told| host(told.old))),
+        ("has_new", column!(Bool, |told| told.new.is_some())),
+        ("collection_new", column!(Id, |told| id(told.new))),
+        ("host_new", column!(Text, |told| host(told.new))),
+        ("prefix", column!(Text, |told| one(told).prefix.clone())),
+        ("root_url", column!(Text, |told| one(told).root_url.clone())),
+        ("keep", column!(Bool, |told| one(told).keep)),
+        ("size_old", column!(U32, |told| told.seen.sizes.0)),
+        ("size_new", column!(U32, |told| told.seen.sizes.1)),
+        ("shared", column!(U32, |told| told.shared)),
+        ("same_text", column!(U32, |told| told.same_text)),
+        ("changed", column!(U32, |told| told.changed)),
+        ("original", column!(Id, |told| leader(told).map_or(0, |leader| leader.id))),
+        ("original_url", column!(Text, |told| leader(told).map_or(String::new(), |leader| leader.root_url.clone()))),
+        ("is_original", column!(Bool, |told| one(told).leads)),
+        ("has_resemblance", column!(Bool, |told| one(told).resemblance.is_some())),
+        ("resemblance", column!(F64, |told| f64::from(one(told).resemblance.unwrap_or(0)) / MILLION as f64)),
+        ("has_lag", column!(Bool, |told| lag(told).is_some())),
+        ("lag_crawls", column!(U32, |told| lag(told).map_or(0, |lag| lag.crawls))),
+        ("lag_days", column!(F64, days)),
+        ("lag_share", column!(F64, |told| lag(told).map_or(0.0, |lag| share(lag.shared, lag.texts)))),
+        ("unseen", column!(U32, |told| one(told).unseen)),
+        ("first_crawl", column!(Time, |told| time(told.line.crawl))),
+        ("last_crawl", column!(Time, |told| time(version(told).crawl))),
+    ])
+}
+
+/// The collection that leads each similar cluster of each crawl.
+fn leaders(chronicle: &Chronicle) -> BTreeMap<(u32, DocId), &Collection> {
+    let of_crawls = chronicle.crawls().iter();
+    of_crawls
+        .flat_map(|(&crawl, of)| of.collections.iter().map(move |one| ((crawl, one.similar_cluster), one)))
+        .filter(|row| row.1.leads)
+        .collect()
+}
+
+/// What became of a similar cluster.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClusterChange {
+    /// Place of the word among the words.
+    pub rank: u32,
+    /// `died`, `kept_changed`, `born`, `grew`, `shrank` or `lives`.
+    pub what: &'static str,
+    /// Before and now, if it was there.
+    pub similar_cluster: [Option<DocId>; 2],
+    /// Collections in it.
+    pub cardinality: [u32; 2],
+    /// Pages in them.
+    pub pages: [u64; 2],
+    /// URLs of the roots of the collections kept.
+    pub keep: [String; 2],
+}
+
+/// A similar cluster of a crawl.
+struct Cluster {
+    cardinality: u32,
+    pages: u64,
+    keep: Option<Version>,
+}
+
+/// What became of the similar clusters of the last crawl but one, and of those of the last. Two are one if more collections live on from
+/// one to the other than to or from any third; of equals the smaller.
+pub fn similar_clusters(chronicle: &Chronicle, told: &[Told]) -> Vec<ClusterChange> {
+    let mut numbers = chronicle.crawls().keys().rev().copied();
+    let (now, before) = (numbers.next(), numbers.next());
+    let clusters = |crawl: Option<u32>| -> BTreeMap<DocId, Cluster> {
+        let mut all: BTreeMap<DocId, Cluster> = BTreeMap::new();
+        let Some(crawl) = crawl else { return all };
+        for (collection, one) in (0..).zip(&chronicle.crawls()[&crawl].collections) {
+            let of = all.entry(one.similar_cluster).or_insert(Cluster { cardinality: 0, pages: 0, keep: None });
+            of.cardinality += 1;
+            of.pages += u64::from(one.size);
+            if one.keep {
+                of.keep = Some(Version { crawl, collection });
+            }
+        }
+        all
+    };
+    let (old, new) = (clusters(before), clusters(now));
+    let went_on: BTreeMap<Version, Version> = told
+        .iter()
+        .filter(|told| !matches!(told.fate, Fate::Split | Fate::Joined))
+        .filter_map(|told| Some((told.old.filter(|old| Some(old.crawl) == before)?, told.new?)))
+        .collect();
+    let mut shared: BTreeMap<(DocId, DocId), u32> = BTreeMap::new();
+    let cluster = |version: &Version| chronicle.collection(*version).similar_cluster;
+    went_on.iter().for_each(|(old, new)| *shared.entry((cluster(old), cluster(new))).or_default() += 1);
+    let best = |side: fn(&(DocId, DocId)) -> (DocId, DocId)| {
+        let mut best: BTreeMap<DocId, (Reverse<u32>, DocId)> = BTreeMap::new();
+        for (pair, count) in &shared {
+            let (of, other) = side(pair);
+            let rank = (Reverse(*count), other);
+            best.entry(of).and_modify(|best| *best = rank.min(*best)).or_insert(rank);
+        }
+        best
+    };
+    let (of_old, of_new) = (best(|pair| *pair), best(|pair| (pair.1, pair.0)));
+    let successor = |id: &DocId| of_old.get(id).map(|best| best.1).filter(|other| of_new[other].1 == *id);
+    let url = |cluster: Option<&Cluster>| {
+        cluster.and_then(|one| one.keep).map_or(String::new(), |keep| chronicle.collection(keep).root_url.clone())
+    };
+    let change = |id_old: Option<DocId>, id_new: Option<DocId>| {
+        let both = [id_old.and_then(|id| old.get(&id)), id_new.and_then(|id| new.get(&id))];
+        let cardinality = both.map(|one| one.map_or(0, |one| one.cardinality));
+        let keeps = both.map(|one| one.and_then(|one| one.keep));
+        let (rank, what) = match both {
+            [Some(_), None] => (0, "died"),
+            [None, _] => (2, "born"),
+            _ if keeps[0].and_then(|keep| went_on.get(&keep).copied()) != keeps[1] => (1, "kept_changed"),
+            _ if cardinality[1] > cardinality[0] => (3, "grew"),
+            _ if cardinality[1] < cardinality[0] => (4, "shrank"),
+            _ => (5, "lives"),
+        };
+        let pages = both.map(|one| one.map_or(0, |one| one.pages));
+        ClusterChange { rank, what, similar_cluster: [id_old, id_new], cardinality, pages, keep: both.map(url) }
+    };
+    let mut changes: Vec<ClusterChange> = old.keys().map(|id| change(Some(*id), successor(id))).collect();
+    let continued: Vec<DocId> = old.keys().filter_map(successor).collect();
+    changes.extend(new.keys().filter(|id| !continued.contains(id)).map(|id| change(None, Some(*id))));
+    changes.sort_unstable();
+    changes
+}
+
+/// `similar_clusters_changed`.
+pub fn similar_clusters_changed(changes: &[ClusterChange]) -> Table {
+    let [old, new] = [0, 1];
+    let has = |side: usize| Column::Bool(changes.iter().map(|row| row.similar_cluster[side].is_some()).collect());
+    let id = |side: usize| Column::Id(changes.iter().map(|row| row.similar_cluster[side].unwrap_or(0)).collect());
+    let cardinality = |side: usize| Column::U32(changes.iter().map(|row| row.cardinality[side]).collect());
+    let pages = |side: usize| Column::Count(changes.iter().map(|row| row.pages[side]).collect());
+    let keep = |side: usize| Column::Text(changes.iter().map(|row| row.keep[side].clone()).collect());
+    Table::new([
+        ("rank", Column::U32(changes.iter().map(|row| row.rank).collect())),
+        ("what", Column::Text(changes.iter().map(|row| row.what.to_string()).collect())),
+        ("has_old", has(old)),
+        ("similar_cluster_old", id(old)),
+        ("has_new", has(new)),
+        ("similar_cluster_new", id(new)),
+        ("cardinality_old", cardinality(old)),
+        ("cardinality_new", cardinality(new)),
+        ("pages_old", pages(old)),
+        ("pages_new", pages(new)),
+        ("keep_url_old", keep(old)),
+        ("keep_url_new", keep(new)),
+    ])
+}
+
+/// `change_rates`: how often pages change, of everything, of each domain, host and collection.
+///
+/// # Errors
+/// Those of the table `hosts`.
+pub fn change_rates(chronicle: &Chronicle, new: &Run) -> Result<Table> {
+    let mut hosts: BTreeMap<String, (String, u64)> = BTreeMap::new();
+    each_part(new, "hosts", &["host", "domain", "pages"], |part| {
+        let pages = part.u64("pages")?;
+        for (row, host) in part.text("host")?.iter().enumerate() {
+            hosts.insert(host.to_string(), (part.text("domain")?[row].to_string(), pages[row]));
+        }
+        Ok(())
+    })?;
+    // Visits by crawl, and pages.
+    type Sums = (BTreeMap<u32, Visits>, u64);
+    let mut all: BTreeMap<(&str, &str), Sums> = BTreeMap::new();
+    let mut add = |scope: &'static str, key, visits: &[(u32, Visits)], pages: u64| {
+        let (of_crawls, sum) = all.entry((scope, key)).or_default();
+        *sum += pages;
+        for &(crawl, visits) in visits {
+            let sum = of_crawls.entry(crawl).or_insert(Visits { interval: visits.interval, ..Visits::default() });
+            (sum.visits, sum.changed) = (sum.visits + visits.visits, sum.changed + visits.changed);
+        }
+    };
+    for (host, visits) in chronicle.hosts() {
+        let (domain, pages) = hosts.get(host).map_or(("", 0), |(domain, pages)| (domain.as_str(), *pages));
+        add("all", "", visits, pages);
+        add("host", host.as_str(), visits, pages);
+        if !domain.is_empty() {
+            add("domain", domain, visits, pages);
+        }
+    }
+    let newest = chronicle.crawls().last_key_value().map_or(&[][..], |(_, crawl)| &crawl.collections);
+    newest.iter().for_each(|one| add("collection", &one.prefix, &one.visits, u64::from(one.size)));
+
+    let rows = all.iter().filter_map(|(&(scope, key), (visits, pages))| {
+        let visits: Vec<Visits> = visits.values().copied().collect();
+        Some((scope, key, *pages, rate(&visits)?))
+    });
+    let rows: Vec<_> = rows.collect();
+    let number = |of: fn(&super::rates::Rate) -> f64| Column::F64(rows.iter().map(|row| of(&row.3)).collect());
+    Ok(Table::new([
+        ("scope", Column::Text(rows.iter().map(|row| row.0.to_string()).collect())),
+        ("key", Column::Text(rows.iter().map(|row| row.1.to_string()).collect())),
+        ("pages", Column::Count(rows.iter().map(|row| row.2).collect())),
+        ("visits", Column::Count(rows.iter().map(|row| row.3.visits).collect())),
+        ("changed", Column::Count(rows.iter().map(|row| row.3.changed).collect())),
+        ("rate", number(|rate| rate.rate)),
+        ("rate_low", number(|rate| rate.low)),
+        ("has_rate_high", Column::Bool(rows.iter().map(|row| row.3.high.is_finite()).collect())),
+        ("rate_high", number(|rate| if rate.high.is_finite() { rate.high } else { 0.0 })),
+        ("freshness", number(|rate| rate.freshness)),
+        ("interval_days", number(|rate| rate.interval_days)),
+    ]))
+}
+
+/// `revisit`: collections on the avoid list, the most valuable first.
+pub fn revisit(chronicle: &Chronicle, visits: &[Visit]) -> Table {
+    let one = |visit: &Visit| chronicle.collection(visit.of);
+    macro_rules! column {
+        ($kind:ident, $of:expr) => {
+            Column::$kind(visits.iter().map($of).collect())
+        };
+    }
+    Table::new([
+        ("rank", Column::U32((0..visits.len() as u32).collect())),
+        ("priority", column!(F64, |visit| visit.worth.priority)),
+        ("within_budget", column!(Bool, |visit| visit.chosen)),
+        ("why", column!(Text, |visit| visit.why.to_string())),
+        ("similar_cluster", column!(Id, |visit| one(visit).similar_cluster)),
+        ("collection", column!(Id, |visit| one(visit).id)),
+        ("host", column!(Text, |visit| one(visit).host.clone())),
+        ("prefix", column!(Text, |visit| one(visit).prefix.clone())),
+        ("root_url", column!(Text, |visit| one(visit).root_url.clone())),
+        ("kind", column!(Text, |visit| visit.relation.kind.word().to_string())),
+        ("size", column!(U32, |visit| one(visit).size)),
+        ("skipped", column!(U32, |visit| visit.relation.skipped)),
+        ("hazard", column!(F64, |visit| visit.worth.hazard)),
+        ("intervals", column!(U32, |visit| visit.relation.intervals)),
+        ("ends", column!(U32, |visit| visit.relation.ends)),
+        ("age", column!(U32, |visit| visit.relation.age)),
+        ("probes", column!(U32, |visit| visit.urls.len() as u32)),
+        ("probe_urls", column!(Text, |visit| visit.urls.join(" "))),
+    ])
+}

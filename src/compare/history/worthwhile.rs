@@ -1,0 +1,222 @@
+//! The collections on the avoid list that are worth a visit, with the pages to fetch, and lists of these for crawlers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+
+use super::chronicle::{Chronicle, Told};
+use super::fates::Fate;
+use super::lives::Version;
+use super::revisit::{Policy, Relation, Worth, draw, order, within, worth};
+use super::{Collection, read};
+use webtwin_base::error::Result;
+use webtwin_base::ids::DocId;
+use webtwin_job::Recrawl;
+use webtwin_results::Run;
+
+/// A collection to visit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Visit {
+    /// Its version in the newest crawl.
+    pub of: Version,
+    /// Why it comes up now.
+    pub why: &'static str,
+    /// What is known of it.
+    pub relation: Relation,
+    /// What a visit is worth.
+    pub worth: Worth,
+    /// Whether it is within the budget.
+    pub chosen: bool,
+    /// The pages to fetch.
+    pub urls: Vec<String>,
+}
+
+/// The policy that settings ask for.
+pub fn policy(settings: &Recrawl) -> Policy {
+    Policy { confidence: settings.confidence, share: settings.probe_share, prior_intervals: settings.prior_intervals }
+}
+
+/// Calls something for each page of an avoid list, with its URL; more than once for one that is told twice.
+pub type EachListed<'a> = dyn Fn(&mut dyn FnMut(DocId, &str)) -> Result<()> + 'a;
+
+/// The avoid list of the newest crawl, and those before it.
+pub type Lists<'a> = [&'a EachListed<'a>; 2];
+
+/// All collections of the newest crawl that are not kept and of which pages are on the avoid list, the most valuable first.
+///
+/// # Errors
+/// Those of the lists.
+///
+/// # Cost
+/// The lists twice; in memory the ids of their pages in collections.
+pub fn visits_worthwhile(
+    chronicle: &Chronicle,
+    told: &[Told],
+    lists: Lists<'_>,
+    settings: &Recrawl,
+) -> Result<Vec<Visit>> {
+    let Some((&number, crawl)) = chronicle.crawls().last_key_value() else { return Ok(Vec::new()) };
+    let fates: BTreeMap<Version, Fate> =
+        told.iter().filter(|told| told.fate != Fate::Joined).filter_map(|told| Some((told.new?, told.fate))).collect();
+    let all = (0..crawl.collections.len() as u32).map(|collection| Version { crawl: number, collection });
+    let may_be_skipped = |of: &Version| chronicle.collection(*of).skipped > 0 && !chronicle.collection(*of).keep;
+    let skipped: Vec<Version> = all.filter(may_be_skipped).collect();
+    let relation = |of: &Version| {
+        let one = chronicle.collection(*of);
+        let (intervals, ends) = one.seen;
+        Relation { kind: one.kind, intervals, ends, skipped: one.skipped, age: one.unseen + 1 }
+    };
+    let relations: Vec<Relation> = skipped.iter().map(relation).collect();
+    let pools = chronicle.ended().into_iter();
+    let past: Vec<Relation> =
+        pools.map(|(kind, (intervals, ends))| Relation { kind, intervals, ends, skipped: 0, age: 1 }).collect();
+    let policy = policy(settings);
+    let worths = worth(&relations, &past, &policy);
+    let order = order(&worths);
+    let chosen = within(settings.budget, &worths, &order);
+    let leaders = changed_leaders(&crawl.collections, number);
+    let mut urls = urls(chronicle, (&skipped, &worths), lists)?;
+    let visit = |at: usize| {
+        let (of, one) = (skipped[at], chronicle.collection(skipped[at]));
+        let leader_changed = leaders.get(&one.similar_cluster) == Some(&true);
+        Visit {
+            of,
+            why: why(one, fates.get(&of).copied(), leader_changed),
+            relation: relations[at],
+            worth: worths[at],
+            chosen: chosen[at],
+            urls: std::mem::take(&mut urls[at]),
+        }
+    };
+    Ok(order.iter().copied().map(visit).collect())
+}
+
+/// Whether the collection that leads each similar cluster changed with a crawl.
+fn changed_leaders(collections: &[Collection], crawl: u32) -> BTreeMap<DocId, bool> {
+    let leaders = collections.iter().filter(|collection| collection.leads);
+    let changed = |one: &Collection| one.visits.last().is_some_and(|visit| visit.0 == crawl && visit.1.changed > 0);
+    leaders.map(|one| (one.similar_cluster, changed(one))).collect()
+}
+
+fn why(of: &Collection, fate: Option<Fate>, leader_changed: bool) -> &'static str {
+    match fate {
+        _ if of.unseen > 0 => "unseen",
+        Some(Fate::Born | Fate::Split | Fate::Moved) => "new_mirror",
+        Some(Fate::Drifted) => "drifted",
+        _ if of.lag.is_some_and(|lag| lag.crawls > 0) => "stale",
+        Some(Fate::Grew) => "grew",
+        _ if leader_changed => "original_changed",
+        _ => "probe_due",
+    }
+}
+
+/// The pages to fetch of each collection, as many as a visit is worth: a draw of those on the list of the newest crawl, and, of one whose
+/// other pages it did not fetch, of those on the lists before.
+fn urls(chronicle: &Chronicle, (of, worths): (&[Version], &[Worth]), lists: Lists<'_>) -> Result<Vec<Vec<String>>> {
+    let mut place: BTreeMap<DocId, usize> = BTreeMap::new();
+    for (at, version) in of.iter().enumerate() {
+        let members = chronicle.crawls()[&version.crawl].members_of(version.collection);
+        place.extend(members.iter().map(|member| (member.doc_id, at)));
+    }
+    let mut listed: Vec<BTreeSet<DocId>> = vec![BTreeSet::new(); of.len()];
+    for list in lists {
+        list(&mut |doc_id, _| {
+            if let Some(&at) = place.get(&doc_id) {
+                listed[at].insert(doc_id);
+            }
+        })?;
+        place.retain(|_, &mut at| listed[at].len() < chronicle.collection(of[at]).skipped as usize);
+    }
+    drop(place);
+    let mut drawn: BTreeMap<DocId, (usize, Option<String>)> = BTreeMap::new();
+    for (at, pages) in listed.into_iter().enumerate() {
+        let pages: Vec<DocId> = pages.into_iter().collect();
+        let pages = draw(&pages, worths[at].probes, u64::from(of[at].crawl));
+        drawn.extend(pages.into_iter().map(|page| (page, (at, None))));
+    }
+    for list in lists {
+        list(&mut |doc_id, url| {
+            if let Some((_, found)) = drawn.get_mut(&doc_id) {
+                *found = Some(url.to_string());
+            }
+        })?;
+    }
+    let mut urls: Vec<Vec<String>> = vec![Vec::new(); of.len()];
+    for (at, url) in drawn.into_values() {
+        urls[at].extend(url);
+    }
+    urls.iter_mut().for_each(|urls| urls.sort_unstable());
+    Ok(urls)
+}
+
+/// Pages that stand on the lists before, are in no collection nor in one that has `ended`, and were
+/// not fetched for the newest crawl: a draw of so many as the budget has left, ascending by URL.
+/// Another crawl draws others, so each has its turn.
+///
+/// # Errors
+/// Those of the lists, and of the tables of `new`, the newest crawl.
+///
+/// # Cost
+/// The lists once more, and the doc ids of the crawl; in memory those of the pages that stand.
+pub fn singles(
+    chronicle: &Chronicle,
+    (visits, ended): (&[Visit], &[DocId]),
+    lists: Lists<'_>,
+    new: &Run,
+    settings: &Recrawl,
+) -> Result<Vec<String>> {
+    let spent: u64 = visits.iter().filter(|visit| visit.chosen).map(|visit| visit.urls.len() as u64).sum();
+    let left = settings.budget.saturating_sub(spent);
+    let newest = chronicle.crawls().last_key_value().filter(|_| settings.avoided && left > 0);
+    let Some((&number, crawl)) = newest else { return Ok(Vec::new()) };
+    let mut standing: BTreeSet<DocId> = BTreeSet::new();
+    lists[1](&mut |doc_id, _| _ = standing.insert(doc_id))?;
+    lists[0](&mut |doc_id, _| _ = standing.remove(&doc_id))?;
+    crawl.members.iter().map(|page| &page.doc_id).chain(ended).for_each(|page| _ = standing.remove(page));
+    read::each_part(new, "pages", &["doc_id"], |part| {
+        part.u64("doc_id")?.iter().for_each(|page| _ = standing.remove(page));
+        Ok(())
+    })?;
+    let standing: Vec<DocId> = standing.into_iter().collect();
+    let drawn = draw(&standing, left.min(u64::from(u32::MAX)) as u32, u64::from(number));
+    let drawn: BTreeSet<DocId> = drawn.into_iter().collect();
+    let mut urls: BTreeSet<String> = BTreeSet::new();
+    lists[1](&mut |doc_id, url| {
+        if drawn.contains(&doc_id) {
+            urls.insert(url.to_string());
+        }
+    })?;
+    Ok(urls.into_iter().collect())
+}
+
+/// Lists of the pages within the budget, as crawlers read them; `singles` are those outside of collections, and come last.
+pub fn exports(
+    chronicle: &Chronicle,
+    visits: &[Visit],
+    singles: &[String],
+    settings: &Recrawl,
+) -> Vec<(String, Vec<u8>)> {
+    let crawls: Vec<i64> = chronicle.crawls().values().rev().take(2).map(|crawl| crawl.time).collect();
+    // Of a single crawl, or of crawls without times, no interval is known; a week is as good as any.
+    let interval = match crawls[..] {
+        [now, before] if now > before => (now - before) as f64,
+        _ => 7.0 * 86_400.0,
+    };
+    let (mut plain, mut nutch, mut scrapy) = (String::new(), String::new(), String::new());
+    let mut put = |url: &str, score: f64, seconds: u64| {
+        plain += &format!("{url}\n");
+        nutch += &format!("{url}\tnutch.score={score}\tnutch.fetchInterval={seconds}\n");
+        let priority = (score * 1000.0).round() as i64;
+        scrapy += &format!("{}\n", json!({ "url": url, "priority": priority }));
+    };
+    for visit in visits.iter().filter(|visit| visit.chosen) {
+        // Until the chance that the mirror has ended is as large as the share that probes notice.
+        let intervals = -(-settings.probe_share).ln_1p() / visit.worth.hazard;
+        let seconds = (interval * intervals.clamp(1.0, 1000.0)).round() as u64;
+        visit.urls.iter().for_each(|url| put(url, visit.worth.priority, seconds));
+    }
+    singles.iter().for_each(|url| put(url, 0.0, interval as u64));
+    [("revisit.txt", plain), ("revisit-nutch.txt", nutch), ("revisit-scrapy.jsonl", scrapy)]
+        .map(|(name, text)| (format!("exports/{name}"), text.into_bytes()))
+        .into()
+}

@@ -1,0 +1,152 @@
+//! What became of the avoid list.
+
+use super::merge::{Side, merge};
+use super::pages::What;
+use webtwin_base::error::Result;
+use webtwin_base::ids::DocId;
+use webtwin_storage::table::{Column, Table};
+use webtwin_storage::texts::Texts;
+
+/// Columns of `avoid` that are compared.
+pub(super) const COLUMNS: [&str; 5] = ["doc_id", "url", "keep_doc_id", "keep_url", "why"];
+
+/// A table `avoid`, or a range of it.
+pub(super) struct AvoidColumns<'t> {
+    /// Pages on the list, strictly ascending.
+    pub doc_ids: &'t [DocId],
+    urls: &'t Texts,
+    keep: &'t [DocId],
+    keep_urls: &'t Texts,
+    why: &'t Texts,
+}
+
+impl<'t> AvoidColumns<'t> {
+    /// Finds the columns.
+    ///
+    /// # Errors
+    /// [`webtwin_base::error::Error::Input`] if the table lacks one.
+    pub(super) fn of(table: &'t Table) -> Result<AvoidColumns<'t>> {
+        Ok(AvoidColumns {
+            doc_ids: table.u64("doc_id")?,
+            urls: table.text("url")?,
+            keep: table.u64("keep_doc_id")?,
+            keep_urls: table.text("keep_url")?,
+            why: table.text("why")?,
+        })
+    }
+
+    /// Page and URL of a row.
+    pub(super) fn page(&self, row: usize) -> (DocId, &'t str) {
+        (self.doc_ids[row], &self.urls[row])
+    }
+
+    /// The page that stays for that of a row.
+    pub(super) fn keep(&self, row: usize) -> DocId {
+        self.keep[row]
+    }
+
+    /// Tells which pages are on the list, of pages in ascending order.
+    pub(super) fn has(&self) -> impl FnMut(DocId) -> bool + 't {
+        let mut left = self.doc_ids;
+        move |page| {
+            while let [first, rest @ ..] = left
+                && *first < page
+            {
+                left = rest;
+            }
+            left.first() == Some(&page)
+        }
+    }
+}
+
+/// A row of `avoid_changed`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct AvoidChange<'t> {
+    /// The page.
+    pub doc_id: DocId,
+    /// Its URL.
+    pub url: &'t str,
+    /// `added`, `removed`, `keep_changed`, `why_changed`.
+    pub what: &'static str,
+    /// What became of the page itself.
+    pub page: Option<What>,
+    /// URL of the page that stays for it, in the old and in the new result; empty where it is not on the list.
+    pub keep: [&'t str; 2],
+    /// `avoid.why` in the old and in the new result; empty where it is not on the list.
+    pub why: [&'t str; 2],
+}
+
+/// What became of a range of the list. `page` tells what became of a page, `stands` of a row of the old list that the new one does not
+/// have whether it stands all the same: then nothing became of it.
+pub(super) fn changes<'t>(
+    old: &AvoidColumns<'t>,
+    new: &AvoidColumns<'t>,
+    page: impl Fn(DocId) -> Option<What>,
+    mut stands: impl FnMut(usize) -> bool,
+    into: &mut Vec<AvoidChange<'t>>,
+) {
+    let of = |list: &AvoidColumns<'t>, row: usize| (&list.keep_urls[row], &list.why[row]);
+    for side in merge(old.doc_ids, new.doc_ids) {
+        let (what, list, row, was, is) = match side {
+            Side::Old(i) if stands(i) => continue,
+            Side::Old(i) => ("removed", old, i, of(old, i), Default::default()),
+            Side::New(j) => ("added", new, j, Default::default(), of(new, j)),
+            Side::Both(i, j) if old.keep[i] != new.keep[j] => ("keep_changed", new, j, of(old, i), of(new, j)),
+            Side::Both(i, j) if old.why[i] != new.why[j] => ("why_changed", new, j, of(old, i), of(new, j)),
+            Side::Both(..) => continue,
+        };
+        let (doc_id, url) = (list.doc_ids[row], &list.urls[row]);
+        into.push(AvoidChange { doc_id, url, what, page: page(doc_id), keep: [was.0, is.0], why: [was.1, is.1] });
+    }
+}
+
+/// The rows as a table.
+pub(super) fn table(rows: &[AvoidChange<'_>]) -> Table {
+    let texts = |value: for<'a> fn(&'a AvoidChange<'a>) -> &'a str| Column::Text(rows.iter().map(value).collect());
+    Table::new([
+        ("doc_id", Column::Id(rows.iter().map(|row| row.doc_id).collect())),
+        ("url", texts(|row| row.url)),
+        ("what", texts(|row| row.what)),
+        ("page", texts(|row| row.page.map_or("", What::as_str))),
+        ("keep_old_url", texts(|row| row.keep[0])),
+        ("keep_new_url", texts(|row| row.keep[1])),
+        ("why_old", texts(|row| row.why[0])),
+        ("why_new", texts(|row| row.why[1])),
+    ])
+}
+
+/// A list without pages.
+pub(super) fn none() -> Table {
+    let ids = || Column::Id(Vec::new());
+    let texts = || Column::Text(Texts::new());
+    Table::new([("doc_id", ids()), ("url", texts()), ("keep_doc_id", ids()), ("keep_url", texts()), ("why", texts())])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn pages_in_ascending_order_are_found_as_a_search_finds_them(
+            list in prop::collection::btree_set(0u64..40, 0..30), pages in prop::collection::vec(0u64..40, 0..30)
+        ) {
+            let (list, mut pages): (Vec<u64>, Vec<u64>) = (list.into_iter().collect(), pages);
+            pages.sort_unstable();
+            let texts = || (0..list.len()).map(|_| "").collect();
+            let table = Table::new([
+                ("doc_id", Column::Id(list.clone())),
+                ("url", Column::Text(texts())),
+                ("keep_doc_id", Column::Id(list.clone())),
+                ("keep_url", Column::Text(texts())),
+                ("why", Column::Text(texts())),
+            ]);
+            let mut has = AvoidColumns::of(&table).unwrap().has();
+            for page in pages {
+                prop_assert_eq!(has(page), list.contains(&page), "{}", page);
+            }
+        }
+    }
+}

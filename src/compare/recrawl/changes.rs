@@ -1,0 +1,358 @@
+//! The second pass over the pages of both results: what became of each, and of the avoid list.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use super::avoid::{self, AvoidChange, AvoidColumns};
+use super::gather::{Note, Notes, PageColumns};
+use super::merge::{Side, merge};
+use super::moves::{Moved, Moves};
+use super::pages::{SharedChunks, What, what};
+use super::past_texts::{self, Remembered};
+use super::refused::Seen;
+use super::sites::{OfSite, host_of, site_id, split};
+use super::standing::Standing;
+use super::stood::{self, AVOID_STANDING};
+use super::writer::{Work, Writer};
+use super::{Comparison, texts::Texts};
+use webtwin_base::by_hash::ByHash;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::DocId;
+use webtwin_base::threads;
+use webtwin_job::Recrawl;
+use webtwin_storage::table::{Column, Table};
+
+/// Why a page is gone that a crawler did not fetch because it was on the old list.
+const AVOIDED: &str = "avoided";
+
+/// A row of `pages_changed`. Of pairs of values the first is the old crawl's.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Row<'t> {
+    doc_id: DocId,
+    url: &'t str,
+    what: Option<What>,
+    why_gone: Cow<'static, str>,
+    /// Where a page that moved is in the other crawl.
+    other: Option<(DocId, String)>,
+    same_text: bool,
+    bits: Option<u32>,
+    shared: Option<SharedChunks>,
+    chunks: [u32; 2],
+    text_bytes: [u64; 2],
+    times: [i64; 2],
+    avoided: [bool; 2],
+    /// Crawls since it last had the text that it has again.
+    reverted: Option<u32>,
+}
+
+/// Pages by what became of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// In the order of [`What::ALL`].
+    pub what: [u64; What::ALL.len()],
+    /// Gone pages by `why_gone`.
+    pub why_gone: BTreeMap<String, u64>,
+    /// Rows of `avoid_changed` by `what`.
+    pub avoid: BTreeMap<&'static str, u64>,
+    /// Pages that moved with the same text.
+    pub moved_same_text: u64,
+}
+
+impl Counts {
+    fn add(&mut self, other: Counts) {
+        self.what.iter_mut().zip(other.what).for_each(|(all, more)| *all += more);
+        other.why_gone.into_iter().for_each(|(why, n)| *self.why_gone.entry(why).or_default() += n);
+        other.avoid.into_iter().for_each(|(what, n)| *self.avoid.entry(what).or_default() += n);
+        self.moved_same_text += other.moved_same_text;
+    }
+
+    fn add_gone(&mut self, why: &str) {
+        match self.why_gone.get_mut(why) {
+            Some(count) => *count += 1,
+            None => _ = self.why_gone.insert(why.into(), 1),
+        }
+    }
+
+    /// Pages by what became of them.
+    pub(super) fn of(&self, what: What) -> u64 {
+        self.what[what as usize]
+    }
+
+    /// Pages of one crawl.
+    pub(super) fn pages(&self, is_of: impl Fn(What) -> bool) -> u64 {
+        What::ALL.into_iter().filter(|&what| is_of(what)).map(|what| self.of(what)).sum()
+    }
+}
+
+/// Judges all pages, and writes `pages_changed` and, where avoid lists are compared, `avoid_changed` and `texts_before`. Returns also
+/// the pages by site, whose `numbers` are given.
+///
+/// # Errors
+/// Those of tables and of the disk; [`Error::Invariant`] when pages are lost or counted twice.
+pub(super) fn changes(
+    of: &Comparison,
+    moves: &Moves,
+    notes: &Notes,
+    (seen, numbers): (&Seen, &ByHash<u32>),
+    texts: Option<&Texts>,
+    standing: Option<&Standing>,
+    writer: &mut Writer,
+) -> Result<(Counts, Vec<OfSite>)> {
+    let judge = Judge { of, moves, notes, seen, numbers, texts, standing };
+    let ended = Mutex::new(InOrder { next: 0, waiting: BTreeMap::new(), writer });
+    let in_order = || ended.lock().expect("nothing panics while it holds this");
+    let none = || (Counts::default(), vec![OfSite::default(); numbers.len()]);
+    let each = threads::for_each(of.workers, of.ranges.count(), none, |(counts, sites), range| {
+        let judged = judge.range(range, sites)?;
+        counts.add(judged.counts);
+        let mut work = in_order().add(range, judged.tables)?;
+        while let Some(some) = work.pop() {
+            let done = some.work()?;
+            work.extend(in_order().writer.end(done)?);
+        }
+        Ok(())
+    })?;
+    let (mut counts, mut sites) = none();
+    for (more, others) in each {
+        counts.add(more);
+        for (all, some) in sites.iter_mut().zip(others) {
+            all.iter_mut().zip(some).for_each(|(all, more)| *all += more);
+        }
+    }
+    for (side, pages) in [counts.pages(What::is_old), counts.pages(What::is_new)].into_iter().enumerate() {
+        let there = of.pages[side].rows();
+        if pages != there {
+            let crawl = ["old", "new"][side];
+            return Err(Error::Invariant(format!("{pages} pages of the {crawl} crawl were judged, of {there}")));
+        }
+    }
+    if counts.of(What::MovedFrom) != counts.of(What::MovedTo) {
+        let [from, to] = [What::MovedFrom, What::MovedTo].map(|what| counts.of(what));
+        return Err(Error::Invariant(format!("{from} pages moved away, but {to} arrived")));
+    }
+    Ok((counts, sites))
+}
+
+/// Ranges that are written as soon as those before them are.
+struct InOrder<'w> {
+    next: usize,
+    waiting: BTreeMap<usize, Vec<(&'static str, Table)>>,
+    writer: &'w mut Writer,
+}
+
+impl InOrder<'_> {
+    /// Takes the tables of a range, and returns what is to be done with those that are next.
+    fn add(&mut self, range: usize, tables: Vec<(&'static str, Table)>) -> Result<Vec<Work>> {
+        self.waiting.insert(range, tables);
+        let mut work = Vec::new();
+        while let Some(tables) = self.waiting.remove(&self.next) {
+            for (name, table) in tables {
+                work.extend(self.writer.begin(name, table)?);
+            }
+            self.next += 1;
+        }
+        Ok(work)
+    }
+}
+
+/// What judging pages needs.
+struct Judge<'j> {
+    of: &'j Comparison,
+    moves: &'j Moves,
+    notes: &'j Notes,
+    seen: &'j Seen,
+    /// Of sites, by their ids.
+    numbers: &'j ByHash<u32>,
+    texts: Option<&'j Texts>,
+    standing: Option<&'j Standing>,
+}
+
+/// What became of a range: rows of tables, by their names.
+struct Judged {
+    tables: Vec<(&'static str, Table)>,
+    counts: Counts,
+}
+
+impl Judge<'_> {
+    fn range(&self, range: usize, sites: &mut [OfSite]) -> Result<Judged> {
+        let (of, settings) = (self.of, &self.of.recrawl);
+        let tables = of.pages(range)?;
+        let [old, new] = [PageColumns::of(&tables[0])?, PageColumns::of(&tables[1])?];
+        let [in_force, avoid] = of.avoid(range)?;
+        let avoid = [AvoidColumns::of(&in_force)?, AvoidColumns::of(&avoid)?];
+        let [mut was_avoided, mut is_avoided] = avoid.each_ref().map(AvoidColumns::has);
+        let [moved_from, moved_to] = self.moves.take(range)?;
+        let refused = self.seen.take(range)?;
+        let shared = self.texts.map_or(Ok(Vec::new()), |texts| texts.take(range))?;
+        let past = of.past.as_ref().map(|past| past.of(range, &old, &new, settings.versions)).transpose()?;
+        let Remembered { reverted, texts } = past.unwrap_or_default();
+        let (mut counts, mut rows, mut room) = (Counts::default(), Vec::new(), Vec::new());
+        let mut whats = Vec::with_capacity(old.doc_ids.len() + new.doc_ids.len());
+        // Pages that were not fetched because they are on the old list.
+        let mut unfetched: Vec<DocId> = Vec::new();
+        for side in merge(old.doc_ids, new.doc_ids) {
+            let (pages, at) = match side {
+                Side::Old(i) | Side::Both(i, _) => (&old, i),
+                Side::New(j) => (&new, j),
+            };
+            let (doc_id, url) = (pages.doc_ids[at], &pages.urls[at]);
+            let mut row = Row { doc_id, url, ..Row::default() };
+            let site = split(url).0;
+            let told = match side {
+                Side::Both(i, j) => {
+                    let contents = [old.content(i), new.content(j)];
+                    row.same_text = contents[0].same_text(&contents[1]);
+                    row.bits = contents[0].bits(&contents[1]).filter(|_| of.comparable.simhashes);
+                    row.shared = find(&shared, doc_id, |one| one.0).map(|one| one.1);
+                    row.put(0, &old.note(i));
+                    row.put(1, &new.note(j));
+                    row.reverted = find(&reverted, doc_id, |one| one.0).map(|one| one.1);
+                    match row.reverted {
+                        Some(_) => What::Reverted,
+                        None => what(&contents[0], &contents[1], row.bits, row.shared, settings),
+                    }
+                }
+                Side::Old(i) => {
+                    row.put(0, &old.note(i));
+                    match find(&moved_from, doc_id, |one| one.doc_id) {
+                        Some(moved) => self.moved(&mut row, moved, 1, &mut room)?,
+                        None => {
+                            let refused = find(&refused, doc_id, |one| one.0).map(|one| one.1);
+                            row.why_gone = self.why_gone(site, refused, was_avoided(doc_id));
+                            if row.why_gone == AVOIDED {
+                                unfetched.push(doc_id);
+                            }
+                            counts.add_gone(&row.why_gone);
+                            What::Gone
+                        }
+                    }
+                }
+                Side::New(j) => {
+                    row.put(1, &new.note(j));
+                    match find(&moved_to, doc_id, |one| one.doc_id) {
+                        Some(moved) => self.moved(&mut row, moved, 0, &mut room)?,
+                        None => What::New,
+                    }
+                }
+            };
+            counts.what[told as usize] += 1;
+            counts.moved_same_text += u64::from(told == What::MovedFrom && row.same_text);
+            whats.push((doc_id, told));
+            sites[self.numbers[&site_id(site)] as usize][told as usize] += 1;
+            if told != What::Same || settings.all_pages {
+                row.what = Some(told);
+                row.avoided = [was_avoided(doc_id), is_avoided(doc_id)];
+                rows.push(row);
+            }
+        }
+        let mut tables = vec![("pages_changed", table(&rows, settings))];
+        if of.has_avoid() {
+            let (old, new, stood) = (&avoid[0], &avoid[1], of.stood(range)?);
+            let page = |page: DocId| find(&whats, page, |one| one.0).map(|one| one.1);
+            // One that stood beside the old list is a page of neither crawl if it was not fetched for this one either.
+            let is_unfetched = |of: DocId| match page(of) {
+                Some(_) => find(&unfetched, of, |one| *one).is_some(),
+                None => find(&refused, of, |one| one.0).is_none(),
+            };
+            let mut changed: Vec<AvoidChange<'_>> = Vec::new();
+            let mut stands_too = Vec::new();
+            let stands = |row: usize| {
+                let Some(standing) = self.standing else { return false };
+                let (page, url) = old.page(row);
+                let stands = is_unfetched(page) && standing.may_stand(page, old.keep(row));
+                standing.note(page, url, stands);
+                if stands {
+                    stands_too.push(row);
+                }
+                stands
+            };
+            avoid::changes(old, new, page, stands, &mut changed);
+            changed.iter().for_each(|row| *counts.avoid.entry(row.what).or_default() += 1);
+            tables.push(("avoid_changed", avoid::table(&changed)));
+            tables.push((AVOID_STANDING, stood::pages(stood, in_force.pick(&stands_too))?));
+        }
+        if of.past.is_some() {
+            tables.push((past_texts::TEXTS_BEFORE, past_texts::table(&texts)));
+        }
+        Ok(Judged { tables, counts })
+    }
+
+    /// Fills in what is known of the other place of a page, which is in the crawl `side`.
+    fn moved(&self, row: &mut Row<'_>, moved: &Moved, side: usize, room: &mut Vec<u8>) -> Result<What> {
+        let note = self.notes.of(&moved.other, room)?;
+        row.put(side, &note);
+        row.other = Some((moved.other.doc_id, note.url));
+        row.same_text = moved.same_text == 1;
+        row.bits = moved.bits().filter(|_| self.of.comparable.simhashes);
+        Ok([What::MovedTo, What::MovedFrom][side])
+    }
+
+    fn why_gone(&self, site: &str, refused: Option<&str>, was_avoided: bool) -> Cow<'static, str> {
+        match refused {
+            Some(reason) => format!("rejected:{reason}").into(),
+            None if was_avoided && self.of.recrawl.avoided => AVOIDED.into(),
+            None if !self.seen.has_host_of(site) => "host_absent".into(),
+            None => "absent".into(),
+        }
+    }
+}
+
+impl PageColumns<'_> {
+    /// What a row of the result tells of a page.
+    fn note(&self, row: usize) -> Note {
+        let (time, text_bytes) = (self.times[row], self.text_bytes[row]);
+        Note { url: String::new(), time, text_bytes, chunks: self.chunks[row] }
+    }
+}
+
+impl Row<'_> {
+    fn put(&mut self, side: usize, note: &Note) {
+        (self.times[side], self.text_bytes[side], self.chunks[side]) = (note.time, note.text_bytes, note.chunks);
+    }
+}
+
+/// The row of a key among rows that ascend by it.
+fn find<T>(rows: &[T], key: DocId, of: impl Fn(&T) -> DocId) -> Option<&T> {
+    rows.binary_search_by_key(&key, of).ok().map(|at| &rows[at])
+}
+
+fn table(rows: &[Row<'_>], settings: &Recrawl) -> Table {
+    let ids = |value: fn(&Row<'_>) -> u64| Column::Id(rows.iter().map(value).collect());
+    let texts = |value: for<'a> fn(&'a Row<'a>) -> &'a str| Column::Text(rows.iter().map(value).collect());
+    let bools = |value: fn(&Row<'_>) -> bool| Column::Bool(rows.iter().map(value).collect());
+    let u32s = |value: fn(&Row<'_>) -> u32| Column::U32(rows.iter().map(value).collect());
+    let counts = |value: fn(&Row<'_>) -> u64| Column::Count(rows.iter().map(value).collect());
+    let times = |value: fn(&Row<'_>) -> i64| Column::Time(rows.iter().map(value).collect());
+    let shares = rows.iter().map(|row| row.shared.map_or(0.0, |shared| shared.millionths() as f64 / 1e6)).collect();
+    let mut table = Table::new([
+        ("doc_id", ids(|row| row.doc_id)),
+        ("url", texts(|row| row.url)),
+        ("host", texts(|row| host_of(split(row.url).0))),
+        ("what", texts(|row| row.what.map_or("", What::as_str))),
+        ("why_gone", texts(|row| &row.why_gone)),
+        ("other_doc_id", ids(|row| row.other.as_ref().map_or(0, |other| other.0))),
+        ("other_url", texts(|row| row.other.as_ref().map_or("", |other| &other.1))),
+        ("same_text", bools(|row| row.same_text)),
+        ("bits", u32s(|row| row.bits.unwrap_or(0))),
+        ("has_bits", bools(|row| row.bits.is_some())),
+        ("chunks_old", u32s(|row| row.chunks[0])),
+        ("chunks_new", u32s(|row| row.chunks[1])),
+        ("text_old", counts(|row| row.text_bytes[0])),
+        ("text_new", counts(|row| row.text_bytes[1])),
+        ("time_old", times(|row| row.times[0])),
+        ("time_new", times(|row| row.times[1])),
+        ("avoid_old", bools(|row| row.avoided[0])),
+        ("avoid_new", bools(|row| row.avoided[1])),
+        ("reverted_crawls", u32s(|row| row.reverted.unwrap_or(0))),
+    ]);
+    if settings.texts {
+        let more = Table::new([
+            ("resemblance", Column::F64(shares)),
+            ("has_resemblance", bools(|row| row.shared.is_some())),
+            ("shared_chunks", u32s(|row| row.shared.map_or(0, |shared| shared.shared))),
+        ]);
+        table.columns.extend(more.columns);
+    }
+    table
+}

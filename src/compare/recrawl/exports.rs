@@ -1,0 +1,108 @@
+//! What crawlers read of a comparison: the list in force, and what one that has the old list adds
+//! to it and takes off it.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::Comparison;
+use super::in_force;
+use super::standing::{self, Standing, Stands};
+use super::stood::{self, ENTRIES_STANDING, Entry};
+use super::writer::Writer;
+use webtwin_base::error::Result;
+use webtwin_core::applications::export_folder::{WriteText, write_exports};
+use webtwin_core::applications::exports::WidePrefix;
+use webtwin_core::url_rules::rows::RuleRow;
+use webtwin_results::Run;
+
+/// Exports that are a list of entries, one a line, and can be patched; others are to be replaced as a whole.
+const LISTS: [&str; 6] =
+    ["prefixes.txt", "urls.txt", "regex-urlfilter.txt", "scrapy-deny.txt", "browsertrix.yaml", "heritrix-surts.txt"];
+
+/// Writes the exports of the list and of the URL rules in force, under the names that they have in
+/// a run. For each of [`LISTS`] writes `exports/add-NAME` and `exports/remove-NAME`, too: the lines
+/// in force now and not before, and those in force before and not now, each in its order; not where
+/// nobody knows what list the crawler has. The entries that stand beside the new list are in the
+/// table `entries_standing`. Returns lines added and removed by list.
+///
+/// # Errors
+/// Those of the stores.
+///
+/// # Cost
+/// The lists in memory, and of one at a time its text in both forms, and 8 bytes for each of its lines.
+pub(super) fn write(
+    of: &Comparison,
+    standing: Option<&Standing>,
+    rules: &[RuleRow],
+    writer: &mut Writer,
+) -> Result<Vec<(String, [u64; 2])>> {
+    let stood = of.stood.as_ref().map_or(&[][..], |stood| &stood.entries);
+    let stands = standing.map_or(Ok(Stands::default()), |standing| standing.stands(of))?;
+    let listed = standing::entries(&of.new)?;
+    if of.has_avoid() {
+        let listed: HashSet<(&str, bool)> = listed.iter().map(|entry| (entry.url.as_str(), entry.single)).collect();
+        let is_listed = |entry: &&Entry| listed.contains(&(entry.url.as_str(), entry.single));
+        let beside: Vec<Entry> = stands.entries.iter().filter(|entry| !is_listed(entry)).cloned().collect();
+        writer.add(ENTRIES_STANDING, stood::entries(stood, &beside))?;
+    }
+    let list = in_force::list(of, listed, &stands)?;
+    let mut wide: Vec<WidePrefix> = list.wide().collect();
+    wide.sort_unstable();
+    let lines_stood = standing::lines_of(stood);
+    let mut counts = Vec::new();
+    let file = |name: &str, write: WriteText<'_>| -> Result<()> {
+        let mut text = String::new();
+        write(&mut |piece| {
+            text.push_str(piece);
+            Ok(())
+        })?;
+        writer.file(&format!("exports/{name}"), &text)?;
+        if of.list_is_lost || !LISTS.contains(&name) {
+            return Ok(());
+        }
+        let mut was = lines(&of.old, name)?.unwrap_or_default();
+        was.extend(lines_stood[name].iter().flat_map(|line| [line.as_str(), "\n"]));
+        let [added, removed] = [without(&text, &was), without(&was, &text)];
+        counts.push((name.to_string(), [&added, &removed].map(|text| text.lines().count() as u64)));
+        writer.file(&format!("exports/add-{name}"), &added)?;
+        writer.file(&format!("exports/remove-{name}"), &removed)
+    };
+    write_exports(
+        || [Ok(Cow::Borrowed(&list))].into_iter(),
+        || wide.iter().map(|prefix| Ok(Cow::Borrowed(prefix))),
+        || rules.iter().map(|rule| Ok(Cow::Borrowed(rule))),
+        file,
+    )?;
+    Ok(counts)
+}
+
+/// An export of a result, if it has it.
+pub(super) fn lines(run: &Run, name: &str) -> Result<Option<String>> {
+    let path = format!("exports/{name}");
+    let Some(file) = run.manifest.files.iter().find(|file| file.path == path) else { return Ok(None) };
+    let bytes = run.manifest.read_file(&run.folder, file)?;
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// The lines of a list that another does not have. Lines that are no entries are left out: the last of a Nutch filter, which takes
+/// what nothing before it refuses, and the head of a YAML list.
+fn without(list: &str, others: &str) -> String {
+    let others: HashSet<u64> = others.lines().map(|line| xxh3_64(line.as_bytes())).collect();
+    let is_entry = |line: &&str| *line != "+." && !line.starts_with("exclude:");
+    let missing = list.lines().filter(|line| !others.contains(&xxh3_64(line.as_bytes()))).filter(is_entry);
+    missing.flat_map(|line| [line, "\n"]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_the_other_lacks_stay_in_order_without_heads_and_ends() {
+        assert_eq!(without("-^b\n-^a\n-^c\n+.\n", "-^a\n"), "-^b\n-^c\n");
+        assert_eq!(without("exclude:\n  - '^x'\n", "exclude: []\n"), "  - '^x'\n");
+        assert_eq!(without("a\n", "a\n"), "");
+    }
+}

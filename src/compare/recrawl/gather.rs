@@ -1,0 +1,303 @@
+//! The first pass over the pages of both results: what is needed before any page can be judged.
+//!
+//! Pages are merged by doc id, range by range. Of the pages that only one crawl has, [`Candidate`]s for moves are put into buckets
+//! by path, beyond their share of memory on the local disk, and what a row of the result will say of them is noted. Sites are
+//! counted, and hashes of texts and bytes are put into buckets, so that their distinct values can be counted.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use bytemuck::Pod;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::Comparison;
+use super::avoid::{self, AvoidColumns};
+use super::merge::{Side, merge};
+use super::moved::Candidate;
+use super::pages::Content;
+use super::sites::{Counted, Sites, site_id, split};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::DocId;
+use webtwin_base::threads;
+use webtwin_storage::spill::Buckets;
+use webtwin_storage::spill_array::SpillArray;
+use webtwin_storage::spill_file::Disk;
+use webtwin_storage::table::Table;
+use webtwin_storage::texts::Texts;
+
+/// Buckets of candidates and of hashes, each of which is sorted at once.
+const BUCKETS: usize = 64;
+
+/// Hashes of the old and of the new crawl's texts, and of their bytes.
+pub(super) const TEXTS: usize = 0;
+/// See [`TEXTS`].
+pub(super) const BODIES: usize = 2;
+
+/// What each thread puts its rows into; read bucket by bucket, from all of them.
+pub struct Shared<T>(Vec<Mutex<Buckets<T>>>);
+
+impl<T: Pod> Shared<T> {
+    /// All buckets of threads.
+    pub fn new(of_threads: impl IntoIterator<Item = Buckets<T>>) -> Shared<T> {
+        Shared(of_threads.into_iter().map(Mutex::new).collect())
+    }
+
+    /// Takes the rows of a bucket, in no particular order.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if the disk fails.
+    pub fn take(&self, bucket: usize) -> Result<Vec<T>> {
+        let (mut rows, mut some) = (Vec::new(), Vec::new());
+        for buckets in &self.0 {
+            buckets.lock().expect("nothing panics while it holds this").take(bucket, &mut some)?;
+            rows.extend_from_slice(&some);
+        }
+        Ok(rows)
+    }
+
+    /// Takes the rows of a bucket without changing anything for others, who may take it again.
+    ///
+    /// # Errors
+    /// As [`Shared::take`].
+    pub fn put_back(&self, bucket: usize, rows: &[T]) -> Result<()> {
+        let mut buckets = self.0[0].lock().expect("nothing panics while it holds this");
+        rows.iter().try_for_each(|&row| buckets.push(bucket, row))
+    }
+}
+
+/// The bucket of a hash, of so many.
+pub(super) fn bucket_of(hash: u64, buckets: usize) -> usize {
+    ((u128::from(hash) * buckets as u128) >> 64) as usize
+}
+
+/// What is known of a page beside what decides, to be told in a row.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Note {
+    /// Its URL.
+    pub url: String,
+    /// Its fetch time, seconds since 1970.
+    pub time: i64,
+    /// Bytes of its text.
+    pub text_bytes: u64,
+    /// Chunks of its text.
+    pub chunks: u32,
+}
+
+/// Bytes of a note before the URL.
+const NOTE_BYTES: usize = 20;
+
+/// Notes of one thread after another.
+pub struct Notes(Vec<SpillArray<u8>>);
+
+impl Notes {
+    /// The note on a candidate.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if the disk fails.
+    pub fn of(&self, candidate: &Candidate, room: &mut Vec<u8>) -> Result<Note> {
+        let notes = &self.0[(candidate.flags >> Candidate::FLAGS) as usize];
+        let bytes = notes.get(candidate.note, NOTE_BYTES + candidate.url_bytes as usize, room)?;
+        let (head, url) = bytes.split_at(NOTE_BYTES);
+        let number = |from: usize| u64::from_le_bytes(head[from..from + 8].try_into().expect("eight bytes"));
+        Ok(Note {
+            url: String::from_utf8_lossy(url).into_owned(),
+            time: number(0) as i64,
+            text_bytes: number(8),
+            chunks: u32::from_le_bytes(head[16..].try_into().expect("four bytes")),
+        })
+    }
+}
+
+/// What the first pass yields.
+pub struct Gathered {
+    /// Candidates for moves by path.
+    pub by_path: Shared<Candidate>,
+    /// Number of these buckets, and of those below.
+    pub buckets: usize,
+    /// What is known of candidates.
+    pub notes: Notes,
+    /// Texts of the old and new crawl, then bodies, by hash; those of empty pages are left out.
+    pub hashes: [Shared<u64>; 4],
+    /// All sites of both crawls.
+    pub sites: Sites,
+    /// URLs of both crawls.
+    pub both: u64,
+}
+
+/// What one thread gathers.
+struct Share {
+    number: u32,
+    by_path: Buckets<Candidate>,
+    notes: SpillArray<u8>,
+    hashes: [Buckets<u64>; 4],
+    sites: Counted,
+    both: u64,
+}
+
+impl Share {
+    fn new(number: u32, bytes: u64, disk: &Disk) -> Share {
+        let eighth = bytes / 8;
+        Share {
+            number,
+            by_path: Buckets::new(BUCKETS, 2 * eighth, disk),
+            notes: SpillArray::new(2 * eighth, disk),
+            hashes: std::array::from_fn(|_| Buckets::new(BUCKETS, eighth, disk)),
+            sites: Counted::default(),
+            both: 0,
+        }
+    }
+
+    /// Takes up a page that only one crawl has.
+    fn candidate(&mut self, page: &PageColumns<'_>, row: usize, new: bool) -> Result<()> {
+        let Content { exact, simhash, .. } = page.content(row);
+        let url = &page.urls[row];
+        let (site, path) = split(url);
+        let note = self.notes.push(&page.times[row].to_le_bytes())?;
+        self.notes.push(&page.text_bytes[row].to_le_bytes())?;
+        self.notes.push(&page.chunks[row].to_le_bytes())?;
+        self.notes.push(url.as_bytes())?;
+        let flags = if new { Candidate::NEW } else { 0 } | if simhash.is_some() { Candidate::HAS_SIMHASH } else { 0 };
+        let path = xxh3_64(path.as_bytes());
+        let candidate = Candidate {
+            path,
+            exact,
+            simhash: simhash.unwrap_or_default(),
+            site: site_id(site),
+            doc_id: page.doc_ids[row],
+            note,
+            url_bytes: url.len() as u32,
+            flags: self.number << Candidate::FLAGS | flags,
+        };
+        self.by_path.push(bucket_of(path, BUCKETS), candidate)
+    }
+}
+
+/// Columns of pages that decide what became of them, and what is told of them.
+pub struct PageColumns<'t> {
+    /// Doc ids, strictly ascending.
+    pub doc_ids: &'t [DocId],
+    /// Canonical URLs.
+    pub urls: &'t Texts,
+    /// Fetch times, seconds since 1970.
+    pub times: &'t [i64],
+    /// Bytes of text.
+    pub text_bytes: &'t [u64],
+    /// Chunks.
+    pub chunks: &'t [u32],
+    contents: Contents<'t>,
+}
+
+/// Columns that tell the content of pages.
+pub(super) struct Contents<'t> {
+    exact: &'t [u64],
+    body: &'t [u64],
+    simhash: &'t [u64],
+    has_simhash: &'t [bool],
+}
+
+impl<'t> Contents<'t> {
+    /// Their names in the table `pages`, and that of the doc ids.
+    pub(super) const NAMES: [&'static str; 5] = ["doc_id", "body", "exact", "simhash", "has_simhash"];
+
+    /// Finds them in a table.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it lacks one.
+    pub(super) fn of(table: &'t Table) -> Result<Contents<'t>> {
+        Ok(Contents {
+            exact: table.u64("exact")?,
+            body: table.u64("body")?,
+            simhash: table.u64("simhash")?,
+            has_simhash: table.bool("has_simhash")?,
+        })
+    }
+
+    /// What is known of the content of a page.
+    pub(super) fn content(&self, row: usize) -> Content {
+        let simhash = self.has_simhash[row].then_some(self.simhash[row]);
+        Content { exact: self.exact[row], body: self.body[row], simhash }
+    }
+}
+
+impl<'t> PageColumns<'t> {
+    /// Their names in the table `pages`.
+    pub const NAMES: [&'static str; 9] =
+        ["doc_id", "url", "fetch_time", "body", "text_bytes", "chunks", "exact", "simhash", "has_simhash"];
+
+    /// Finds them in a table.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it lacks one, or doc ids are not ascending.
+    pub fn of(table: &'t Table) -> Result<PageColumns<'t>> {
+        let doc_ids = table.u64("doc_id")?;
+        if !doc_ids.is_sorted_by(|x, y| x < y) {
+            return Err(Error::input("pages", "two rows have one doc_id; was it written by webtwin?"));
+        }
+        Ok(PageColumns {
+            doc_ids,
+            urls: table.text("url")?,
+            times: table.time("fetch_time")?,
+            text_bytes: table.u64("text_bytes")?,
+            chunks: table.u32("chunks")?,
+            contents: Contents::of(table)?,
+        })
+    }
+
+    /// What is known of the content of a page.
+    pub fn content(&self, row: usize) -> Content {
+        self.contents.content(row)
+    }
+}
+
+/// Reads the pages of both results once.
+///
+/// # Errors
+/// Those of [`super::super::results::ranges::RangedTable::read`], and of the disk.
+pub(super) fn gather(of: &Comparison) -> Result<Gathered> {
+    let next = AtomicU32::new(0);
+    let share = || Share::new(next.fetch_add(1, Ordering::Relaxed), of.memory_bytes / of.workers as u64, &of.disk);
+    let shares = threads::for_each(of.workers, of.ranges.count(), share, |mine, range| {
+        let tables = of.pages(range)?;
+        let [old, new] = [PageColumns::of(&tables[0])?, PageColumns::of(&tables[1])?];
+        // What a crawler skipped has not moved, and is not new where it comes back.
+        let in_force = if of.recrawl.avoided { of.in_force(range)? } else { avoid::none() };
+        let mut is_avoided = AvoidColumns::of(&in_force)?.has();
+        for side in merge(old.doc_ids, new.doc_ids) {
+            let (url, is_old, is_new) = match side {
+                Side::Old(i) => (&old.urls[i], true, false),
+                Side::New(j) => (&new.urls[j], false, true),
+                Side::Both(i, _) => (&old.urls[i], true, true),
+            };
+            mine.sites.add(split(url).0, is_old, is_new);
+            match side {
+                Side::Old(i) if !is_avoided(old.doc_ids[i]) => mine.candidate(&old, i, false)?,
+                Side::New(j) if !is_avoided(new.doc_ids[j]) => mine.candidate(&new, j, true)?,
+                Side::Old(_) | Side::New(_) => {}
+                Side::Both(..) => mine.both += 1,
+            }
+        }
+        for (number, pages) in [&old, &new].into_iter().enumerate() {
+            for row in 0..pages.doc_ids.len() {
+                let Content { exact, body, .. } = pages.content(row);
+                for (of, hash) in [(TEXTS, exact), (BODIES, body)].into_iter().filter(|one| one.1 != 0) {
+                    mine.hashes[of + number].push(bucket_of(hash, BUCKETS), hash)?;
+                }
+            }
+        }
+        Ok(())
+    })?;
+    let both = shares.iter().map(|share| share.both).sum();
+    // Notes are found by the number of the thread that made them.
+    let mut shares = shares;
+    shares.sort_unstable_by_key(|share| share.number);
+    let mut hashes: [Vec<Buckets<u64>>; 4] = Default::default();
+    let (mut by_path, mut notes, mut counted) = (Vec::new(), Vec::new(), Vec::new());
+    for share in shares {
+        by_path.push(share.by_path);
+        notes.push(share.notes);
+        counted.push(share.sites);
+        hashes.iter_mut().zip(share.hashes).for_each(|(all, one)| all.push(one));
+    }
+    let (by_path, notes, sites) = (Shared::new(by_path), Notes(notes), Sites::of(counted));
+    Ok(Gathered { by_path, buckets: BUCKETS, notes, hashes: hashes.map(Shared::new), sites, both })
+}

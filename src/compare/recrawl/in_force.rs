@@ -1,0 +1,53 @@
+//! The list in force after the newer crawl: that of its result, and what stands beside it.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use super::Comparison;
+use super::exports::lines;
+use super::standing::Stands;
+use super::stood::Entry;
+use webtwin_base::error::Result;
+use webtwin_core::applications::exports::AvoidLists;
+use webtwin_core::applications::heritrix::{SurtPrefixes, SurtRules};
+use webtwin_pages::surt::surt_prefix_of;
+
+/// Makes the list of which the exports are made, of the entries that the newer result lists and of
+/// what stands. Heritrix gets the SURT prefixes of both, and each page on the list that none of
+/// these covers as a URL.
+///
+/// # Errors
+/// Those of tables and stores.
+///
+/// # Cost
+/// The URLs of the table `avoid` of the newer result are read. Memory: the list.
+pub(super) fn list(of: &Comparison, mut listed: Vec<Entry>, stands: &Stands) -> Result<AvoidLists> {
+    let surts = lines(&of.new, "heritrix-surts.txt")?.unwrap_or_default();
+    let mut prefixes: Vec<String> = surts.lines().filter_map(|line| line.strip_prefix('+')).map(String::from).collect();
+    let known: HashSet<String> = prefixes.iter().cloned().collect();
+    let standing = stands.entries.iter().filter(|entry| entry.heritrix).map(|entry| surt_prefix_of(&entry.url));
+    prefixes.extend(standing.filter(|form| !known.contains(form)));
+
+    let covered = SurtPrefixes::of(prefixes.clone());
+    let is_left = |url: &&str| !covered.cover(&surt_prefix_of(url));
+    let mut urls: Vec<String> = Vec::new();
+    for range in 0..of.ranges.count() {
+        let Some([_, avoid]) = &of.avoid else { break };
+        urls.extend(avoid.read(range, &["url"])?.text("url")?.iter().filter(is_left).map(String::from));
+    }
+    let singles = stands.entries.iter().filter(|entry| entry.single).map(|entry| entry.url.as_str());
+    let standing = singles.chain(stands.without_line.iter().map(String::as_str));
+    urls.extend(standing.filter(is_left).map(String::from));
+    urls.sort_unstable();
+    urls.dedup();
+
+    listed.extend(stands.entries.iter().cloned());
+    // Of one that is on both, what was counted when most of its pages had been crawled.
+    listed.sort_unstable_by(|x, y| {
+        let key = |entry: &Entry| (entry.single, Reverse((entry.pages, entry.bytes)));
+        x.url.cmp(&y.url).then_with(|| key(x).cmp(&key(y)))
+    });
+    listed.dedup_by(|x, y| (&x.url, x.single) == (&y.url, y.single));
+    let entries = listed.iter().map(Entry::prefix).collect();
+    Ok(AvoidLists { prefixes: entries, surt_rules: SurtRules { prefixes, urls } })
+}

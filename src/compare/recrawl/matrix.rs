@@ -1,0 +1,126 @@
+//! How much of each crawl is in each other one, of all results that are compared at once; as [`super::overlap`] for the last two.
+
+use std::collections::BTreeSet;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::Comparison;
+use super::gather::{Shared, bucket_of};
+use super::overlap::{Overlap, chunks, distinct};
+use super::sites::{host_of, split};
+use webtwin_base::error::Result;
+use webtwin_base::threads;
+use webtwin_results::Run;
+use webtwin_results::ranges::RangedTable;
+use webtwin_storage::spill::Buckets;
+
+/// Buckets of hashes, each of which is sorted at once.
+const BUCKETS: usize = 64;
+
+/// Two crawls by their places, the newest is 0: the earlier one, then the later one; a unit, and what they have in common.
+pub(super) type Cell = ([usize; 2], &'static str, Overlap);
+
+/// Hashes of the texts of a crawl, and of its bytes.
+type Hashes<T> = [T; 2];
+
+/// What one thread gathers, crawl by crawl or pair by pair.
+struct Share {
+    urls: Vec<Overlap>,
+    hosts: Vec<BTreeSet<u64>>,
+    hashes: Vec<Hashes<Buckets<u64>>>,
+}
+
+/// What all crawls have in common by twos but for the last two, `earlier` being those before the older one, newest first.
+///
+/// # Errors
+/// Those of tables and of the disk.
+///
+/// # Cost
+/// The tables `pages` are read once. In memory `memory_bytes` of hashes, 40 bytes for each host of each crawl, and the rows of a range a thread.
+pub(super) fn matrix(of: &Comparison, earlier: &[String]) -> Result<Vec<Cell>> {
+    let earlier = earlier.iter().map(|url| Run::open(url)).collect::<Result<Vec<Run>>>()?;
+    let find = |run: &Run| RangedTable::find(run, "pages", ("doc_id", 64), of.ranges, of.workers);
+    let tables = earlier.iter().map(find).collect::<Result<Vec<_>>>()?;
+    let tables: Vec<&RangedTable> = [&of.pages[1], &of.pages[0]].into_iter().chain(tables.iter().flatten()).collect();
+    let crawls = tables.len();
+    let pairs: Vec<[usize; 2]> =
+        (2..crawls).flat_map(|earlier| (0..earlier).map(move |later| [earlier, later])).collect();
+
+    let bytes = of.memory_bytes / (of.workers * crawls * 2) as u64;
+    let buckets = || std::array::from_fn(|_| Buckets::new(BUCKETS, bytes, &of.disk));
+    let share = || Share {
+        urls: vec![Overlap::default(); pairs.len()],
+        hosts: vec![BTreeSet::new(); crawls],
+        hashes: (0..crawls).map(|_| buckets()).collect(),
+    };
+    let shares = threads::for_each(of.workers, of.ranges.count(), share, |mine, range| {
+        let mut doc_ids = Vec::with_capacity(crawls);
+        for (crawl, pages) in tables.iter().enumerate() {
+            let table = pages.read(range, &["doc_id", "url", "exact", "body"])?;
+            for (hashes, column) in mine.hashes[crawl].iter_mut().zip(["exact", "body"]) {
+                let known = table.u64(column)?.iter().filter(|hash| **hash != 0);
+                known.copied().try_for_each(|hash| hashes.push(bucket_of(hash, BUCKETS), hash))?;
+            }
+            mine.hosts[crawl].extend(table.text("url")?.iter().map(|url| xxh3_64(host_of(split(url).0).as_bytes())));
+            doc_ids.push(table.u64("doc_id")?.to_vec());
+        }
+        add(&mut mine.urls, &pairs, &doc_ids);
+        Ok(())
+    })?;
+
+    let mut by_unit = [("url", vec![Overlap::default(); pairs.len()])].to_vec();
+    let mut hosts = vec![BTreeSet::new(); crawls];
+    let mut hashes: Vec<Hashes<Vec<Buckets<u64>>>> = (0..crawls).map(|_| Default::default()).collect();
+    for share in shares {
+        by_unit[0].1.iter_mut().zip(share.urls).for_each(|(all, one)| all.add(one));
+        hosts.iter_mut().zip(share.hosts).for_each(|(all, one)| all.extend(one));
+        for (all, one) in hashes.iter_mut().zip(share.hashes) {
+            all.iter_mut().zip(one).for_each(|(all, one)| all.push(one));
+        }
+    }
+    let mut overlaps = vec![Overlap::default(); pairs.len()];
+    let hosts: Vec<Vec<u64>> = hosts.into_iter().map(|hosts| hosts.into_iter().collect()).collect();
+    add(&mut overlaps, &pairs, &hosts);
+    by_unit.push(("host", overlaps));
+    let hashes: Vec<Hashes<Shared<u64>>> = hashes.into_iter().map(|of_crawl| of_crawl.map(Shared::new)).collect();
+    for (at, unit) in ["text", "body"].into_iter().enumerate() {
+        let sums = || vec![Overlap::default(); pairs.len()];
+        let of_threads = threads::for_each(of.workers, BUCKETS, sums, |sums, bucket| {
+            let take = |of_crawl: &Hashes<Shared<u64>>| of_crawl[at].take(bucket).map(distinct);
+            add(sums, &pairs, &hashes.iter().map(take).collect::<Result<Vec<_>>>()?);
+            Ok(())
+        })?;
+        let mut overlaps = sums();
+        for one in of_threads {
+            overlaps.iter_mut().zip(one).for_each(|(all, one)| all.add(one));
+        }
+        by_unit.push((unit, overlaps));
+    }
+
+    let mut cells: Vec<Cell> = Vec::new();
+    for (unit, overlaps) in by_unit {
+        cells.extend(pairs.iter().zip(overlaps).map(|(&pair, overlap)| (pair, unit, overlap)));
+    }
+    let runs: Vec<&Run> = [&of.new, &of.old].into_iter().chain(&earlier).collect();
+    for &[a, b] in &pairs {
+        cells.extend(chunks(runs[a], runs[b], of.workers)?.map(|overlap| ([a, b], "chunk", overlap)));
+    }
+    cells.sort_unstable_by_key(|&(pair, unit, _)| (pair, unit));
+    Ok(cells)
+}
+
+/// Adds what the crawls have in common by pairs; their values ascend and are there once.
+fn add(sums: &mut [Overlap], pairs: &[[usize; 2]], crawls: &[Vec<u64>]) {
+    for (sum, &[a, b]) in sums.iter_mut().zip(pairs) {
+        sum.add(Overlap::between(&crawls[a], &crawls[b]));
+    }
+}
+
+/// The word for a crawl by its place: 0 the newest.
+pub(super) fn name(crawl: usize) -> String {
+    match crawl {
+        0 => "new".into(),
+        1 => "old".into(),
+        earlier => format!("old-{}", earlier - 1),
+    }
+}

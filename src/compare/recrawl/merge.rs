@@ -1,0 +1,65 @@
+//! Two ascending lists of keys, side by side.
+
+use std::cmp::Ordering;
+
+/// Where a key stands: its places in the lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    /// In the old list only.
+    Old(usize),
+    /// In the new list only.
+    New(usize),
+    /// In both.
+    Both(usize, usize),
+}
+
+/// Every key of two lists, ascending; both are strictly ascending.
+pub(super) fn merge<'k, K: Ord>(old: &'k [K], new: &'k [K]) -> impl Iterator<Item = Side> + 'k {
+    let (mut i, mut j) = (0, 0);
+    std::iter::from_fn(move || {
+        let order = match (old.get(i), new.get(j)) {
+            (None, None) => return None,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(x), Some(y)) => x.cmp(y),
+        };
+        let side = match order {
+            Ordering::Less => Side::Old(i),
+            Ordering::Greater => Side::New(j),
+            Ordering::Equal => Side::Both(i, j),
+        };
+        i += usize::from(order != Ordering::Greater);
+        j += usize::from(order != Ordering::Less);
+        Some(side)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_key_comes_once_in_order_with_its_places(
+            old in prop::collection::btree_set(0u8..40, 0..30), new in prop::collection::btree_set(0u8..40, 0..30)
+        ) {
+            let (a, b): (Vec<u8>, Vec<u8>) = (old.iter().copied().collect(), new.iter().copied().collect());
+            let mut keys = Vec::new();
+            for side in merge(&a, &b) {
+                let (key, in_old, in_new) = match side {
+                    Side::Old(i) => (a[i], true, false),
+                    Side::New(j) => (b[j], false, true),
+                    Side::Both(i, j) => { prop_assert_eq!(a[i], b[j]); (a[i], true, true) }
+                };
+                prop_assert_eq!((in_old, in_new), (old.contains(&key), new.contains(&key)));
+                keys.push(key);
+            }
+            let all: BTreeSet<u8> = old.union(&new).copied().collect();
+            prop_assert_eq!(keys, all.into_iter().collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Which sites and pages moved, over all buckets of candidates ([`super::moved`] and [`super::sites`] decide).
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::Comparison;
+use super::gather::{Gathered, Shared, bucket_of};
+use super::moved::{self, Candidate, Pair, SiteMoves};
+use super::sites::{SiteId, SiteMove, Votes, between, moved_sites};
+use webtwin_base::error::Result;
+use webtwin_base::ids::DocId;
+use webtwin_base::threads;
+use webtwin_storage::spill::Buckets;
+
+/// What became of a page that moved: the page, and what it is or was elsewhere.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Moved {
+    /// The page.
+    pub doc_id: DocId,
+    /// The page that it is in the other crawl.
+    pub other: Candidate,
+    /// Bits in which the simhashes differ, if both have one, plus 1; else 0.
+    pub bits_and_one: u32,
+    /// Whether the texts are the same.
+    pub same_text: u32,
+}
+
+impl Moved {
+    fn of(page: &Candidate, other: &Candidate) -> Moved {
+        Moved {
+            doc_id: page.doc_id,
+            other: *other,
+            bits_and_one: page.bits(other).map_or(0, |bits| bits + 1),
+            same_text: u32::from(page.same_text(other)),
+        }
+    }
+
+    /// Bits in which the simhashes differ, if both have one.
+    pub(super) fn bits(&self) -> Option<u32> {
+        self.bits_and_one.checked_sub(1)
+    }
+}
+
+/// Everything that moved.
+pub(super) struct Moves {
+    /// Sites that moved, and where they are now; the best attested moves come first.
+    pub sites: Vec<SiteMove>,
+    /// Pages of the old and of the new crawl, by range of doc ids.
+    pub pages: [Shared<Moved>; 2],
+}
+
+impl Moves {
+    /// The pages of a range that moved, of the old and of the new crawl, ascending; each range can be taken once.
+    ///
+    /// # Errors
+    /// [`webtwin_base::error::Error::Storage`] if the disk fails.
+    pub(super) fn take(&self, range: usize) -> Result<[Vec<Moved>; 2]> {
+        let take = |side: usize| -> Result<Vec<Moved>> {
+            let mut rows = self.pages[side].take(range)?;
+            rows.sort_unstable_by_key(|row| row.doc_id);
+            Ok(rows)
+        };
+        Ok([take(0)?, take(1)?])
+    }
+}
+
+/// Finds what moved.
+///
+/// # Errors
+/// Those of the disk.
+///
+/// # Cost
+/// Three passes over the candidates, a bucket a thread in memory.
+pub(super) fn find(of: &Comparison, gathered: &Gathered) -> Result<Moves> {
+    let count = gathered.buckets;
+    let bare = gathered.sites.bare_names();
+    let votes = threads::for_each(of.workers, count, HashMap::new, |votes, bucket| {
+        let mut candidates = gathered.by_path.take(bucket)?;
+        moved::votes(&mut candidates, &bare, of.recrawl.near_bits, votes);
+        gathered.by_path.put_back(bucket, &candidates)
+    })?;
+    let mut all: HashMap<(SiteId, SiteId), Votes> = HashMap::new();
+    for (sites, votes) in votes.into_iter().flatten() {
+        let sum = all.entry(sites).or_default();
+        *sum = Votes { paths: sum.paths + votes.paths, texts: sum.texts + votes.texts };
+    }
+    let ranked = between(&gathered.sites, &all, &of.recrawl);
+    drop(all);
+    let sites = moved_sites(&gathered.sites, &ranked);
+    let by_source = SiteMoves::of(&ranked);
+
+    let share = of.memory_bytes / of.workers as u64 / 8;
+    let put = |pages: &mut [Buckets<Moved>; 2], pairs: &[Pair]| -> Result<()> {
+        for [old, new] in pairs {
+            pages[0].push(of.ranges.range(old.doc_id), Moved::of(old, new))?;
+            pages[1].push(of.ranges.range(new.doc_id), Moved::of(new, old))?;
+        }
+        Ok(())
+    };
+    let pages = || -> [Buckets<Moved>; 2] { std::array::from_fn(|_| Buckets::new(of.ranges.count(), share, &of.disk)) };
+    let outcome = || (pages(), Buckets::new(count, 2 * share, &of.disk));
+    let by_site = threads::for_each(of.workers, count, outcome, |(pages, by_text), bucket| {
+        let (mut pairs, mut rest) = (Vec::new(), Vec::new());
+        let mut candidates = gathered.by_path.take(bucket)?;
+        moved::by_site(&mut candidates, &by_source, of.recrawl.rewritten_bits, &mut pairs, &mut rest);
+        rest.iter().try_for_each(|&one| by_text.push(bucket_of(one.exact, count), one))?;
+        put(pages, &pairs)
+    })?;
+    let (begun, by_text): (Vec<_>, Vec<_>) = by_site.into_iter().unzip();
+    let by_text = Shared::new(by_text);
+    // Whoever comes next goes on with what another has begun: buckets that are begun take room.
+    let begun = Mutex::new(begun);
+    let next = || begun.lock().expect("nothing panics while it holds this").pop();
+    let mut ended = threads::for_each(
+        of.workers,
+        count,
+        || next().unwrap_or_else(pages),
+        |pages, bucket| {
+            let mut pairs = Vec::new();
+            moved::by_text(&mut by_text.take(bucket)?, &mut pairs);
+            put(pages, &pairs)
+        },
+    )?;
+    ended.extend(std::iter::from_fn(next));
+    let (old, new): (Vec<_>, Vec<_>) = ended.into_iter().map(|[old, new]| (old, new)).unzip();
+    Ok(Moves { sites, pages: [Shared::new(old), Shared::new(new)] })
+}

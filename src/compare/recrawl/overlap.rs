@@ -1,0 +1,162 @@
+//! How much of one crawl is in the other, counted exactly.
+
+use serde::Serialize;
+
+use super::Comparison;
+use super::gather::{BODIES, Gathered, TEXTS};
+use super::matrix::{self, Cell};
+use super::merge::{Side, merge};
+use super::sites::host_of;
+use webtwin_base::error::Result;
+use webtwin_base::threads;
+use webtwin_results::Run;
+use webtwin_results::ranges::{RangedTable, Ranges};
+use webtwin_storage::table::{Column, Table};
+
+/// Rows of `fprint_docid` read at a time, about.
+const CHUNK_ROWS: u64 = 1 << 20;
+
+/// Distinct things of a kind in each crawl, and in both.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Overlap {
+    /// In the old crawl.
+    pub old: u64,
+    /// In the new crawl.
+    pub new: u64,
+    /// In both.
+    pub both: u64,
+}
+
+impl Overlap {
+    /// Counts the values of two lists, each once.
+    fn of(old: Vec<u64>, new: Vec<u64>) -> Overlap {
+        Overlap::between(&distinct(old), &distinct(new))
+    }
+
+    /// Counts the values of two lists that ascend and have each value once.
+    pub fn between(old: &[u64], new: &[u64]) -> Overlap {
+        let both = merge(old, new).filter(|side| matches!(side, Side::Both(..))).count() as u64;
+        Overlap { old: old.len() as u64, new: new.len() as u64, both }
+    }
+
+    /// Adds what two other parts of the crawls have.
+    pub fn add(&mut self, other: Overlap) {
+        (self.old, self.new, self.both) = (self.old + other.old, self.new + other.new, self.both + other.both);
+    }
+}
+
+/// The values of a list, ascending, each once.
+pub fn distinct(mut values: Vec<u64>) -> Vec<u64> {
+    values.sort_unstable();
+    values.dedup();
+    values
+}
+
+/// The overlap by `url`, `text`, `body`, `host`, and by `chunk` if both results have their chunks in a table.
+///
+/// # Errors
+/// Those of tables and of the disk.
+pub fn overlaps(of: &Comparison, gathered: &Gathered) -> Result<Vec<(&'static str, Overlap)>> {
+    let url = Overlap { old: of.pages[0].rows(), new: of.pages[1].rows(), both: gathered.both };
+    let mut hosts: [Vec<u64>; 2] = Default::default();
+    for site in gathered.sites.0.values() {
+        let id = xxhash_rust::xxh3::xxh3_64(host_of(&site.name).as_bytes());
+        (0..2).filter(|&side| site.pages[side] > 0).for_each(|side| hosts[side].push(id));
+    }
+    let [old, new] = hosts;
+    let mut found = vec![("url", url), ("host", Overlap::of(old, new))];
+    for (unit, at) in [("text", TEXTS), ("body", BODIES)] {
+        let [old, new] = [&gathered.hashes[at], &gathered.hashes[at + 1]];
+        let sums = threads::for_each(of.workers, gathered.buckets, Overlap::default, |sum, bucket| {
+            sum.add(Overlap::of(old.take(bucket)?, new.take(bucket)?));
+            Ok(())
+        })?;
+        found.push((unit, total(sums)));
+    }
+    if of.comparable.settings {
+        found.extend(chunks(&of.old, &of.new, of.workers)?.map(|overlap| ("chunk", overlap)));
+    }
+    found.sort_unstable_by_key(|one| one.0);
+    Ok(found)
+}
+
+fn total(sums: Vec<Overlap>) -> Overlap {
+    sums.into_iter().fold(Overlap::default(), |mut all, one| {
+        all.add(one);
+        all
+    })
+}
+
+/// Chunks of two results of equal settings, of which there are tables on request only.
+///
+/// # Errors
+/// Those of tables.
+pub fn chunks(old: &Run, new: &Run, workers: usize) -> Result<Option<Overlap>> {
+    let name = "fprint_docid";
+    let rows = |run: &Run| run.manifest.table(name).filter_map(|file| file.rows).sum::<u64>();
+    let ranges = Ranges::of(rows(old).max(rows(new)), CHUNK_ROWS, 1 << 12);
+    let bits = new.job().map_or(64, |job| job.chunks.bits);
+    let [old, new] = [old, new].map(|run| RangedTable::find(run, name, ("fprint", bits), ranges, workers));
+    let (Some(old), Some(new)) = (old?, new?) else { return Ok(None) };
+    let sums = threads::for_each(workers, ranges.count(), Overlap::default, |sum, range| {
+        let [old, new] = [&old, &new].map(|table| table.read(range, &["fprint"]));
+        sum.add(Overlap::of(old?.u64("fprint")?.to_vec(), new?.u64("fprint")?.to_vec()));
+        Ok(())
+    })?;
+    Ok(Some(total(sums)))
+}
+
+/// Share of a whole, to six places.
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { (part as f64 * 1e6 / whole as f64).round() / 1e6 }
+}
+
+/// Rows of `crawl_overlap`.
+pub fn table(rows: &[Cell]) -> Table {
+    let names = |of: usize| Column::Text(rows.iter().map(|row| matrix::name(row.0[of])).collect());
+    let counts = |value: fn(&Overlap) -> u64| Column::Count(rows.iter().map(|row| value(&row.2)).collect());
+    let shares =
+        |whole: fn(&Overlap) -> u64| Column::F64(rows.iter().map(|row| share(row.2.both, whole(&row.2))).collect());
+    Table::new([
+        ("a", names(0)),
+        ("b", names(1)),
+        ("unit", Column::Text(rows.iter().map(|row| row.1.to_string()).collect())),
+        ("size_a", counts(|row| row.old)),
+        ("size_b", counts(|row| row.new)),
+        ("both", counts(|row| row.both)),
+        ("jaccard", shares(|row| row.old + row.new - row.both)),
+        ("simpson", shares(|row| row.old.min(row.new))),
+        ("of_newer", shares(|row| row.new)),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn overlap_counts_distinct_values(
+            old in prop::collection::vec(0u64..20, 0..40), new in prop::collection::vec(0u64..20, 0..40)
+        ) {
+            let (a, b): (BTreeSet<u64>, BTreeSet<u64>) = (old.iter().copied().collect(), new.iter().copied().collect());
+            let both = a.intersection(&b).count() as u64;
+            let plain = Overlap { old: a.len() as u64, new: b.len() as u64, both };
+            prop_assert_eq!(Overlap::of(old, new), plain);
+        }
+    }
+
+    #[test]
+    fn shares_of_nothing_are_none() {
+        let table = table(&[
+            ([1, 0], "url", Overlap { old: 4, new: 0, both: 0 }),
+            ([1, 0], "x", Overlap { old: 4, new: 2, both: 1 }),
+        ]);
+        assert_eq!(table.f64("jaccard").unwrap(), [0.0, 0.2]);
+        assert_eq!(table.f64("simpson").unwrap(), [0.0, 0.5]);
+    }
+}

@@ -1,0 +1,107 @@
+//! What the new crawl fetched and did not keep: a page that is gone may only have failed.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use bytemuck::{Pod, Zeroable};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::Comparison;
+use super::gather::Shared;
+use super::sites::{Sites, host_of};
+use webtwin_base::by_hash::Hashes;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{DocId, doc_id};
+use webtwin_base::threads;
+use webtwin_results::rejected::url_in;
+use webtwin_storage::manifest::FileEntry;
+use webtwin_storage::spill::Buckets;
+use webtwin_storage::table_rows::TableFile;
+
+/// Rows read at a time.
+const ROWS: usize = 1 << 16;
+
+/// A record that was not kept: the page that it would have been, and the number of the reason.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Refused {
+    doc_id: DocId,
+    reason: u64,
+}
+
+/// The URLs and hosts that the new crawl has seen, as far as its result says.
+pub(super) struct Seen {
+    refused: Shared<Refused>,
+    reasons: Vec<String>,
+    /// Hashes of host names.
+    hosts: Hashes,
+}
+
+impl Seen {
+    /// Why URLs of a range are no pages of the new crawl: by doc id, ascending, the first reason of each by name. Each range can be
+    /// taken once.
+    ///
+    /// # Errors
+    /// [`webtwin_base::error::Error::Storage`] if the disk fails.
+    pub(super) fn take(&self, range: usize) -> Result<Vec<(DocId, &str)>> {
+        let rows = self.refused.take(range)?;
+        let mut rows: Vec<_> =
+            rows.iter().map(|row| (row.doc_id, self.reasons[row.reason as usize].as_str())).collect();
+        rows.sort_unstable();
+        rows.dedup_by_key(|row| row.0);
+        Ok(rows)
+    }
+
+    /// Whether the new crawl has fetched anything from the host of a site.
+    pub(super) fn has_host_of(&self, site: &str) -> bool {
+        self.hosts.contains(&xxh3_64(host_of(site).as_bytes()))
+    }
+}
+
+/// Reads the table `rejected` of the new crawl.
+///
+/// # Errors
+/// [`webtwin_base::error::Error::Input`] if a file is not what the manifest names; those of the disk.
+pub(super) fn seen(of: &Comparison, sites: &Sites) -> Result<Seen> {
+    let entries: Vec<&FileEntry> = of.new.manifest.table("rejected").collect();
+    let share = of.memory_bytes / of.workers as u64 / 8;
+    let reasons: Mutex<BTreeSet<String>> = Mutex::default();
+    // First the reasons, so that their numbers do not depend on who reads what.
+    let outcome = || ();
+    let each = |number: usize, take: &mut dyn FnMut(&str, &str) -> Result<()>| -> Result<()> {
+        let file = TableFile::find(&of.new.folder, entries[number])?;
+        let open = file.open()?;
+        for at in (0..file.rows).step_by(ROWS) {
+            let table = open.read(at..file.rows.min(at + ROWS), &["reason", "detail"])?;
+            table.text("reason")?.iter().zip(table.text("detail")?).try_for_each(|(x, y)| take(x, y))?;
+        }
+        Ok(())
+    };
+    threads::for_each(of.workers, entries.len(), outcome, |(), number| {
+        let mut here: BTreeSet<String> = BTreeSet::new();
+        each(number, &mut |reason, _| {
+            if !here.contains(reason) {
+                here.insert(reason.into());
+            }
+            Ok(())
+        })?;
+        reasons.lock().expect("nothing panics while it holds this").extend(here);
+        Ok(())
+    })?;
+    let reasons: Vec<String> = reasons.into_inner().expect("no thread has panicked").into_iter().collect();
+    let outcome = || (Buckets::new(of.ranges.count(), share, &of.disk), Hashes::default());
+    let found = threads::for_each(of.workers, entries.len(), outcome, |(refused, hosts), number| {
+        each(number, &mut |reason, detail| {
+            let Some(url) = url_in(detail) else { return Ok(()) };
+            hosts.insert(xxh3_64(host_of(url.origin()).as_bytes()));
+            let doc_id = doc_id(url.as_str());
+            let reason = reasons.binary_search_by(|one| one.as_str().cmp(reason)).expect("all have been read") as u64;
+            refused.push(of.ranges.range(doc_id), Refused { doc_id, reason })
+        })
+    })?;
+    let (refused, others): (Vec<_>, Vec<Hashes>) = found.into_iter().unzip();
+    let of_pages = sites.0.values().filter(|site| site.pages[1] > 0);
+    let mut hosts: Hashes = of_pages.map(|site| xxh3_64(host_of(&site.name).as_bytes())).collect();
+    hosts.extend(others.into_iter().flatten());
+    Ok(Seen { refused: Shared::new(refused), reasons, hosts })
+}

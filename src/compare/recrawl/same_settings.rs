@@ -1,0 +1,170 @@
+//! Whether two results differ by what was crawled, and not by how it was looked at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use webtwin_base::error::{Error, Result};
+use webtwin_job::Job;
+use webtwin_results::Run;
+
+/// Settings that may differ, as beginnings of their names: where the crawl and the result are, and the result before, what a person
+/// has decided since, what other kinds of jobs read, and what entry points of a crawl are.
+const MAY_DIFFER: [&str; 14] = [
+    "effort.",
+    "output.",
+    "input.urls",
+    "input.originals",
+    "input.max_bad",
+    "input.limits.window_bytes",
+    "keep.seeds",
+    "keep.sticky",
+    "keep.pins",
+    "pairs.apart",
+    "study.",
+    "batch.",
+    "fingerprints.",
+    "recrawl.",
+];
+
+/// What two results have in common, so that their tables can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Comparable {
+    /// Settings of the answer and recipes are equal: everything is.
+    pub settings: bool,
+    /// Simhashes mean the same.
+    pub simhashes: bool,
+}
+
+/// Compares the settings and recipes of two results.
+///
+/// A setting that one of them does not have, because another build wrote it, has the default of this build.
+///
+/// # Errors
+/// [`Error::Usage`] naming a setting or recipe that differs, unless `across_settings`; also for results without pages.
+pub fn comparable(old: &Run, new: &Run, across_settings: bool) -> Result<Comparable> {
+    for run in [old, new] {
+        if run.manifest.table("pages").next().is_none() {
+            let of = format!("{}: has no table of pages; diff compares results of `webtwin run`", run.folder);
+            return Err(Error::Usage(of));
+        }
+    }
+    let difference = difference(&old.manifest.job, &new.manifest.job)
+        .or_else(|| other_recipe(&old.manifest.recipes, &new.manifest.recipes));
+    match difference {
+        Some(_) if across_settings => {
+            let of = |run: &Run| run.manifest.recipes.get("simhash").cloned();
+            Ok(Comparable { settings: false, simhashes: of(old).is_some() && of(old) == of(new) })
+        }
+        Some(found) => Err(differ(old, &new.folder.to_string(), found)),
+        None => Ok(Comparable { settings: true, simhashes: true }),
+    }
+}
+
+/// The refusal of two results that differ in one thing, with both values.
+fn differ(old: &Run, new: &str, (name, [a, b]): (String, [String; 2])) -> Error {
+    Error::Usage(format!(
+        "{} has {name} = {a}, {new} has {b}: they would differ by how they were made, not by what was crawled; run one of \
+         them again, or compare pages and sites only with --set recrawl.across_settings=true",
+        old.folder
+    ))
+}
+
+/// Whether the result of a job will be comparable with this one, as far as settings tell.
+///
+/// # Errors
+/// As [`comparable`].
+pub fn will_be_comparable(old: &Run, job: &Job) -> Result<()> {
+    let new = serde_json::to_value(job).expect("a job is plain values");
+    match difference(&old.manifest.job, &new).filter(|_| !job.recrawl.across_settings) {
+        Some(found) => Err(differ(old, "this job", found)),
+        None => Ok(()),
+    }
+}
+
+/// The first setting of the answer that differs, with both values.
+fn difference(old: &Value, new: &Value) -> Option<(String, [String; 2])> {
+    let defaults = leaves(&serde_json::to_value(Job::default()).expect("a job is plain values"));
+    let (old, new) = (leaves(old), leaves(new));
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    names.into_iter().filter(|name| !MAY_DIFFER.iter().any(|may| name.starts_with(may))).find_map(|name| {
+        let value = |of: &BTreeMap<String, Value>| of.get(name).or(defaults.get(name)).cloned();
+        let (a, b) = (value(&old), value(&new));
+        let word = |value: Option<Value>| value.map_or("nothing".into(), |value| value.to_string());
+        (a != b).then(|| (name.clone(), [word(a), word(b)]))
+    })
+}
+
+/// The values in a tree, by dotted name; lists are values.
+fn leaves(tree: &Value) -> BTreeMap<String, Value> {
+    fn below(tree: &Value, name: &str, found: &mut BTreeMap<String, Value>) {
+        match tree {
+            Value::Object(map) => {
+                let dot = if name.is_empty() { "" } else { "." };
+                map.iter().for_each(|(key, value)| below(value, &format!("{name}{dot}{key}"), found));
+            }
+            value => _ = found.insert(name.into(), value.clone()),
+        }
+    }
+    let mut found = BTreeMap::new();
+    below(tree, "", &mut found);
+    found
+}
+
+/// The first recipe that both have in other versions.
+fn other_recipe(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Option<(String, [String; 2])> {
+    let both = old.iter().filter_map(|(name, a)| Some((name, [a.clone(), new.get(name)?.clone()])));
+    both.into_iter().find(|(_, [a, b])| a != b).map(|(name, both)| (format!("the recipe {name}"), both))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(change: impl FnOnce(&mut Job)) -> Value {
+        let mut job = Job::default();
+        change(&mut job);
+        serde_json::to_value(job).unwrap()
+    }
+
+    #[test]
+    fn a_setting_of_the_answer_is_named_and_what_a_crawl_must_differ_in_is_not() {
+        let plain = job(|_| ());
+        let elsewhere = job(|job| {
+            job.input.urls = vec!["b".into()];
+            job.input.originals = vec!["a".into()];
+            job.output.url = "out".into();
+            job.output.partitions = 64;
+            job.effort.shard_bytes *= 2;
+            job.recrawl.near_bits = 5;
+        });
+        assert_eq!(difference(&plain, &elsewhere), None);
+        let other = job(|job| job.overlap.min_shared = 9);
+        assert_eq!(difference(&plain, &other), Some(("overlap.min_shared".into(), ["1".into(), "9".into()])));
+        let prefer = job(|job| job.keep.prefer = vec!["*a*".into()]);
+        assert_eq!(difference(&prefer, &plain).unwrap().0, "keep.prefer");
+    }
+
+    #[test]
+    fn a_setting_that_a_build_did_not_know_yet_is_its_default_and_one_that_nobody_knows_is_named() {
+        let plain = job(|_| ());
+        let mut earlier = plain.clone();
+        earlier["overlap"].as_object_mut().unwrap().remove("guard");
+        assert_eq!(difference(&earlier, &plain), None);
+        assert_eq!(
+            difference(&earlier, &job(|job| job.overlap.guard = webtwin_job::Guard::None)).unwrap().0,
+            "overlap.guard"
+        );
+        let mut later = plain.clone();
+        later["overlap"]["of_tomorrow"] = 1.into();
+        assert_eq!(difference(&plain, &later).unwrap().1, ["nothing".to_string(), "1".into()]);
+    }
+
+    #[test]
+    fn recipes_of_one_name_must_be_equal() {
+        let recipes = |simhash: &str| BTreeMap::from([("simhash".to_string(), simhash.to_string())]);
+        assert_eq!(other_recipe(&recipes("v1"), &recipes("v1")), None);
+        assert_eq!(other_recipe(&recipes("v1"), &BTreeMap::new()), None);
+        assert_eq!(other_recipe(&recipes("v1"), &recipes("v2")).unwrap().0, "the recipe simhash");
+    }
+}

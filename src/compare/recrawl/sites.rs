@@ -1,0 +1,375 @@
+//! Sites: what pages are on which, and which of them stand elsewhere now.
+//!
+//! A *site* is what comes before the path of a URL: `https://www.example.com`. A crawl that finds a site under https, with or
+//! without `www.`, or under another name finds no page of it at its old URL. So sites that have moved are told before pages are.
+
+use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::pages::What;
+use webtwin_base::by_hash::ByHash;
+use webtwin_job::Recrawl;
+use webtwin_storage::table::{Column, Table};
+use webtwin_storage::texts::Texts;
+
+/// Hash of the name of a site.
+pub(super) type SiteId = u64;
+
+/// The site of a canonical URL, and its path with the query.
+pub(super) fn split(url: &str) -> (&str, &str) {
+    let bytes = url.as_bytes();
+    let mut colons = bytes.iter().enumerate().filter(|one| *one.1 == b':').map(|one| one.0);
+    let host = colons.find(|&at| bytes[at + 1..].starts_with(b"//")).map_or(0, |at| at + 3);
+    let end = bytes[host..].iter().position(|byte| matches!(byte, b'/' | b'?'));
+    url.split_at(end.map_or(url.len(), |at| host + at))
+}
+
+/// The host of a site, with its port.
+pub(super) fn host_of(site: &str) -> &str {
+    site.split_once("://").map_or(site, |(_, host)| host)
+}
+
+/// The id of a site.
+pub(super) fn site_id(site: &str) -> SiteId {
+    xxh3_64(site.as_bytes())
+}
+
+/// What is known of a site.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Site {
+    /// Its name: scheme, host and port.
+    pub name: String,
+    /// Pages of the old crawl, of the new one, and of both.
+    pub pages: [u64; 2],
+    /// Pages at one URL in both.
+    pub both: u64,
+    /// Pages by what became of them, in the order of [`What::ALL`].
+    pub what: [u64; What::ALL.len()],
+}
+
+impl Site {
+    fn lost(&self) -> u64 {
+        self.pages[0] - self.both
+    }
+
+    fn gained(&self) -> u64 {
+        self.pages[1] - self.both
+    }
+
+    /// Whether hardly any of its old pages is at its URL still.
+    fn has_gone(&self) -> bool {
+        self.pages[0] > 0 && self.both * 10 <= self.pages[0]
+    }
+
+    /// Whether hardly any of its new pages was at its URL before.
+    fn has_come(&self) -> bool {
+        self.pages[1] > 0 && self.both * 10 <= self.pages[1]
+    }
+
+    /// The name of its host without `www.`: sites that have it in common are one that is reached in several ways.
+    fn bare(&self) -> &str {
+        let host = host_of(&self.name);
+        host.strip_prefix("www.").unwrap_or(host)
+    }
+}
+
+/// All sites.
+#[derive(Debug, Default)]
+pub struct Sites(pub ByHash<Site>);
+
+impl Sites {
+    /// All sites with their pages, as several threads have counted them.
+    pub fn of(counted: impl IntoIterator<Item = Counted>) -> Sites {
+        let mut sites = Sites::default();
+        for of_thread in counted {
+            for (id, number) in of_thread.numbers {
+                let [old, new, both] = of_thread.pages[number as usize].map(u64::from);
+                let name = || Site { name: of_thread.names[number as usize].into(), ..Site::default() };
+                let site = sites.0.entry(id).or_insert_with(name);
+                site.pages = [site.pages[0] + old, site.pages[1] + new];
+                site.both += both;
+            }
+        }
+        sites
+    }
+
+    /// A number for each site, from 0, in no particular order.
+    pub fn numbers(&self) -> ByHash<u32> {
+        self.0.keys().copied().zip(0..).collect()
+    }
+
+    /// Adds what became of pages, counted by the number of their site.
+    pub fn add(&mut self, numbers: &ByHash<u32>, judged: &[OfSite]) {
+        for (id, site) in &mut self.0 {
+            let counts = &judged[numbers[id] as usize];
+            site.what.iter_mut().zip(counts).for_each(|(all, more)| *all += u64::from(*more));
+        }
+    }
+
+    /// Hash of the bare name of each site.
+    pub fn bare_names(&self) -> ByHash<u64> {
+        self.0.iter().map(|(id, site)| (*id, xxh3_64(site.bare().as_bytes()))).collect()
+    }
+}
+
+/// Pages of a site by what became of them, in the order of [`What::ALL`].
+pub(super) type OfSite = [u32; What::ALL.len()];
+
+/// Pages by site, as one thread counts them: closer together than [`Site`]s, for pages come in no order of sites, and a count
+/// that is not in the cache of a core costs more than all else that is done for the page here.
+#[derive(Debug, Default)]
+pub struct Counted {
+    numbers: ByHash<u32>,
+    names: Texts,
+    /// Those of the old crawl, of the new one, and of both.
+    pages: Vec<[u32; 3]>,
+}
+
+impl Counted {
+    /// Counts a page of a site, which is in one of the crawls or in both.
+    pub fn add(&mut self, site: &str, old: bool, new: bool) {
+        let number = match self.numbers.entry(site_id(site)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(unknown) => {
+                self.names.push(site);
+                self.pages.push([0; 3]);
+                *unknown.insert(self.pages.len() as u32 - 1)
+            }
+        };
+        let pages = &mut self.pages[number as usize];
+        [old, new, old && new].into_iter().zip(pages).for_each(|(is, count)| *count += u32::from(is));
+    }
+}
+
+/// What speaks for a move from one site to another: pages that the one lost and the other gained under the same path.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Votes {
+    /// Such pages.
+    pub paths: u64,
+    /// Those whose text is the same, or near by simhash.
+    pub texts: u64,
+}
+
+/// Two sites of which pages may have moved from one to the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SiteMove {
+    /// Where they were.
+    pub from: SiteId,
+    /// Where they are.
+    pub to: SiteId,
+    /// Both are one host, under another scheme or with another `www.`, so that paths say enough.
+    pub one_host: bool,
+    /// The sites themselves may have moved, and not just some of their pages.
+    pub whole: bool,
+}
+
+/// Fewest texts that are the same or near under the same paths for two hosts to have anything to do with each other.
+const TEXTS: u64 = 3;
+
+/// Pairs of sites between which pages may have moved, the best attested first: one host before others, then more pages before fewer,
+/// then more texts before fewer.
+///
+/// The sites may have moved as a whole if
+/// - of the pages that the one lost and the other gained, at least `site_moved` of the fewer and a tenth of the more stand under
+///   the same path on both,
+/// - and hardly any page (a tenth) of one of them is at its URL in both crawls: it has gone, or it has come.
+///
+/// One host counts only if that is so; others only if of these pages at least [`TEXTS`] and a tenth have a text that is the same or
+/// near.
+///
+/// The same when old and new change places.
+pub(super) fn between(sites: &Sites, votes: &HashMap<(SiteId, SiteId), Votes>, settings: &Recrawl) -> Vec<SiteMove> {
+    let share = (settings.site_moved * 1e6).round() as u64;
+    let mut found = Vec::new();
+    for (&(from, to), votes) in votes {
+        let (old, new) = (&sites.0[&from], &sites.0[&to]);
+        let (fewer, more) = (old.lost().min(new.gained()), old.lost().max(new.gained()));
+        let enough = votes.paths * 1_000_000 >= share * fewer && votes.paths * 10 >= more;
+        let whole = enough && (old.has_gone() || new.has_come());
+        let one_host = old.bare() == new.bare() && whole;
+        let texts = votes.texts >= TEXTS.min(fewer) && votes.texts * 10 >= votes.paths;
+        if from != to && (one_host || texts) {
+            // Ids as an unordered pair: the order is the same from both sides.
+            let order = (Reverse((one_host, votes.paths, votes.texts)), from.min(to), from.max(to));
+            found.push((order, SiteMove { from, to, one_host, whole }));
+        }
+    }
+    found.sort_unstable_by_key(|one| one.0);
+    found.into_iter().map(|one| one.1).collect()
+}
+
+/// Which sites moved as a whole, of pairs of which the best attested come first. A site that has gone has gone to one place, and one
+/// that has come has come from one place; sites that are still there may have lost or gained several.
+pub(super) fn moved_sites(sites: &Sites, between: &[SiteMove]) -> Vec<SiteMove> {
+    let mut taken: [HashSet<SiteId>; 2] = Default::default();
+    let mut moves = Vec::new();
+    for one in between.iter().filter(|one| one.whole) {
+        let gone = sites.0[&one.from].has_gone();
+        let come = sites.0[&one.to].has_come();
+        if gone && taken[0].contains(&one.from) || come && taken[1].contains(&one.to) {
+            continue;
+        }
+        taken[0].insert(one.from);
+        taken[1].insert(one.to);
+        moves.push(*one);
+    }
+    moves
+}
+
+/// A site, what became of it, and the other site of one that moved.
+type SiteRow<'s> = (&'s Site, &'static str, Option<SiteId>);
+
+/// The rows of `hosts_changed`: sites that are not all the same, or all of them, by host, then scheme.
+pub(super) fn table(sites: &Sites, moves: &[SiteMove], all: bool) -> Table {
+    // The best attested move of a site counts.
+    let best = |pairs: &mut dyn Iterator<Item = (SiteId, SiteId)>| {
+        let mut best: HashMap<SiteId, SiteId> = HashMap::new();
+        pairs.for_each(|(site, other)| _ = best.entry(site).or_insert(other));
+        best
+    };
+    let went_to = best(&mut moves.iter().map(|one| (one.from, one.to)));
+    let came_from = best(&mut moves.iter().map(|one| (one.to, one.from)));
+    let mut rows: Vec<SiteRow<'_>> = Vec::new();
+    for (id, site) in &sites.0 {
+        let (to, from) = (went_to.get(id).copied(), came_from.get(id).copied());
+        let (what, other) = match site {
+            site if to.is_some() && site.has_gone() => ("moved_from", to),
+            site if from.is_some() && site.has_come() => ("moved_to", from),
+            Site { pages: [0, _], .. } => ("new", None),
+            Site { pages: [_, 0], .. } => ("gone", None),
+            site if site.what[What::Same as usize] == site.pages[0].max(site.pages[1]) => ("same", None),
+            _ => ("changed", None),
+        };
+        if all || what != "same" {
+            rows.push((site, what, other));
+        }
+    }
+    rows.sort_by_cached_key(|row| (host_of(&row.0.name).to_string(), row.0.name.clone()));
+    let texts = |value: &dyn Fn(&SiteRow<'_>) -> String| Column::Text(rows.iter().map(value).collect());
+    let counts = |value: &dyn Fn(&Site) -> u64| Column::Count(rows.iter().map(|row| value(row.0)).collect());
+    let of = |what: What| counts(&move |site: &Site| site.what[what as usize]);
+    Table::new([
+        ("host", texts(&|row| host_of(&row.0.name).to_string())),
+        ("site", texts(&|row| row.0.name.clone())),
+        ("what", texts(&|row| row.1.to_string())),
+        ("other_site", texts(&|row| row.2.map_or(String::new(), |other| sites.0[&other].name.clone()))),
+        ("pages_old", counts(&|site| site.pages[0])),
+        ("pages_new", counts(&|site| site.pages[1])),
+        ("same", of(What::Same)),
+        ("bytes", of(What::Bytes)),
+        ("near", of(What::Near)),
+        ("changed", of(What::Changed)),
+        ("rewritten", of(What::Rewritten)),
+        ("reverted", of(What::Reverted)),
+        ("gone", of(What::Gone)),
+        ("new", of(What::New)),
+        ("moved_from", of(What::MovedFrom)),
+        ("moved_to", of(What::MovedTo)),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sites(of: &[(&str, [u64; 2], u64)]) -> Sites {
+        let mut sites = Sites::default();
+        for (name, pages, both) in of {
+            let site = Site { name: name.to_string(), pages: *pages, both: *both, ..Site::default() };
+            sites.0.insert(site_id(name), site);
+        }
+        sites
+    }
+
+    fn told(of: &[(&str, [u64; 2], u64)], votes: &[(&str, &str, u64, u64)]) -> Vec<(String, String)> {
+        let sites = sites(of);
+        let there =
+            votes.iter().map(|&(a, b, paths, texts)| ((site_id(a), site_id(b)), Votes { paths, texts })).collect();
+        let moved = moved_sites(&sites, &between(&sites, &there, &Recrawl::default()));
+        // Mirrored: old and new change places.
+        let mirrored =
+            sites.0.iter().map(|(id, site)| (*id, Site { pages: [site.pages[1], site.pages[0]], ..site.clone() }));
+        let back = there.iter().map(|(&(a, b), votes)| ((b, a), *votes)).collect();
+        let mirrored = Sites(mirrored.collect());
+        let back = moved_sites(&mirrored, &between(&mirrored, &back, &Recrawl::default()));
+        let turned: Vec<SiteMove> = back.iter().map(|one| SiteMove { from: one.to, to: one.from, ..*one }).collect();
+        assert_eq!(turned, moved);
+        let name = |id: &SiteId| sites.0[id].name.clone();
+        moved.iter().map(|one| (name(&one.from), name(&one.to))).collect()
+    }
+
+    #[test]
+    fn a_site_under_another_scheme_has_moved_whatever_its_texts_are() {
+        let of = [("http://a.example", [10, 0], 0), ("https://www.a.example", [0, 12], 0)];
+        let moved = vec![("http://a.example".to_string(), "https://www.a.example".to_string())];
+        assert_eq!(told(&of, &[("http://a.example", "https://www.a.example", 6, 0)]), moved);
+        assert_eq!(told(&of, &[("http://a.example", "https://www.a.example", 4, 0)]), []);
+    }
+
+    #[test]
+    fn another_name_needs_texts_and_both_sides_prefer_the_better_choice() {
+        let of = [("http://a", [10, 1], 1), ("http://b", [0, 10], 0), ("http://c", [0, 10], 0)];
+        assert_eq!(told(&of, &[("http://a", "http://b", 9, 0)]), []);
+        let moved = told(&of, &[("http://a", "http://b", 8, 4), ("http://a", "http://c", 9, 3)]);
+        assert_eq!(moved, [("http://a".to_string(), "http://c".to_string())]);
+    }
+
+    #[test]
+    fn a_site_that_is_still_there_may_lose_parts_to_several_that_have_come() {
+        let of = [("http://a", [30, 10], 10), ("http://b", [0, 10], 0), ("http://c", [0, 10], 0)];
+        let moved = told(&of, &[("http://a", "http://b", 9, 4), ("http://a", "http://c", 10, 3)]);
+        assert_eq!(moved, [("http://a", "http://c"), ("http://a", "http://b")].map(|(a, b)| (a.into(), b.into())));
+    }
+
+    #[test]
+    fn a_site_that_is_still_there_has_not_moved_to_one_that_was_there() {
+        let of = [("http://a", [10, 5], 5), ("http://b", [10, 15], 10)];
+        assert_eq!(told(&of, &[("http://a", "http://b", 5, 5)]), []);
+    }
+
+    proptest! {
+        #[test]
+        fn a_url_is_split_at_the_first_slash_or_question_mark_behind_the_first_scheme(url in "[a:/?é]{0,12}") {
+            let host = url.find("://").map_or(0, |at| at + 3);
+            let end = url[host..].find(['/', '?']).map_or(url.len(), |at| host + at);
+            prop_assert_eq!(split(&url), (&url[..end], &url[end..]));
+        }
+
+        #[test]
+        fn sites_have_the_pages_that_all_threads_have_counted(
+            pages in prop::collection::vec((0usize..6, 0usize..3, 0usize..3), 0..60)
+        ) {
+            let mut of_threads: [Counted; 3] = Default::default();
+            let mut plain: HashMap<String, Site> = HashMap::new();
+            for (site, of, thread) in pages {
+                let name = format!("http://{site}");
+                let (old, new) = (of != 1, of != 0);
+                of_threads[thread].add(&name, old, new);
+                let site = plain.entry(name.clone()).or_insert_with(|| Site { name, ..Site::default() });
+                site.pages = [site.pages[0] + u64::from(old), site.pages[1] + u64::from(new)];
+                site.both += u64::from(old && new);
+            }
+            let mut sites = Sites::of(of_threads);
+            prop_assert!(sites.0.iter().all(|(id, site)| *id == site_id(&site.name)));
+            let by_name = |sites: &Sites| sites.0.values().map(|site| (site.name.clone(), site.clone())).collect::<HashMap<_, _>>();
+            prop_assert_eq!(by_name(&sites), plain.clone());
+            // What became of as many pages as the number of a site says.
+            let numbers = sites.numbers();
+            let judged: Vec<OfSite> = (0..sites.0.len() as u32).map(|number| [number; What::ALL.len()]).collect();
+            sites.add(&numbers, &judged);
+            prop_assert!(sites.0.iter().all(|(id, site)| site.what == [u64::from(numbers[id]); What::ALL.len()]));
+        }
+    }
+
+    #[test]
+    fn a_url_is_a_site_and_a_path() {
+        assert_eq!(split("http://a.b:8080/x/y?z"), ("http://a.b:8080", "/x/y?z"));
+        assert_eq!(split("https://a.b?z"), ("https://a.b", "?z"));
+        assert_eq!(host_of("https://a.b:1"), "a.b:1");
+    }
+}

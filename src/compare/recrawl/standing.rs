@@ -1,0 +1,222 @@
+//! What of the old avoid list stands though the new crawl does not show it: a crawler that obeys the list does not fetch what is on it.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use super::Comparison;
+use super::exports::lines;
+use super::gather::Contents;
+use super::pages::{What, what};
+use super::stood::Entry;
+use webtwin_base::error::Result;
+use webtwin_base::ids::DocId;
+use webtwin_core::applications::exports::{AvoidLists, BY_PAGES, EXPORTS};
+use webtwin_core::applications::heritrix::SurtRules;
+use webtwin_core::applications::prefixes::Prefix;
+use webtwin_pages::surt::surt_prefix_of;
+use webtwin_results::Run;
+
+/// The old list, as far as it may stand.
+pub(super) struct Standing {
+    /// Pages that stay for others and that the new crawl does not have, or with hardly any of their text, ascending.
+    lost: Vec<DocId>,
+    /// Pages of collections that have ended, ascending.
+    ended: Vec<DocId>,
+    /// What is noted of the pages below each prefix of the list.
+    prefixes: HashMap<String, Noted>,
+    /// The same of each URL of it.
+    urls: HashMap<String, Noted>,
+    /// Pages that stand below a prefix.
+    below: Mutex<Vec<DocId>>,
+}
+
+/// Of the pages that an entry stands for.
+#[derive(Default)]
+struct Noted {
+    /// Whether one was skipped and stays on the list.
+    stands: AtomicBool,
+    /// Whether one leaves it.
+    leaves: AtomicBool,
+    /// [`Entry::heritrix`].
+    heritrix: bool,
+    /// [`Entry::pages`].
+    pages: u64,
+    /// [`Entry::bytes`].
+    bytes: u64,
+}
+
+/// What stands of the list in force before.
+#[derive(Default)]
+pub(super) struct Stands {
+    /// Its entries, ascending.
+    pub entries: Vec<Entry>,
+    /// URLs of pages below those of them that Heritrix has no line for.
+    pub without_line: Vec<String>,
+}
+
+impl Standing {
+    /// That of the old list and of what stood beside it, if the new crawl obeyed it (`recrawl.avoided`) and lists are compared.
+    ///
+    /// # Errors
+    /// Those of the tables and stores.
+    ///
+    /// # Cost
+    /// Doc ids of those that stay, and contents of the pages, are read once. Memory: the list's entries, and 8 bytes for each page that stays
+    /// for others, and for each that stands.
+    pub(super) fn of(of: &Comparison, ended: &[DocId]) -> Result<Option<Standing>> {
+        let Some([old, _]) = of.avoid.as_ref().filter(|_| of.recrawl.avoided) else { return Ok(None) };
+        let mut lost = Vec::new();
+        for range in 0..of.ranges.count() {
+            lost.extend_from_slice(old.read(range, &["doc_id", "keep_doc_id"])?.u64("keep_doc_id")?);
+            if let Some(stood) = &of.stood {
+                lost.extend_from_slice(stood.read(range)?.u64("keep_doc_id")?);
+            }
+        }
+        lost.sort_unstable();
+        lost.dedup();
+        let mut is_there = vec![false; lost.len()];
+        for range in 0..of.ranges.count() {
+            let [old, new] = [0, 1].map(|side| of.pages[side].read(range, &Contents::NAMES));
+            let (old, new) = (old?, new?);
+            let (contents_old, contents_new) = (Contents::of(&old)?, Contents::of(&new)?);
+            for (row, doc_id) in new.u64("doc_id")?.iter().enumerate() {
+                let Ok(at) = lost.binary_search(doc_id) else { continue };
+                let is = contents_new.content(row);
+                let was = old.u64("doc_id")?.binary_search(doc_id).ok().map(|row| contents_old.content(row));
+                let bits = was.and_then(|was| was.bits(&is)).filter(|_| of.comparable.simhashes);
+                is_there[at] = was.is_none_or(|was| what(&was, &is, bits, None, &of.recrawl) != What::Rewritten);
+            }
+        }
+        let mut is_there = is_there.into_iter();
+        lost.retain(|_| is_there.next() == Some(false));
+        // A crawl without pages has failed, and takes nothing off.
+        if of.pages[1].rows() == 0 {
+            lost.clear();
+        }
+        let ended = ended.to_vec();
+        let mut standing =
+            Standing { lost, ended, prefixes: HashMap::new(), urls: HashMap::new(), below: Mutex::default() };
+        let stood = of.stood.iter().flat_map(|stood| stood.entries.iter().cloned());
+        for Entry { url, single, heritrix, pages, bytes } in entries(&of.old)?.into_iter().chain(stood) {
+            let of = if single { &mut standing.urls } else { &mut standing.prefixes };
+            of.insert(url, Noted { heritrix, pages, bytes, ..Noted::default() });
+        }
+        Ok(Some(standing))
+    }
+
+    /// Whether a page that was not fetched may stay on the list for another: this is still there and was not rewritten, for the page may
+    /// say what it said, and the page's collection has not ended.
+    pub(super) fn may_stand(&self, page: DocId, keep: DocId) -> bool {
+        self.lost.binary_search(&keep).is_err() && self.ended.binary_search(&page).is_err()
+    }
+
+    /// Notes of a page on the old list that the new one does not have whether it stands.
+    pub(super) fn note(&self, page: DocId, url: &str, stands: bool) {
+        let mut is_below = false;
+        let prefixes = self.above(url).inspect(|_| is_below = true);
+        for entry in prefixes.chain(self.urls.get(url)) {
+            if stands { &entry.stands } else { &entry.leaves }.store(true, Relaxed);
+        }
+        if stands && is_below {
+            self.below.lock().expect("nothing panics while it holds this").push(page);
+        }
+    }
+
+    /// What is noted of the prefixes that a URL is below.
+    fn above(&self, url: &str) -> impl Iterator<Item = &Noted> {
+        let slashes = url.match_indices('/').map(|(at, _)| &url[..=at]);
+        slashes.chain([url]).filter_map(|beginning| self.prefixes.get(beginning))
+    }
+
+    /// What stands: the entries that do as a whole, and a URL for each page that stands below a
+    /// prefix which others leave. Heritrix gets no line for such a URL, which may be the beginning
+    /// of one that stays.
+    ///
+    /// # Errors
+    /// Those of the tables.
+    ///
+    /// # Cost
+    /// The list in force once more where a prefix breaks, or Heritrix has no line for one.
+    pub(super) fn stands(&self, of: &Comparison) -> Result<Stands> {
+        let entry_of = |entries: &HashMap<String, Noted>, single| -> Vec<Entry> {
+            let whole = entries.iter().filter(|(_, noted)| noted.is_whole());
+            whole.map(|(url, noted)| noted.entry(url, single)).collect()
+        };
+        let mut entries = [entry_of(&self.prefixes, false), entry_of(&self.urls, true)].concat();
+        let mut without_line = Vec::new();
+        if self.prefixes.values().any(|noted| noted.is_broken() || noted.is_whole() && !noted.heritrix) {
+            let mut below = self.below.lock().expect("nothing panics while it holds this");
+            below.sort_unstable();
+            let whole =
+                |url: &str| self.above(url).chain(self.urls.get(url)).filter(|noted| noted.is_whole()).collect();
+            of.each_in_force(&mut |page, url| {
+                if below.binary_search(&page).is_err() {
+                    return;
+                }
+                let whole: Vec<&Noted> = whole(url);
+                if whole.is_empty() {
+                    entries.push(Entry { url: url.to_string(), single: true, heritrix: false, pages: 1, bytes: 0 });
+                } else if !whole.iter().any(|noted| noted.heritrix) {
+                    without_line.push(url.to_string());
+                }
+            })?;
+        }
+        entries.sort_unstable();
+        entries.dedup_by(|x, y| (&x.url, x.single) == (&y.url, y.single));
+        Ok(Stands { entries, without_line })
+    }
+}
+
+impl Noted {
+    /// The entry of a URL, or prefix, of which this is noted.
+    fn entry(&self, url: &str, single: bool) -> Entry {
+        Entry { url: url.to_string(), single, heritrix: self.heritrix, pages: self.pages, bytes: self.bytes }
+    }
+
+    /// Whether the entry stands for all of its pages that are not on the new list.
+    fn is_whole(&self) -> bool {
+        self.stands.load(Relaxed) && !self.leaves.load(Relaxed)
+    }
+
+    /// Whether some of them stand and others leave.
+    fn is_broken(&self) -> bool {
+        self.stands.load(Relaxed) && self.leaves.load(Relaxed)
+    }
+}
+
+/// The entries of a result's list.
+///
+/// # Errors
+/// Those of the stores.
+pub(super) fn entries(of: &Run) -> Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    let surts = lines(of, "heritrix-surts.txt")?.unwrap_or_default();
+    let surts: HashSet<&str> = surts.lines().filter_map(|line| line.strip_prefix('+')).collect();
+    let sizes = lines(of, BY_PAGES.name)?.unwrap_or_default();
+    let sizes: HashMap<&str, (u64, u64)> = sizes.lines().filter_map(size_of).collect();
+    for (name, single) in [("prefixes.txt", false), ("urls.txt", true)] {
+        let text = lines(of, name)?.unwrap_or_default();
+        entries.extend(text.lines().map(|url| {
+            let (pages, bytes) = sizes.get(url).copied().unwrap_or((u64::from(single), 0));
+            let heritrix = surts.contains(surt_prefix_of(url).as_str());
+            Entry { url: url.to_string(), single, heritrix, pages, bytes }
+        }));
+    }
+    Ok(entries)
+}
+
+/// Prefix, and its pages and bytes, of a line of [`BY_PAGES`]; `None` for its head.
+fn size_of(line: &str) -> Option<(&str, (u64, u64))> {
+    let mut cells = line.split('\t');
+    let (prefix, pages, bytes) = (cells.next()?, cells.next()?, cells.next()?);
+    Some((prefix, (pages.parse().ok()?, bytes.parse().ok()?)))
+}
+
+/// The lines of each export for some entries, with heads and ends, in the order of the entries.
+pub(super) fn lines_of(entries: &[Entry]) -> HashMap<&'static str, Vec<String>> {
+    let prefixes: Vec<Prefix> = entries.iter().map(Entry::prefix).collect();
+    let surts = entries.iter().filter(|entry| entry.heritrix).map(|entry| surt_prefix_of(&entry.url)).collect();
+    let lists = [AvoidLists { prefixes, surt_rules: SurtRules { prefixes: surts, urls: Vec::new() } }];
+    EXPORTS.iter().map(|export| (export.name, export.text(&lists).lines().map(str::to_string).collect())).collect()
+}

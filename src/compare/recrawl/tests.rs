@@ -1,0 +1,445 @@
+//! Comparisons of made-up results, held against nested loops over their pages.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::moved::COMMON;
+use super::pages::{Content, What, what};
+use super::sites::{Site, SiteId, SiteMove, Sites, Votes, between, site_id, split};
+use super::*;
+use webtwin_base::ids::{DocId, doc_id};
+use webtwin_job::Job;
+use webtwin_storage::table::Column;
+use webtwin_storage::texts::Texts;
+
+/// Pages by URL.
+type Crawl = BTreeMap<String, Content>;
+
+fn texts<'a>(values: impl Iterator<Item = &'a str>) -> Column {
+    Column::Text(values.into_iter().collect())
+}
+
+/// A row of a made-up `avoid`: page, page that stays, why.
+type Skip<'a> = (&'a str, &'a str, &'a str);
+
+/// Writes a made-up result.
+fn result(folder: &Path, crawl: &Crawl, skip: &[Skip<'_>], rejected: &[(&str, &str)], job: &Job) -> String {
+    let mut pages: Vec<(DocId, &String, &Content)> = crawl.iter().map(|(url, page)| (doc_id(url), url, page)).collect();
+    pages.sort_by_key(|row| row.0);
+    let ids = |value: &dyn Fn(&(DocId, &String, &Content)) -> u64| Column::Id(pages.iter().map(value).collect());
+    let table = Table::new([
+        ("doc_id", ids(&|row| row.0)),
+        ("url", texts(pages.iter().map(|row| row.1.as_str()))),
+        ("fetch_time", Column::Time(pages.iter().map(|row| row.2.body as i64).collect())),
+        ("body", ids(&|row| row.2.body)),
+        ("text_bytes", Column::Count(pages.iter().map(|row| row.2.exact * 100).collect())),
+        ("chunks", Column::U32(pages.iter().map(|row| row.2.exact as u32).collect())),
+        ("exact", ids(&|row| row.2.exact)),
+        ("simhash", ids(&|row| row.2.simhash.unwrap_or_default())),
+        ("has_simhash", Column::Bool(pages.iter().map(|row| row.2.simhash.is_some()).collect())),
+    ]);
+    let location = Location::parse(folder.to_str().unwrap()).unwrap();
+    let mut writer = Writer::new(&location).unwrap();
+    writer.add("pages", table).unwrap();
+    let mut skip: Vec<(DocId, &Skip<'_>)> = skip.iter().map(|row| (doc_id(row.0), row)).collect();
+    skip.sort();
+    let avoid = Table::new([
+        ("doc_id", Column::Id(skip.iter().map(|row| row.0).collect())),
+        ("url", texts(skip.iter().map(|row| row.1.0))),
+        ("keep_doc_id", Column::Id(skip.iter().map(|row| doc_id(row.1.1)).collect())),
+        ("keep_url", texts(skip.iter().map(|row| row.1.1))),
+        ("why", texts(skip.iter().map(|row| row.1.2))),
+    ]);
+    writer.add("avoid", avoid).unwrap();
+    let rejected = Table::new([
+        ("reason", texts(rejected.iter().map(|row| row.0))),
+        ("detail", texts(rejected.iter().map(|row| row.1))),
+    ]);
+    writer.add("rejected", rejected).unwrap();
+    let none = || Column::U32(Vec::new());
+    let names = || Column::Text(Texts::new());
+    let servers = Table::new([
+        ("a", Column::Id(Vec::new())),
+        ("b", Column::Id(Vec::new())),
+        ("host_a", names()),
+        ("host_b", names()),
+        ("shared", none()),
+        ("pages_a", none()),
+        ("pages_b", none()),
+        ("same_path", none()),
+        ("kind", names()),
+    ]);
+    writer.add("server_pairs", servers).unwrap();
+    for name in ["prefixes.txt", "urls.txt"] {
+        let lines: String = skip.iter().flat_map(|row| [row.1.0, "\n"]).collect();
+        writer.file(&format!("exports/{name}"), &lines).unwrap();
+    }
+    let manifest = Manifest {
+        recipes: BTreeMap::from([("simhash".into(), job.simhash.recipe())]),
+        ..Manifest::new(writer.attempt(), serde_json::to_value(job).unwrap())
+    };
+    writer.commit(&"made", manifest).unwrap();
+    location.name().into()
+}
+
+/// Results in a folder, and comparisons of them.
+struct Made(tempfile::TempDir);
+
+impl Made {
+    fn new() -> Made {
+        Made(tempfile::tempdir().unwrap())
+    }
+
+    fn result(&self, name: &str, crawl: &Crawl) -> String {
+        result(&self.0.path().join(name), crawl, &[], &[], &Job::default())
+    }
+
+    fn settings(&self, [old, new, output]: [&str; 3], recrawl: Recrawl) -> Settings {
+        let path = |name: &str| self.0.path().join(name).to_str().unwrap().to_string();
+        Settings {
+            old: path(old),
+            new: path(new),
+            past: Past::default(),
+            output: path(output),
+            recrawl,
+            workers: 2,
+            memory_bytes: 0,
+            spill: std::env::temp_dir(),
+            range_rows: 4,
+        }
+    }
+
+    fn diff(&self, names: [&str; 3], recrawl: Recrawl) -> Run {
+        self.diff_by(2, names, recrawl)
+    }
+
+    fn diff_by(&self, workers: usize, names: [&str; 3], recrawl: Recrawl) -> Run {
+        let settings = Settings { workers, ..self.settings(names, recrawl) };
+        diff(&settings, |_| Ok((Vec::new(), ())), |(), _, _| Ok(())).unwrap();
+        Run::open(&settings.output).unwrap()
+    }
+}
+
+/// What a comparison says of pages: what became of each, and where else it is.
+fn told(run: &Run) -> BTreeMap<DocId, (String, DocId)> {
+    let table = run.table("pages_changed").unwrap();
+    let others =
+        table.text("what").unwrap().iter().map(String::from).zip(table.u64("other_doc_id").unwrap().iter().copied());
+    let told: BTreeMap<_, _> = table.u64("doc_id").unwrap().iter().copied().zip(others).collect();
+    assert_eq!(told.len(), table.rows());
+    told
+}
+
+/// What became of each page, by loops over all pairs of pages.
+fn plain(old: &Crawl, new: &Crawl, settings: &Recrawl) -> BTreeMap<DocId, (String, DocId)> {
+    let only = |of: &Crawl, other: &Crawl| -> Vec<(DocId, String, Content)> {
+        let pages = of.iter().filter(|(url, _)| !other.contains_key(*url));
+        let mut pages: Vec<_> = pages.map(|(url, page)| (doc_id(url), url.clone(), *page)).collect();
+        pages.sort_by_key(|row| row.0);
+        pages
+    };
+    let (gone, came) = (only(old, new), only(new, old));
+    let near = |x: &Content, y: &Content, most: u32| x.bits(y).is_some_and(|bits| bits <= most);
+    let mut sites = Sites::default();
+    for url in old.keys().chain(new.keys()).collect::<BTreeSet<_>>() {
+        let (in_old, in_new) = (u64::from(old.contains_key(url)), u64::from(new.contains_key(url)));
+        let name = split(url).0;
+        let site = sites.0.entry(site_id(name)).or_insert_with(|| Site { name: name.into(), ..Site::default() });
+        site.pages = [site.pages[0] + in_old, site.pages[1] + in_new];
+        site.both += in_old * in_new;
+    }
+    let text = |x: &Content, y: &Content| x.exact != 0 && x.exact == y.exact;
+    let mut votes: HashMap<(SiteId, SiteId), Votes> = HashMap::new();
+    for (_, from, x) in &gone {
+        for (_, to, y) in came.iter().filter(|row| split(&row.1).1 == split(from).1) {
+            let votes = votes.entry((site_id(split(from).0), site_id(split(to).0))).or_default();
+            votes.paths += 1;
+            votes.texts += u64::from(text(x, y) || near(x, y, settings.near_bits));
+        }
+    }
+    let mut moved: BTreeMap<DocId, DocId> = BTreeMap::new();
+    let mut arrived: BTreeMap<DocId, DocId> = BTreeMap::new();
+    for SiteMove { from, to, one_host, .. } in between(&sites, &votes, settings) {
+        for (x, old_url, old_page) in gone.iter().filter(|row| site_id(split(&row.1).0) == from) {
+            for (y, new_url, new_page) in came.iter().filter(|row| site_id(split(&row.1).0) == to) {
+                let bits = old_page.bits(new_page);
+                let alike = text(old_page, new_page) || bits.is_none_or(|bits| bits <= settings.rewritten_bits);
+                let free = !moved.contains_key(x) && !arrived.contains_key(y);
+                if split(old_url).1 == split(new_url).1 && (one_host || alike) && free {
+                    moved.insert(*x, *y);
+                    arrived.insert(*y, *x);
+                }
+            }
+        }
+    }
+    let steps: [fn(&str) -> String; 3] = [|url| split(url).1.into(), |url| split(url).0.into(), |_| String::new()];
+    for step in steps {
+        let before = (moved.clone(), arrived.clone());
+        for (x, old_url, old_page) in &gone {
+            let left = |pages: &[(DocId, String, Content)], taken: &BTreeMap<DocId, DocId>| -> Vec<DocId> {
+                let of = pages.iter().filter(|row| !taken.contains_key(&row.0) && text(&row.2, old_page));
+                of.filter(|row| step(&row.1) == step(old_url)).map(|row| row.0).collect()
+            };
+            if moved.contains_key(x) || left(&gone, &before.0).len().max(left(&came, &before.1).len()) > COMMON {
+                continue;
+            }
+            if let Some(y) = left(&came, &arrived).first() {
+                moved.insert(*x, *y);
+                arrived.insert(*y, *x);
+            }
+        }
+    }
+    let mut told = BTreeMap::new();
+    for (url, page) in old {
+        if let Some(now) = new.get(url) {
+            let what = what(page, now, page.bits(now), None, settings);
+            if what != What::Same {
+                told.insert(doc_id(url), (what.as_str().to_string(), 0));
+            }
+        }
+    }
+    let word = |what: What, other: Option<&DocId>| (what.as_str().to_string(), other.copied().unwrap_or(0));
+    for (id, ..) in &gone {
+        let other = moved.get(id);
+        told.insert(*id, word(if other.is_some() { What::MovedFrom } else { What::Gone }, other));
+    }
+    for (id, ..) in &came {
+        let other = arrived.get(id);
+        told.insert(*id, word(if other.is_some() { What::MovedTo } else { What::New }, other));
+    }
+    told
+}
+
+fn crawl() -> impl Strategy<Value = Crawl> {
+    let hosts =
+        ["http://a.example", "https://a.example", "https://www.a.example", "http://b.example", "http://c.example"];
+    let url = (prop::sample::select(hosts.to_vec()), 0..6u8).prop_map(|(site, path)| format!("{site}/{path}?q"));
+    let simhash = prop::option::weighted(0.8, prop::sample::select(vec![0, 1, 0xff, 0xff_ffff, u64::MAX]));
+    let page = (0u64..5, 0u64..2, simhash);
+    let page = page.prop_map(|(exact, other, simhash)| Content { exact, body: 2 * exact + other, simhash });
+    prop::collection::btree_map(url, page, 0..24)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn pages_are_what_nested_loops_find(old in crawl(), new in crawl()) {
+        let made = Made::new();
+        made.result("old", &old);
+        made.result("new", &new);
+        let settings = Recrawl::default();
+        let told = told(&made.diff(["old", "new", "diff"], settings.clone()));
+        prop_assert_eq!(&told, &plain(&old, &new, &settings));
+        // Old and changes make new.
+        let mut pages: BTreeSet<DocId> = old.keys().map(|url| doc_id(url)).collect();
+        for (page, (what, _)) in &told {
+            match what.as_str() {
+                "gone" | "moved_from" => prop_assert!(pages.remove(page)),
+                "new" | "moved_to" => prop_assert!(pages.insert(*page)),
+                _ => prop_assert!(pages.contains(page)),
+            }
+        }
+        prop_assert_eq!(pages, new.keys().map(|url| doc_id(url)).collect::<BTreeSet<_>>());
+    }
+
+    #[test]
+    fn all_crawls_are_held_against_each_other(crawls in prop::collection::vec(crawl(), 3..5)) {
+        let made = Made::new();
+        let names: Vec<String> = (0..crawls.len()).map(|n| format!("crawl{n}")).collect();
+        names.iter().zip(&crawls).for_each(|(name, crawl)| drop(made.result(name, crawl)));
+        let [past @ .., old, new] = &names[..] else { unreachable!() };
+        let past = past.iter().rev().map(|name| made.0.path().join(name).to_str().unwrap().to_string());
+        let past = Past { results: past.collect(), ..Past::default() };
+        let settings = Settings { past, ..made.settings([old, new, "diff"], Recrawl::default()) };
+        diff(&settings, |_| Ok((Vec::new(), ())), |(), _, _| Ok(())).unwrap();
+        let table = Run::open(&settings.output).unwrap().table("crawl_overlap").unwrap();
+        let names = ["new", "old", "old-1", "old-2"];
+        let crawl = |name: &str| &crawls[crawls.len() - 1 - names.iter().position(|one| *one == name).unwrap()];
+        let units = |crawl: &Crawl, unit: &str| -> BTreeSet<String> {
+            let host = |url: &str| split(url).0.split_once("//").unwrap().1.to_string();
+            let number = |number: u64| (number != 0).then(|| number.to_string());
+            let of = crawl.iter().filter_map(|(url, page)| match unit {
+                "url" => Some(url.clone()),
+                "host" => Some(host(url)),
+                "text" => number(page.exact),
+                _ => number(page.body),
+            });
+            of.collect()
+        };
+        let (a, b, unit) = (table.text("a").unwrap(), table.text("b").unwrap(), table.text("unit").unwrap());
+        prop_assert_eq!(table.rows(), 4 * crawls.len() * (crawls.len() - 1) / 2);
+        for row in 0..table.rows() {
+            let [old, new] = [&a[row], &b[row]].map(|name| units(crawl(name), &unit[row]));
+            let both = old.intersection(&new).count();
+            let found = ["size_a", "size_b", "both"].map(|column| table.u64(column).unwrap()[row] as usize);
+            prop_assert_eq!(found, [old.len(), new.len(), both], "{} {} {}", &a[row], &b[row], &unit[row]);
+        }
+    }
+
+    #[test]
+    fn the_other_way_round_words_change_places_and_nothing_else(old in crawl(), new in crawl()) {
+        let made = Made::new();
+        made.result("old", &old);
+        made.result("new", &new);
+        let there = told(&made.diff(["old", "new", "there"], Recrawl::default()));
+        let back = told(&made.diff(["new", "old", "back"], Recrawl::default()));
+        let mirrored = |word: &str| What::ALL.iter().find(|what| what.as_str() == word).unwrap().mirrored().as_str();
+        let turned: BTreeMap<_, _> =
+            back.into_iter().map(|(page, (what, other))| (page, (mirrored(&what).to_string(), other))).collect();
+        prop_assert_eq!(turned, there);
+    }
+}
+
+fn page(exact: u64, body: u64) -> Content {
+    Content { exact, body, simhash: Some(exact * 0x0101_0101) }
+}
+
+fn site(name: &str, pages: std::ops::Range<u64>) -> impl Iterator<Item = (String, Content)> + use<> {
+    let name = name.to_string();
+    pages.map(move |n| (format!("{name}/{n}.html"), page(n + 1, n + 1)))
+}
+
+#[test]
+fn a_crawl_compared_with_itself_has_no_changes() {
+    let made = Made::new();
+    let crawl: Crawl = site("http://a.example", 0..300).collect();
+    made.result("a", &crawl);
+    made.result("b", &crawl);
+    let run = made.diff(["a", "b", "diff"], Recrawl::default());
+    for table in ["pages_changed", "hosts_changed", "avoid_changed", "server_pairs_changed"] {
+        assert_eq!((table, run.table(table).unwrap().rows()), (table, 0));
+    }
+    assert_eq!(run.table("crawl_overlap").unwrap().f64("jaccard").unwrap(), [1.0; 4]);
+    let all = made.diff(["a", "b", "all"], Recrawl { all_pages: true, ..Recrawl::default() });
+    assert_eq!(all.table("pages_changed").unwrap().rows(), 300);
+}
+
+#[test]
+fn any_number_of_threads_and_any_memory_give_the_same_bytes() {
+    let made = Made::new();
+    let old: Crawl = site("http://a.example", 0..400).chain(site("http://b.example", 0..90)).collect();
+    let new: Crawl = site("https://a.example", 100..500).chain(site("http://b.example", 30..120)).collect();
+    made.result("old", &old);
+    made.result("new", &new);
+    let files = |workers, memory_bytes, output| {
+        let settings = made.settings(["old", "new", output], Recrawl::default());
+        diff(&Settings { workers, memory_bytes, ..settings.clone() }, |_| Ok((Vec::new(), ())), |(), _, _| Ok(()))
+            .unwrap();
+        Run::open(&settings.output).unwrap().manifest.files
+    };
+    let one = files(1, 1 << 30, "one");
+    assert_eq!(one, files(2, 0, "two"));
+    assert_eq!(one, files(3, 100_000, "three"));
+}
+
+#[test]
+fn a_site_that_is_reached_by_another_scheme_is_one_move_however_many_sites_there_are() {
+    let made = Made::new();
+    // More sites with the same few paths than a path may have that says something.
+    let names: Vec<String> = (0..2 * COMMON).map(|n| format!("host{n}.example")).collect();
+    let old: Crawl = names.iter().flat_map(|name| site(&format!("http://{name}"), 0..3)).collect();
+    let new: Crawl = names.iter().flat_map(|name| site(&format!("https://www.{name}"), 0..3)).collect();
+    made.result("old", &old);
+    made.result("new", &new);
+    let run = made.diff(["old", "new", "diff"], Recrawl::default());
+    let hosts = run.table("hosts_changed").unwrap();
+    let rows =
+        hosts.text("site").unwrap().iter().zip(hosts.text("what").unwrap()).zip(hosts.text("other_site").unwrap());
+    for ((site, what), other) in rows {
+        let (expected, there) = match site.strip_prefix("http://") {
+            Some(name) => ("moved_from", format!("https://www.{name}")),
+            None => ("moved_to", site.replace("https://www.", "http://")),
+        };
+        assert_eq!((what, other), (expected, there.as_str()));
+    }
+    let told = told(&run);
+    assert!(told.values().all(|(what, _)| what.starts_with("moved")), "{told:?}");
+    assert_eq!(told[&doc_id("http://host7.example/1.html")].1, doc_id("https://www.host7.example/1.html"));
+}
+
+#[test]
+fn a_text_on_many_pages_says_nothing_about_where_they_went() {
+    let made = Made::new();
+    let pages = |site: &str, count: usize| -> Crawl {
+        (0..count).map(|n| (format!("{site}/{n}-{}", site.len()), page(7, 7))).collect()
+    };
+    for (count, moved) in [(COMMON, true), (COMMON + 1, false)] {
+        made.result(&format!("old{count}"), &pages("http://a.example", count));
+        made.result(&format!("new{count}"), &pages("http://bb.example", count));
+        let run =
+            made.diff([&format!("old{count}"), &format!("new{count}"), &format!("diff{count}")], Recrawl::default());
+        assert_eq!(told(&run).values().all(|(what, _)| what.starts_with("moved")), moved);
+    }
+}
+
+#[test]
+fn absence_has_a_reason() {
+    let made = Made::new();
+    let urls =
+        ["http://a.example/1", "http://a.example/2", "http://a.example/3", "http://b.example/", "http://c.example/"];
+    let old: Crawl = urls.iter().zip(1..).map(|(url, n)| (url.to_string(), page(n, n))).collect();
+    let new: Crawl = [("http://a.example/9".to_string(), page(90, 90))].into();
+    let skip: [Skip<'_>; 1] = [("http://a.example/3", "http://a.example/2", "exact")];
+    result(&made.0.path().join("old"), &old, &skip, &[], &Job::default());
+    let rejected =
+        [("too_large", "over 5: http://a.example:80/2"), ("bad_http", "no head: http://c.example/x"), ("x", "404")];
+    result(&made.0.path().join("new"), &new, &[], &rejected, &Job::default());
+    let why = |output: &str, avoided: bool| -> Vec<String> {
+        let run = made.diff(["old", "new", output], Recrawl { avoided, ..Recrawl::default() });
+        let table = run.table("pages_changed").unwrap();
+        let ids = table.u64("doc_id").unwrap();
+        let at = |url: &&str| table.text("why_gone").unwrap()[ids.binary_search(&doc_id(url)).unwrap()].to_string();
+        urls.iter().map(at).collect()
+    };
+    assert_eq!(why("plain", false), ["absent", "rejected:too_large", "absent", "host_absent", "absent"]);
+    assert_eq!(why("avoided", true), ["absent", "rejected:too_large", "avoided", "host_absent", "absent"]);
+}
+
+#[test]
+fn the_avoid_list_changes_page_by_page_and_line_by_line() {
+    let made = Made::new();
+    let crawl: Crawl = site("http://a.example", 0..5).collect();
+    let url = |n: u32| format!("http://a.example/{n}.html");
+    let (a, b, c, d) = (url(0), url(1), url(2), url(3));
+    result(
+        &made.0.path().join("old"),
+        &crawl,
+        &[(&a, &d, "exact"), (&b, &d, "exact"), (&c, &d, "similar")],
+        &[],
+        &Job::default(),
+    );
+    let now: [Skip<'_>; 3] = [(&b, &a, "exact"), (&c, &d, "exact"), (&d, &a, "similar")];
+    result(&made.0.path().join("new"), &crawl, &now, &[], &Job::default());
+    let run = made.diff(["old", "new", "diff"], Recrawl::default());
+    let table = run.table("avoid_changed").unwrap();
+    let rows = table.text("url").unwrap().iter().map(String::from).zip(table.text("what").unwrap());
+    let whats: BTreeMap<String, &str> = rows.collect();
+    let expected = [(a.clone(), "removed"), (b, "keep_changed"), (c, "why_changed"), (d.clone(), "added")];
+    assert_eq!(whats, expected.into());
+    assert!(table.text("page").unwrap().iter().all(|page| page == "same"));
+    let export = |name: &str| {
+        let bytes = run.folder.join(&format!("exports/{name}")).unwrap().get().unwrap().unwrap();
+        String::from_utf8(bytes).unwrap()
+    };
+    assert_eq!((export("add-urls.txt"), export("remove-urls.txt")), (format!("{d}\n"), format!("{a}\n")));
+}
+
+#[test]
+fn results_of_other_settings_are_refused_unless_only_pages_are_compared() {
+    let made = Made::new();
+    let crawl: Crawl = site("http://a.example", 0..5).collect();
+    made.result("old", &crawl);
+    let mut job = Job::default();
+    job.overlap.min_shared = 9;
+    result(&made.0.path().join("new"), &crawl, &[], &[], &job);
+    let settings = made.settings(["old", "new", "diff"], Recrawl::default());
+    let error = diff(&settings, |_| Ok((Vec::new(), ())), |(), _, _| Ok(())).unwrap_err();
+    assert!(error.exit_code() == 2 && error.to_string().contains("overlap.min_shared = 1"), "{error}");
+    let run = made.diff(["old", "new", "diff"], Recrawl { across_settings: true, ..Recrawl::default() });
+    let tables: BTreeSet<&str> =
+        run.manifest.files.iter().filter_map(|file| file.path.split_once("/part-")).map(|p| p.0).collect();
+    assert_eq!(tables, ["crawl_overlap", "hosts_changed", "pages_changed"].into());
+}

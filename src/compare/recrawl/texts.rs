@@ -1,0 +1,129 @@
+//! The texts of changed pages, read again: what they have in common, chunk by chunk.
+
+use std::sync::Mutex;
+
+use super::Comparison;
+use super::gather::{PageColumns, Shared};
+use super::merge::{Side, merge};
+use super::pages::SharedChunks;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{DocId, FPrint};
+use webtwin_base::threads;
+use webtwin_core::chunks::Recipe;
+use webtwin_results::pages::Pages;
+use webtwin_storage::spill::Buckets;
+
+/// Chunks of pages that changed, by range of doc ids: those of the old crawl, and of the new one.
+pub(super) struct Texts([Shared<[u64; 2]>; 2]);
+
+impl Texts {
+    /// What the pages of a range have in common, ascending; each range can be taken once.
+    ///
+    /// # Errors
+    /// [`webtwin_base::error::Error::Storage`] if the disk fails.
+    pub(super) fn take(&self, range: usize) -> Result<Vec<(DocId, SharedChunks)>> {
+        let take = |side: usize| -> Result<Vec<[u64; 2]>> {
+            let mut rows = self.0[side].take(range)?;
+            rows.sort_unstable();
+            rows.dedup();
+            Ok(rows)
+        };
+        Ok(shared(&take(0)?, &take(1)?))
+    }
+}
+
+/// Counts the chunks, given as page and fingerprint, ascending, each once; pages come ascending.
+fn shared(old: &[[DocId; 2]], new: &[[FPrint; 2]]) -> Vec<(DocId, SharedChunks)> {
+    let mut found: Vec<(DocId, SharedChunks)> = Vec::new();
+    for side in merge(old, new) {
+        let (page, both, of) = match side {
+            Side::Old(i) => (old[i][0], 0, [1, 0]),
+            Side::New(j) => (new[j][0], 0, [0, 1]),
+            Side::Both(i, _) => (old[i][0], 1, [1, 1]),
+        };
+        if found.last().is_none_or(|last| last.0 != page) {
+            found.push((page, SharedChunks::default()));
+        }
+        let counts = &mut found.last_mut().expect("one has been pushed").1;
+        counts.shared += both;
+        counts.of = [counts.of[0] + of[0], counts.of[1] + of[1]];
+    }
+    found
+}
+
+/// Reads the pages again whose texts differ, in the order in which they are in the inputs, and cuts them into chunks as the new
+/// result does.
+///
+/// # Errors
+/// Those of [`Pages::read`], if an input is not there as it was.
+///
+/// # Cost
+/// The tables `pages` of both results in memory, 16 bytes for each chunk there or on disk; the inputs are read and parsed.
+pub(super) fn read(of: &Comparison) -> Result<Texts> {
+    let (runs, recipe) = ([&of.old, &of.new], of.new.job()?.chunks);
+    let pages = [Pages::of(&of.old)?, Pages::of(&of.new)?];
+    let [old, new] = [PageColumns::of(&pages[0].0)?, PageColumns::of(&pages[1].0)?];
+    let mut rows: [Vec<usize>; 2] = Default::default();
+    for side in merge(old.doc_ids, new.doc_ids) {
+        if let Side::Both(i, j) = side
+            && !old.content(i).same_text(&new.content(j))
+        {
+            rows[0].push(i);
+            rows[1].push(j);
+        }
+    }
+    // A file a thread.
+    let mut files: Vec<(usize, Vec<usize>)> = Vec::new();
+    for (side, rows) in rows.iter_mut().enumerate() {
+        let sources = pages[side].0.text("source")?;
+        rows.sort_by_key(|&row| &sources[row]);
+        files.extend(rows.chunk_by(|&x, &y| sources[x] == sources[y]).map(|rows| (side, rows.to_vec())));
+    }
+    let inputs = [runs[0].job()?.input, runs[1].job()?.input];
+    let share = of.memory_bytes / of.workers as u64 / 4;
+    let outcome = || std::array::from_fn(|_| Buckets::new(of.ranges.count(), share, &of.disk));
+    let unread = Mutex::new(files.into_iter());
+    let count = unread.lock().expect("no thread has begun").len();
+    let read = threads::for_each(of.workers, count, outcome, |chunks: &mut [Buckets<[u64; 2]>; 2], _| {
+        let next = unread.lock().expect("nothing panics while it holds this").next();
+        let Some((side, rows)) = next else { return Ok(()) };
+        let (mut recipe, mut fprints) = (Recipe::new(&recipe), Vec::new());
+        let doc_ids = pages[side].doc_ids()?;
+        pages[side].read(&rows, &inputs[side], &mut |row, _, text| {
+            recipe.fingerprint(text, &mut fprints);
+            let range = of.ranges.range(doc_ids[row]);
+            fprints.iter().try_for_each(|&fprint| chunks[side].push(range, [doc_ids[row], fprint]))
+        })
+    })?;
+    let (old, new): (Vec<_>, Vec<_>) = read.into_iter().map(|[old, new]| (old, new)).unzip();
+    Ok(Texts([Shared::new(old), Shared::new(new)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn chunks_are_counted_page_by_page(
+            old in prop::collection::btree_set((0u64..4, 0u64..9), 0..30),
+            new in prop::collection::btree_set((0u64..4, 0u64..9), 0..30)
+        ) {
+            let list = |set: &BTreeSet<(u64, u64)>| set.iter().map(|&(a, b)| [a, b]).collect::<Vec<_>>();
+            let of = |set: &BTreeSet<(u64, u64)>, page| set.iter().filter(|one| one.0 == page).map(|one| one.1).collect();
+            let mut plain = Vec::new();
+            for page in 0..4 {
+                let (a, b): (BTreeSet<u64>, BTreeSet<u64>) = (of(&old, page), of(&new, page));
+                let shared = a.intersection(&b).count() as u32;
+                if !(a.is_empty() && b.is_empty()) {
+                    plain.push((page, SharedChunks { shared, of: [a.len() as u32, b.len() as u32] }));
+                }
+            }
+            prop_assert_eq!(shared(&list(&old), &list(&new)), plain);
+        }
+    }
+}

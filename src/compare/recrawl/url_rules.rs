@@ -1,0 +1,241 @@
+//! What became of URL rules: confirmed by the newer crawl, withdrawn because it contradicts them, standing without
+//! evidence, or new.
+//!
+//! A crawler that obeys a rule fetches no page that could confirm it. So a rule that the newer crawl has not learned
+//! again is held
+//! against its pages: only what contradicts a rule withdraws it.
+//!
+//! # Memory
+//! All rules; and of domains with rules that were not learned again 200 bytes and the URL of each page.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::Comparison;
+use super::writer::Writer;
+use webtwin_base::error::Result;
+use webtwin_base::ids::DocId;
+use webtwin_core::url_rules::evidence::{Counts, DomainPage, DomainPages};
+use webtwin_core::url_rules::rows::RuleRow;
+use webtwin_pages::public_suffix::domain_of;
+use webtwin_results::Run;
+use webtwin_results::scan::scan;
+use webtwin_results::url_rules::{CHANGED, CHANGED_COLUMNS, WITHDRAWN, each_rule, rules_except};
+use webtwin_storage::table::{Column, Table};
+
+/// What became of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Confirmed,
+    New,
+    Standing,
+    Withdrawn,
+}
+
+impl What {
+    fn as_str(self) -> &'static str {
+        ["confirmed", "new", "standing", WITHDRAWN][self as usize]
+    }
+}
+
+/// A rule and what became of it. Evidence of the older crawl is that by which it was last learned.
+#[derive(Debug, Clone)]
+struct Changed {
+    rule: RuleRow,
+    what: What,
+    old: Counts,
+    new: Counts,
+}
+
+/// What a rule does, apart from the evidence for it.
+type Key<'r> = (&'r str, &'r str, &'r str, &'r str, &'r str);
+
+fn key(row: &RuleRow) -> Key<'_> {
+    (&row.domain, &row.scope, &row.kind, &row.pattern, &row.replacement)
+}
+
+/// Writes the table. Returns the rules in force, and how many there are of each word.
+///
+/// # Errors
+/// Those of tables and stores.
+///
+/// # Cost
+/// `pages` and `clusters` of the newer result are read once more if it has not learned all rules again.
+pub(super) fn write(of: &Comparison, writer: &mut Writer) -> Result<(Vec<RuleRow>, BTreeMap<&'static str, u64>)> {
+    let (before, mut after) = (in_force_before(of)?, Vec::new());
+    each_rule(&of.new, &mut |row| {
+        after.push(row);
+        Ok(())
+    })?;
+    let changed = changes(&before, &after, |rules| seen_again(&of.new, rules))?;
+    writer.add(CHANGED, table(&changed))?;
+    let mut counts = BTreeMap::new();
+    changed.iter().for_each(|row| *counts.entry(row.what.as_str()).or_default() += 1);
+    let in_force = changed.into_iter().filter(|row| row.what != What::Withdrawn).map(|row| row.rule);
+    Ok((in_force.collect(), counts))
+}
+
+/// The rules of the older result, with those that stood beside them by an earlier comparison.
+fn in_force_before(of: &Comparison) -> Result<Vec<RuleRow>> {
+    if let Some(saved) = of.saved.as_ref().filter(|saved| saved.newest == 1 && saved.later <= 1) {
+        // A comparison made again is told by itself what was in force before it.
+        let gone = if saved.later == 0 { What::Withdrawn } else { What::New };
+        if let Some(rules) = rules_except(&Run::open(&saved.comparison)?, gone.as_str())? {
+            return Ok(rules);
+        }
+    }
+    let mut rules = Vec::new();
+    each_rule(&of.old, &mut |row| {
+        rules.push(row);
+        Ok(())
+    })?;
+    Ok(rules)
+}
+
+/// What became of each rule, by domain: those of the newer result in their order, then those that stand, then those
+/// withdrawn.
+fn changes(
+    before: &[RuleRow],
+    after: &[RuleRow],
+    seen_again: impl FnOnce(&[&RuleRow]) -> Result<Vec<Counts>>,
+) -> Result<Vec<Changed>> {
+    let was: HashMap<Key<'_>, Counts> = before.iter().map(|row| (key(row), row.counts())).collect();
+    let is: HashSet<Key<'_>> = after.iter().map(key).collect();
+    let missing: Vec<&RuleRow> = before.iter().filter(|row| !is.contains(&key(row))).collect();
+    let mut changed: Vec<Changed> = Vec::new();
+    for row in after {
+        let (what, old) = was.get(&key(row)).map_or((What::New, Counts::default()), |old| (What::Confirmed, *old));
+        changed.push(Changed { rule: row.clone(), what, old, new: row.counts() });
+    }
+    for (row, new) in missing.iter().zip(if missing.is_empty() { Vec::new() } else { seen_again(&missing)? }) {
+        let what = if is_refuted(&new) { What::Withdrawn } else { What::Standing };
+        changed.push(Changed { rule: (*row).clone(), what, old: row.counts(), new });
+    }
+    let is_old = |what: What| what.max(What::New);
+    changed.sort_by(|x, y| {
+        let order = |row: &Changed| (row.rule.domain.clone(), is_old(row.what), row.rule.rank);
+        order(x).cmp(&order(y))
+    });
+    for of_domain in changed.chunk_by_mut(|x, y| x.rule.domain == y.rule.domain) {
+        of_domain.iter_mut().zip(0..).for_each(|(row, rank)| row.rule.rank = rank);
+    }
+    Ok(changed)
+}
+
+/// True if a crawl contradicts a rule: three pages or more, and more than one in twenty, are other pages than the
+/// rule says.
+fn is_refuted(new: &Counts) -> bool {
+    new.violations >= 3 && 20 * new.violations > new.support + new.violations
+}
+
+/// The evidence that a result has for rules which it has not learned.
+fn seen_again(run: &Run, rules: &[&RuleRow]) -> Result<Vec<Counts>> {
+    let mut pages: BTreeMap<&str, Vec<(String, DocId)>> =
+        rules.iter().map(|row| (row.domain.as_str(), Vec::new())).collect();
+    scan(run, "pages", &["doc_id", "url"], &mut |rows| {
+        for (&doc_id, url) in rows.u64("doc_id")?.iter().zip(rows.text("url")?) {
+            if let Some(of_domain) = pages.get_mut(domain_of(url)) {
+                of_domain.push((url.to_string(), doc_id));
+            }
+        }
+        Ok(())
+    })?;
+    // Clusters by the places of their pages among all: a page without copies is one of its own.
+    let mut cluster_of: HashMap<DocId, u32> = pages.values().flatten().map(|page| page.1).zip(0..).collect();
+    let mut number_of: HashMap<DocId, u32> = HashMap::new();
+    scan(run, "clusters", &["cluster", "doc_id"], &mut |rows| {
+        for (&cluster, doc_id) in rows.u64("cluster")?.iter().zip(rows.u64("doc_id")?) {
+            if let Some(number) = cluster_of.get_mut(doc_id) {
+                *number = *number_of.entry(cluster).or_insert(*number);
+            }
+        }
+        Ok(())
+    })?;
+    let pages: BTreeMap<&str, Vec<DomainPage>> = pages
+        .into_iter()
+        .map(|(domain, pages)| {
+            let page = |(url, id): (String, DocId)| DomainPage {
+                url,
+                cluster: cluster_of[&id],
+                skipped: false,
+                is_page: true,
+            };
+            let mut pages: Vec<DomainPage> = pages.into_iter().map(page).collect();
+            pages.sort_unstable();
+            (domain, pages)
+        })
+        .collect();
+    let evidence = |row: &&RuleRow| {
+        let Some(rule) = row.rule() else { return Counts::default() };
+        let of_domain = DomainPages { domain: &row.domain, pages: &pages[row.domain.as_str()] };
+        let found = of_domain.evidence(&rule.edit, 0).into_iter().find(|(scope, _)| *scope == rule.scope);
+        found.map_or(Counts::default(), |(_, tally)| Counts::sum(&tally.halves))
+    };
+    Ok(rules.iter().map(evidence).collect())
+}
+
+fn table(rows: &[Changed]) -> Table {
+    let texts = |value: fn(&Changed) -> &str| Column::Text(rows.iter().map(value).collect());
+    let counts = |value: fn(&Changed) -> u64| Column::Count(rows.iter().map(value).collect());
+    let [domain, rank, scope, kind, pattern, replacement, what, old, old_violations, new, new_violations, saved] =
+        CHANGED_COLUMNS;
+    Table::new([
+        (domain, texts(|row| &row.rule.domain)),
+        (rank, Column::U32(rows.iter().map(|row| row.rule.rank).collect())),
+        (scope, texts(|row| &row.rule.scope)),
+        (kind, texts(|row| &row.rule.kind)),
+        (pattern, texts(|row| &row.rule.pattern)),
+        (replacement, texts(|row| &row.rule.replacement)),
+        (what, texts(|row| row.what.as_str())),
+        (old, counts(|row| row.old.support)),
+        (old_violations, counts(|row| row.old.violations)),
+        (new, counts(|row| row.new.support)),
+        (new_violations, counts(|row| row.new.violations)),
+        (saved, counts(|row| row.rule.saved)),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use webtwin_results::url_rules::changed_rules;
+
+    fn rule(domain: &str, rank: u32, name: &str, support: u64) -> RuleRow {
+        RuleRow {
+            domain: domain.into(),
+            rank,
+            scope: format!("*.{domain}/*"),
+            kind: "parameter".into(),
+            pattern: name.into(),
+            replacement: String::new(),
+            learned: Counts { support, violations: 0 },
+            verified: Counts::default(),
+            saved: support,
+        }
+    }
+
+    #[test]
+    fn a_rule_stands_until_a_crawl_contradicts_it() {
+        let before = [rule("a.b", 0, "sid", 80), rule("a.b", 1, "brand", 90), rule("a.b", 2, "sort", 100)];
+        let after = [rule("a.b", 0, "new", 75), rule("a.b", 1, "sid", 85)];
+        let seen = |rules: &[&RuleRow]| {
+            assert_eq!(rules.iter().map(|row| row.pattern.as_str()).collect::<Vec<_>>(), ["brand", "sort"]);
+            Ok(vec![Counts { support: 2, violations: 3 }, Counts { support: 0, violations: 1 }])
+        };
+        let changed = changes(&before, &after, seen).unwrap();
+        let found: Vec<_> = changed.iter().map(|row| (row.rule.pattern.as_str(), row.what, row.rule.rank)).collect();
+        let expected = [
+            ("new", What::New, 0),
+            ("sid", What::Confirmed, 1),
+            ("sort", What::Standing, 2),
+            ("brand", What::Withdrawn, 3),
+        ];
+        assert_eq!(found, expected);
+        // The next comparison begins with what is in force, this one made again with what was.
+        let patterns = |gone: What| -> Vec<String> {
+            changed_rules(&table(&changed), gone.as_str()).unwrap().into_iter().map(|row| row.pattern).collect()
+        };
+        assert_eq!(patterns(What::Withdrawn), ["new", "sid", "sort"]);
+        assert_eq!(patterns(What::New), ["sid", "sort", "brand"]);
+        assert_eq!(changed_rules(&table(&changed), "new").unwrap()[0].counts().support, 85);
+    }
+}

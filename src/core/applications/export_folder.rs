@@ -1,0 +1,45 @@
+//! The folder `exports/`: all files that crawlers read, the same set for a run and for a comparison of two.
+
+use std::borrow::Cow;
+
+use super::exports::{AvoidLists, BY_PAGES, EXPORTS, SCRAPY, WidePrefix};
+use super::rule_exports::RULE_EXPORTS;
+use crate::url_rules::rows::RuleRow;
+use webtwin_base::error::Result;
+
+/// Takes the text of a file, piece by piece.
+pub type Put<'p> = &'p mut dyn FnMut(&str) -> Result<()>;
+
+/// Writes the text of a file.
+pub type WriteText<'w> = &'w mut dyn FnMut(Put<'_>) -> Result<()>;
+
+/// Writes the exports of an avoid list and of URL rules. Calls `file` for each of them with its
+/// name and a function that writes its text. `sites` and `rules` come in the order of the files,
+/// `wide` in the order of [`WidePrefix`].
+///
+/// # Errors
+/// Those of the rows, and of `file`.
+///
+/// # Cost
+/// One pass over `sites`, `wide` or `rules` an export.
+pub fn write_exports<'r, Sites, Wide, Rules>(
+    sites: impl Fn() -> Sites,
+    wide: impl Fn() -> Wide,
+    rules: impl Fn() -> Rules,
+    mut file: impl FnMut(&str, WriteText<'_>) -> Result<()>,
+) -> Result<()>
+where
+    Sites: Iterator<Item = Result<Cow<'r, AvoidLists>>>,
+    Wide: Iterator<Item = Result<Cow<'r, WidePrefix>>>,
+    Rules: Iterator<Item = Result<Cow<'r, RuleRow>>>,
+{
+    for export in &EXPORTS {
+        file(export.name, &mut |put| export.write(sites(), put))?;
+    }
+    file(BY_PAGES.name, &mut |put| BY_PAGES.write(wide(), put))?;
+    for export in &RULE_EXPORTS {
+        file(export.name, &mut |put| export.write(rules(), put))?;
+    }
+    let (name, text) = SCRAPY;
+    file(name, &mut |put| put(text))
+}

@@ -1,0 +1,213 @@
+//! The avoid list in the forms that crawlers read.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+use super::heritrix::{BEANS_END, BEANS_HEAD, SurtRules, bean_lines, surt_lines};
+use super::prefixes::Prefix;
+use webtwin_base::error::Result;
+
+/// What the exports say of one site. Orders by its first prefix.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct AvoidLists {
+    /// By URL, ascending.
+    pub prefixes: Vec<Prefix>,
+    /// For Heritrix; of all sites of a host with the first of them.
+    pub surt_rules: SurtRules,
+}
+
+/// A prefix that is no whole URL. Orders by pages, most first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct WidePrefix {
+    pages: Reverse<u64>,
+    prefix: String,
+    bytes: u64,
+}
+
+impl AvoidLists {
+    /// The prefixes that are no whole URLs.
+    pub fn wide(&self) -> impl Iterator<Item = WidePrefix> + '_ {
+        let wide = self.prefixes.iter().filter(|prefix| !prefix.single);
+        wide.map(|Prefix { prefix, pages, bytes, .. }| WidePrefix {
+            pages: Reverse(*pages),
+            prefix: prefix.clone(),
+            bytes: *bytes,
+        })
+    }
+}
+
+/// A text made of rows, in the order in which they come.
+pub struct Export<Row> {
+    /// Name of the file.
+    pub name: &'static str,
+    pub(super) head: &'static str,
+    /// In place of the head where there are no lines.
+    pub(super) head_of_none: &'static str,
+    pub(super) lines: fn(&Row, &mut String),
+    pub(super) end: &'static str,
+}
+
+impl<Row: Clone> Export<Row> {
+    pub(super) const fn of_lines(name: &'static str, lines: fn(&Row, &mut String)) -> Export<Row> {
+        Export { name, head: "", head_of_none: "", lines, end: "" }
+    }
+
+    /// Hands the text to `put`, piece by piece.
+    ///
+    /// # Errors
+    /// Those of the rows, and of `put`.
+    pub fn write<'r>(
+        &self,
+        rows: impl Iterator<Item = Result<Cow<'r, Row>>>,
+        mut put: impl FnMut(&str) -> Result<()>,
+    ) -> Result<()>
+    where
+        Row: 'r,
+    {
+        let (mut lines, mut head) = (String::new(), Some(self.head));
+        for row in rows {
+            (self.lines)(&*row?, &mut lines);
+            if !lines.is_empty() {
+                head.take().map_or(Ok(()), &mut put)?;
+                put(&lines)?;
+                lines.clear();
+            }
+        }
+        head.map_or(Ok(()), |_| put(self.head_of_none))?;
+        put(self.end)
+    }
+
+    /// The text of some rows.
+    pub fn text(&self, rows: &[Row]) -> String {
+        let mut text = String::new();
+        let put = |piece: &str| {
+            text.push_str(piece);
+            Ok(())
+        };
+        self.write(rows.iter().map(|row| Ok(Cow::Borrowed(row))), put).expect("neither rows nor text fail");
+        text
+    }
+}
+
+/// The module for Scrapy that reads these lists: its file, and its text.
+pub const SCRAPY: (&str, &str) = ("scrapy_webtwin.py", include_str!("../../../clients/scrapy/scrapy_webtwin.py"));
+
+/// The exports for crawlers, made of what there is of each site.
+///
+/// | file | who reads it | form |
+/// |---|---|---|
+/// | `urls.txt` | any crawler | whole URLs that no prefix covers |
+/// | `prefixes.txt` | any crawler | URL prefixes |
+/// | `regex-urlfilter.txt` | Nutch | `-^` and a regular expression per line, then `+.` |
+/// | [`SCRAPY`] | Scrapy | a middleware that reads `urls.txt` and `prefixes.txt` |
+/// | `scrapy-deny.txt` | Scrapy `LinkExtractor(deny=...)` | a regular expression per line |
+/// | `browsertrix.yaml` | Browsertrix | `exclude`, a list of regular expressions |
+/// | `heritrix-surts.txt` | Heritrix | `+` and a SURT prefix per line |
+/// | `heritrix-beans.xml` | Heritrix | rules that read this file, and reject the URLs that no prefix may stand for |
+pub const EXPORTS: [Export<AvoidLists>; 7] = [
+    Export::of_lines("urls.txt", |site, text| each(site, |p| p.single, |p| line(text, &p.prefix))),
+    Export::of_lines("prefixes.txt", |site, text| each(site, |p| !p.single, |p| line(text, &p.prefix))),
+    Export {
+        end: "+.\n",
+        ..Export::of_lines("regex-urlfilter.txt", |site, text| {
+            each(site, |_| true, |p| line(text, &format!("-{}", regex(p))))
+        })
+    },
+    Export::of_lines("scrapy-deny.txt", |site, text| each(site, |_| true, |p| line(text, &regex(p)))),
+    Export {
+        head: "exclude:\n",
+        head_of_none: "exclude: []\n",
+        // In YAML a quote within single quotes is doubled.
+        ..Export::of_lines("browsertrix.yaml", |site, text| {
+            each(site, |_| true, |p| line(text, &format!("  - '{}'", regex(p).replace('\'', "''"))))
+        })
+    },
+    Export::of_lines("heritrix-surts.txt", |site, text| surt_lines(&site.surt_rules, text)),
+    Export {
+        head: BEANS_HEAD,
+        head_of_none: BEANS_HEAD,
+        end: BEANS_END,
+        ..Export::of_lines("heritrix-beans.xml", |site, text| bean_lines(&site.surt_rules, escape, text))
+    },
+];
+
+/// For people: a table of prefix, pages and bytes, made of [`AvoidLists::wide`].
+pub const BY_PAGES: Export<WidePrefix> = Export {
+    name: "prefixes.tsv",
+    head: PREFIXES_HEAD,
+    head_of_none: PREFIXES_HEAD,
+    lines: |WidePrefix { pages, prefix, bytes }, text| {
+        writeln!(text, "{prefix}\t{}\t{bytes}", pages.0).expect("writing to a string")
+    },
+    end: "",
+};
+
+const PREFIXES_HEAD: &str = "prefix\tpages\tbytes\n";
+
+fn each(site: &AvoidLists, which: impl Fn(&Prefix) -> bool, with: impl FnMut(&Prefix)) {
+    site.prefixes.iter().filter(|prefix| which(prefix)).for_each(with);
+}
+
+fn line(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+fn regex(prefix: &Prefix) -> String {
+    format!("^{}{}", escape(&prefix.prefix), if prefix.single { "$" } else { "" })
+}
+
+/// Escapes every character with a meaning in regular expressions.
+pub(super) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        if matches!(character, '\\' | '.' | '+' | '*' | '?' | '(' | ')' | '|' | '[' | ']' | '{' | '}' | '^' | '$') {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_crawler_gets_its_own_form() {
+        let prefix = |prefix: &str, single, pages| Prefix { prefix: prefix.into(), single, pages, bytes: 10 * pages };
+        let site = AvoidLists {
+            prefixes: vec![prefix("http://a.b/m/", false, 3), prefix("http://a.b/x?y'", true, 1)],
+            surt_rules: SurtRules { prefixes: vec!["http://(b,a,)/m/".into()], urls: vec!["http://a.b/x?y&z".into()] },
+        };
+        let of = |name| EXPORTS.iter().find(|export| export.name == name).unwrap();
+        let whole = |name| of(name).text(std::slice::from_ref(&site));
+        assert_eq!(whole("urls.txt"), "http://a.b/x?y'\n");
+        assert_eq!(whole("prefixes.txt"), "http://a.b/m/\n");
+        assert_eq!(whole("regex-urlfilter.txt"), "-^http://a\\.b/m/\n-^http://a\\.b/x\\?y'$\n+.\n");
+        assert_eq!(whole("scrapy-deny.txt"), "^http://a\\.b/m/\n^http://a\\.b/x\\?y'$\n");
+        assert_eq!(whole("browsertrix.yaml"), "exclude:\n  - '^http://a\\.b/m/'\n  - '^http://a\\.b/x\\?y''$'\n");
+        assert_eq!(whole("heritrix-surts.txt"), "+http://(b,a,)/m/\n");
+        assert!(whole("heritrix-beans.xml").contains("<value>http://a\\.b/x\\?y&amp;z</value>"));
+        let mut wide: Vec<WidePrefix> =
+            [site, AvoidLists { prefixes: vec![prefix("http://c.d/", false, 4)], ..AvoidLists::default() }]
+                .iter()
+                .flat_map(AvoidLists::wide)
+                .collect();
+        wide.sort();
+        assert_eq!(BY_PAGES.text(&wide), "prefix\tpages\tbytes\nhttp://c.d/\t4\t40\nhttp://a.b/m/\t3\t30\n");
+    }
+
+    #[test]
+    fn a_list_of_nothing_is_one_too() {
+        let whole = |name| EXPORTS.iter().find(|export| export.name == name).unwrap().text(&[]);
+        assert_eq!(whole("urls.txt"), "");
+        assert_eq!(whole("regex-urlfilter.txt"), "+.\n");
+        assert_eq!(whole("browsertrix.yaml"), "exclude: []\n");
+        assert!(whole("heritrix-beans.xml").contains("<list>\n    </list>"));
+        assert_eq!(BY_PAGES.text(&[]), "prefix\tpages\tbytes\n");
+    }
+}

@@ -1,0 +1,533 @@
+//! Which page of a trivial cluster stays, and why the others may go.
+//!
+//! A page that a person has pinned comes first (`keep.pins`), then one that a user prefers. Then one that an earlier result kept, where there is one (`keep.sticky`): a list that
+//! flips costs a crawler its copies. Then come whole collections: a crawler that skips a mirror wants all its pages
+//! from *one* other copy. So if a trivial cluster has a page in the collection that is kept of its similar cluster, that
+//! page stays. Then comes a page that others call canonical, where their texts agree. Otherwise the rule decides ([`KeepBy`]), for example for the newest; ties go to the page most linked from
+//! other hosts, then to the page whose host is most linked, then to the one fewer links away from the root of its host
+//! (of a manual's `index.html` and `manual.html` with one text, the one that the home page links to), then to the shorter URL,
+//! then to the smaller doc id.
+//!
+//! By the default rule, links, the collection most linked from other hosts is kept. By any other, and where pages are
+//! preferred, the trivial clusters vote: each for the collection that holds the page which would stay by itself. Votes for
+//! pages that are pinned count first: who pins a page of a mirror wants the mirror. Those for pages that were kept before come
+//! next, so that new clusters, which remember nothing, cannot turn a collection over.
+
+use std::cmp::Reverse;
+
+use bytemuck::{Pod, Zeroable};
+use glob::Pattern;
+
+use crate::clusters::collection::SimilarCluster;
+use crate::text::titles::TitleWords;
+use webtwin_base::ids::{ClusterId, FPrint, Page};
+use webtwin_job::{Keep, KeepBy};
+
+/// A page as one of several copies. Rows order by cluster, then page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct PageCopy {
+    /// Fingerprint of its whole text.
+    pub exact: FPrint,
+    /// Words of its title.
+    pub title: TitleWords,
+    /// What the rule looks at; more is better ([`Keeping::merit`]).
+    pub merit: i64,
+    /// Trivial cluster of the page: its smallest page.
+    pub cluster: ClusterId,
+    /// The page itself.
+    pub page: Page,
+    /// Number of the first glob that its URL matches ([`Keeping::preference`]); less is better.
+    pub preference: u32,
+    /// Links to the page from other hosts.
+    pub links_from_elsewhere: u32,
+    /// Links to any page of its host from other hosts.
+    pub links_to_host: u32,
+    /// Links from the root of its host, or a seed there, to the page; `u32::MAX` where there is no way.
+    pub depth: u32,
+    /// Characters of its URL, at most [`u16::MAX`].
+    pub url_length: u16,
+    /// 1 for a page that others rightly call canonical, 0 for any other.
+    pub is_original: u16,
+    /// 1 for a page that a crawler must visit, 0 for any other.
+    pub must_visit: u8,
+    /// Number of the language of its text ([`Language`](crate::text::language::Language)).
+    pub language: u8,
+    /// 1 for a page that the earlier result kept, 0 for any other.
+    pub kept_before: u8,
+    /// 1 for a page that is pinned, 0 for any other.
+    pub pinned: u8,
+}
+
+/// The rule by which pages stay, ready to be applied.
+#[derive(Debug)]
+pub struct Keeping {
+    prefer: Vec<Pattern>,
+    by: KeepBy,
+    sticky: bool,
+    pins: bool,
+}
+
+impl Keeping {
+    /// The rule of a job. Globs that do not parse match nothing; settings with any are refused before.
+    pub fn new(keep: &Keep) -> Keeping {
+        let prefer = keep.prefer.iter().filter_map(|glob| Pattern::new(glob).ok()).collect();
+        Keeping { prefer, by: keep.by, sticky: !keep.sticky.is_empty(), pins: !keep.pins.is_empty() }
+    }
+
+    /// Whether any cluster may vote for the collection that is kept.
+    pub fn has_votes(&self) -> bool {
+        self.sticky || self.pins || self.all_vote()
+    }
+
+    /// Whether a cluster votes of which `winner` would stay by itself. By the default rule only those do that remember, or
+    /// have a page that is pinned.
+    pub fn votes(&self, winner: &PageCopy) -> bool {
+        self.all_vote() || winner.kept_before == 1 || winner.pinned == 1
+    }
+
+    fn all_vote(&self) -> bool {
+        self.by != KeepBy::Links || !self.prefer.is_empty()
+    }
+
+    /// Number of the first glob that a URL matches, or how many there are. `*` stands for slashes, too.
+    pub fn preference(&self, url: &str) -> u32 {
+        self.prefer.iter().position(|glob| glob.matches(url)).unwrap_or(self.prefer.len()) as u32
+    }
+
+    /// What the rule looks at, of a page with this fetch time (0: unknown), so many bytes of text and this URL. More is
+    /// better, and an unknown time worst.
+    pub fn merit(&self, fetch_time: i64, text_bytes: u64, url: &str, page: Page) -> i64 {
+        match self.by {
+            KeepBy::Links => 0,
+            KeepBy::Newest if fetch_time == 0 => i64::MIN,
+            KeepBy::Newest => fetch_time,
+            KeepBy::Oldest if fetch_time == 0 => i64::MIN,
+            KeepBy::Oldest => -fetch_time,
+            KeepBy::Longest => text_bytes as i64,
+            KeepBy::ShortestUrl => -(url.chars().count() as i64),
+            KeepBy::SmallestId => -i64::from(page.0),
+        }
+    }
+
+    /// Returns the place, in the order above, of the first criterion in which `copy` is worse than `keeper`, which stays.
+    /// `placed` as for [`keeper`].
+    pub fn criterion(&self, copy: &PageCopy, keeper: &PageCopy, placed: impl Fn(Page) -> Option<bool>) -> Criterion {
+        let differs = |what: fn(&PageCopy) -> i64| what(copy) != what(keeper);
+        let is_kept = |copy: &PageCopy| placed(copy.page) == Some(true);
+        let in_order = [
+            differs(|copy| i64::from(copy.pinned)),
+            differs(|copy| i64::from(copy.preference)),
+            differs(|copy| i64::from(copy.kept_before)),
+            is_kept(copy) != is_kept(keeper),
+            differs(|copy| i64::from(copy.is_original)),
+            differs(|copy| copy.merit),
+            differs(|copy| i64::from(copy.links_from_elsewhere)),
+            differs(|copy| i64::from(copy.links_to_host)),
+            differs(|copy| i64::from(copy.depth)),
+            differs(|copy| i64::from(copy.url_length)),
+        ];
+        Criterion(in_order.iter().position(|&differs| differs).unwrap_or(in_order.len()) as u8)
+    }
+
+    /// Returns what a copy has less of if it is worse by this criterion.
+    pub fn lost_by(&self, criterion: Criterion) -> LostBy {
+        match criterion.0 {
+            0 => LostBy::Pin,
+            1 => LostBy::Prefer,
+            2 => LostBy::KeptBefore,
+            3 => LostBy::Collection,
+            4 => LostBy::Original,
+            5 => LostBy::Rule(self.by),
+            6 => LostBy::Rule(KeepBy::Links),
+            7 => LostBy::HostLinks,
+            8 => LostBy::Depth,
+            9 => LostBy::Rule(KeepBy::ShortestUrl),
+            _ => LostBy::Rule(KeepBy::SmallestId),
+        }
+    }
+}
+
+/// The place of a criterion in the order by which copies stay, at most 10.
+///
+/// If copies are ordered from best to worst, the criterion between any two is the smallest of those between their neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Criterion(u8);
+
+impl Criterion {
+    /// A criterion after all others.
+    pub const LAST: Criterion = Criterion(15);
+
+    /// Returns its number, at most 15.
+    pub fn number(self) -> u8 {
+        self.0
+    }
+
+    /// Returns the criterion with a number, at most 15.
+    pub fn from_number(number: u8) -> Criterion {
+        Criterion(number)
+    }
+}
+
+/// What a page has less of than the one that stays in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub enum LostBy {
+    /// The other is pinned.
+    Pin,
+    /// The other matches a glob of `keep.prefer`, or an earlier one.
+    Prefer,
+    /// The earlier result kept the other.
+    KeptBefore,
+    /// The other is in the collection that is kept.
+    Collection,
+    /// Others rightly call the other canonical.
+    Original,
+    /// The other is better by this rule.
+    Rule(KeepBy),
+    /// As many links lead to both, but more to the other's host.
+    HostLinks,
+    /// The other is fewer links away from the root of its host.
+    Depth,
+}
+
+impl LostBy {
+    /// The word in the column `avoid.lost_by`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LostBy::Pin => "pin",
+            LostBy::Prefer => "prefer",
+            LostBy::KeptBefore => "kept-before",
+            LostBy::Collection => "collection",
+            LostBy::Original => "canonical",
+            LostBy::Rule(by) => by.name(),
+            LostBy::HostLinks => "host-links",
+            LostBy::Depth => "depth",
+        }
+    }
+}
+
+/// What becomes of a page that has copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub enum Role {
+    /// It stays for all of them.
+    Keep,
+    /// It may be skipped: why, and what it has less of than the page that stays.
+    Skip(Why, LostBy),
+    /// It is visited, too.
+    Visit(Visit),
+}
+
+/// Why a crawler visits a page though another one stays for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub enum Visit {
+    /// It is a seed, or a page as [`super::never_skipped`] knows them.
+    Must,
+    /// No page that stays for it contains `keep.min_resemblance` of its text.
+    Unlike,
+    /// Its text is in another language than that of the page that stays.
+    Language,
+    /// Its title names another thing than that of the page that stays, on another host.
+    Title,
+    /// Pages that stay are reached by way of it.
+    Way,
+}
+
+impl Role {
+    /// The word in the column `clusters.role`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::Keep => "keep",
+            Role::Skip(why, _) => why.as_str(),
+            Role::Visit(Visit::Must) => "must-visit",
+            Role::Visit(Visit::Unlike) => "unlike",
+            Role::Visit(Visit::Language) => "language",
+            Role::Visit(Visit::Title) => "title",
+            Role::Visit(Visit::Way) => "way",
+        }
+    }
+}
+
+/// A [`Role`] as a number, which rows that wait on disk have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, serde::Serialize, serde::Deserialize)]
+#[repr(transparent)]
+pub struct RoleNumber(u16);
+
+/// Roles in the order of their numbers; those of pages to skip follow, for each reason with all that it may have less of.
+const ROLES: [Role; 6] = [
+    Role::Keep,
+    Role::Visit(Visit::Must),
+    Role::Visit(Visit::Unlike),
+    Role::Visit(Visit::Language),
+    Role::Visit(Visit::Title),
+    Role::Visit(Visit::Way),
+];
+const REASONS: [Why; 3] = [Why::Exact, Why::Collection, Why::Similar];
+const LESS_OF: [LostBy; 13] = [
+    LostBy::Pin,
+    LostBy::Prefer,
+    LostBy::KeptBefore,
+    LostBy::Collection,
+    LostBy::Original,
+    LostBy::HostLinks,
+    LostBy::Depth,
+    LostBy::Rule(KeepBy::Links),
+    LostBy::Rule(KeepBy::Newest),
+    LostBy::Rule(KeepBy::Oldest),
+    LostBy::Rule(KeepBy::Longest),
+    LostBy::Rule(KeepBy::ShortestUrl),
+    LostBy::Rule(KeepBy::SmallestId),
+];
+
+impl From<Role> for RoleNumber {
+    fn from(role: Role) -> RoleNumber {
+        fn place<T: PartialEq>(of: T, among: &[T]) -> usize {
+            among.iter().position(|one| *one == of).expect("all are listed")
+        }
+        let number = match role {
+            Role::Skip(why, lost_by) => ROLES.len() + place(why, &REASONS) * LESS_OF.len() + place(lost_by, &LESS_OF),
+            role => place(role, &ROLES),
+        };
+        RoleNumber(number as u16)
+    }
+}
+
+impl From<RoleNumber> for Role {
+    fn from(RoleNumber(number): RoleNumber) -> Role {
+        match usize::from(number).checked_sub(ROLES.len()) {
+            None => ROLES[usize::from(number)],
+            Some(skip) => Role::Skip(REASONS[skip / LESS_OF.len()], LESS_OF[skip % LESS_OF.len()]),
+        }
+    }
+}
+
+/// Why a page may be skipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    /// Its text is that of the page kept.
+    Exact,
+    /// It belongs to a mirror of a collection that is kept.
+    Collection,
+    /// It is similar to the page kept.
+    Similar,
+}
+
+impl Why {
+    /// The word in the column `avoid.why`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Why::Exact => "exact",
+            Why::Collection => "collection",
+            Why::Similar => "similar",
+        }
+    }
+}
+
+/// Votes for a collection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Votes {
+    /// Of clusters whose page there is pinned.
+    pub pinned: u32,
+    /// Of clusters whose page there was kept before.
+    pub remembered: u32,
+    /// Of all.
+    pub all: u32,
+}
+
+/// Index of the collection of a similar cluster that is kept: the one with most `votes`, if there are any, of which those for
+/// pins count first, then those that remember; then the one most linked from other hosts; ties go to the one whose host is most linked, then to more pages, then to the smallest
+/// page.
+///
+/// `links_to_host` counts, by host, the links to its pages from other hosts.
+pub fn kept_collection(cluster: &SimilarCluster, votes: &[Votes], links_to_host: &[u32]) -> usize {
+    let rank = |at: &usize| {
+        let collection = &cluster.collections[*at];
+        let to_host = links_to_host[collection.host];
+        let votes = votes.get(*at).copied().unwrap_or_default();
+        (votes, collection.links_from_elsewhere, to_host, collection.members.len(), Reverse(*at))
+    };
+    (0..cluster.collections.len()).max_by_key(rank).expect("a similar cluster has collections")
+}
+
+/// The page of one trivial cluster that stays, unless there is none. `placed(page)` is `Some(kept)` for a page of a
+/// reported collection.
+pub fn keeper<'c>(
+    copies: impl IntoIterator<Item = &'c PageCopy>,
+    placed: impl Fn(Page) -> Option<bool>,
+) -> Option<&'c PageCopy> {
+    copies.into_iter().max_by_key(|copy| rank(copy, &placed))
+}
+
+/// Sorts copies from the one that stays ([`keeper`]) to the one that stays last.
+pub fn sort_best_first(copies: &mut [&PageCopy], placed: impl Fn(Page) -> Option<bool>) {
+    copies.sort_unstable_by_key(|copy| Reverse(rank(copy, &placed)));
+}
+
+/// The order of copies; the one that stays is the greatest.
+fn rank<P: Fn(Page) -> Option<bool>>(copy: &PageCopy, placed: &P) -> impl Ord + use<P> {
+    let kept = placed(copy.page) == Some(true);
+    let links = (copy.links_from_elsewhere, copy.links_to_host);
+    let before = (copy.pinned, Reverse(copy.preference), copy.kept_before);
+    (before, kept, copy.is_original, copy.merit, links, Reverse((copy.depth, copy.url_length, copy.page)))
+}
+
+/// Why `copy` may be skipped in favour of `keeper`.
+pub fn why(copy: &PageCopy, keeper: &PageCopy, placed: impl Fn(Page) -> Option<bool>) -> Why {
+    if copy.exact == keeper.exact {
+        Why::Exact
+    } else if placed(copy.page) == Some(false) && placed(keeper.page) == Some(true) {
+        Why::Collection
+    } else {
+        Why::Similar
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn copy(page: u32, links_from_elsewhere: u32, url_length: u16) -> PageCopy {
+        let cluster = ClusterId(0);
+        PageCopy { exact: 1, cluster, page: Page(page), links_from_elsewhere, url_length, ..PageCopy::zeroed() }
+    }
+
+    fn stays(copies: &[PageCopy], placed: impl Fn(Page) -> Option<bool>) -> u32 {
+        keeper(copies, placed).unwrap().page.0
+    }
+
+    #[test]
+    fn a_role_is_its_number() {
+        let skips = REASONS.iter().flat_map(|&why| LESS_OF.map(|lost_by| Role::Skip(why, lost_by)));
+        let all: Vec<Role> = ROLES.into_iter().chain(skips).collect();
+        let numbers: Vec<RoleNumber> = all.iter().map(|&role| role.into()).collect();
+        assert!(numbers.iter().map(|number| number.0).eq(0..all.len() as u16));
+        assert_eq!(numbers.into_iter().map(Role::from).collect::<Vec<_>>(), all);
+    }
+
+    #[test]
+    fn the_page_of_the_kept_collection_stays_before_the_better_linked_one() {
+        let copies = [copy(1, 9, 10), copy(2, 0, 30)];
+        assert_eq!(stays(&copies, |page| Some(page == Page(2))), 2);
+        assert_eq!(stays(&copies, |_| None), 1);
+    }
+
+    #[test]
+    fn of_equally_linked_pages_the_shorter_url_stays_then_the_smaller_doc_id() {
+        assert_eq!(stays(&[copy(1, 0, 30), copy(2, 0, 20), copy(3, 0, 20)], |_| None), 2);
+        assert_eq!(stays(&[copy(1, 0, 30), PageCopy { depth: 1, ..copy(2, 0, 20) }], |_| None), 1);
+    }
+
+    #[test]
+    fn a_preferred_page_stays_before_one_of_the_kept_collection_and_the_rule_before_links() {
+        let preferred = PageCopy { preference: 0, ..copy(1, 0, 30) };
+        let other = |page| PageCopy { preference: 1, ..copy(page, 9, 10) };
+        assert_eq!(stays(&[preferred, other(2)], |page| Some(page == Page(2))), 1);
+        let newest = PageCopy { merit: 7, ..copy(1, 0, 30) };
+        assert_eq!(stays(&[newest, copy(2, 9, 10)], |_| None), 1);
+        assert_eq!(stays(&[newest, copy(2, 9, 10)], |page| Some(page == Page(2))), 2);
+    }
+
+    #[test]
+    fn a_page_loses_by_the_first_thing_in_which_the_one_that_stays_is_better() {
+        let keeping = Keeping::new(&Keep {
+            prefer: vec!["http://*.a.example/*".into()],
+            by: KeepBy::Newest,
+            ..webtwin_job::Job::default().keep
+        });
+        assert_eq!(keeping.preference("http://www.a.example/x/y.html"), 0);
+        assert_eq!(keeping.preference("http://b.example/"), 1);
+        assert!(keeping.merit(5, 0, "", Page(0)) > keeping.merit(4, 0, "", Page(0)));
+        assert!(keeping.merit(-5, 0, "", Page(0)) > keeping.merit(0, 0, "", Page(0)));
+        let placed = |page| Some(page == Page(9));
+        let lost =
+            |copy: PageCopy, keeper: PageCopy| keeping.lost_by(keeping.criterion(&copy, &keeper, placed)).as_str();
+        let one = copy(1, 3, 10);
+        assert_eq!(lost(PageCopy { preference: 1, ..copy(2, 9, 5) }, PageCopy { pinned: 1, ..one }), "pin");
+        assert_eq!(lost(PageCopy { preference: 1, ..copy(2, 9, 5) }, one), "prefer");
+        assert_eq!(lost(copy(2, 9, 5), PageCopy { kept_before: 1, ..one }), "kept-before");
+        assert_eq!(lost(copy(2, 9, 5), PageCopy { page: Page(9), ..one }), "collection");
+        assert_eq!(lost(copy(2, 9, 5), PageCopy { merit: 1, ..one }), "newest");
+        assert_eq!(lost(copy(2, 2, 5), one), "links");
+        assert_eq!(lost(copy(2, 3, 5), PageCopy { links_to_host: 1, ..one }), "host-links");
+        assert_eq!(lost(PageCopy { depth: 1, ..copy(2, 3, 5) }, one), "depth");
+        assert_eq!(lost(copy(2, 3, 12), one), "shortest-url");
+        assert_eq!(lost(copy(2, 3, 10), one), "smallest-id");
+    }
+
+    proptest! {
+        #[test]
+        fn the_criterion_between_two_copies_is_the_least_between_their_neighbours(
+            drawn in prop::collection::vec((0u32..2, 0u8..2, -1i64..1, 0u32..2, 0u32..2, any::<bool>()), 2..9)
+        ) {
+            let keeping = Keeping::new(&Keep { by: KeepBy::Newest, ..webtwin_job::Job::default().keep });
+            let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(preference, kept_before, merit, links, depth, _), page)|
+                PageCopy { preference, kept_before, merit, depth, ..copy(page, links, 9) }).collect();
+            let placed = |page: Page| Some(drawn[page].5);
+            let mut best_first: Vec<&PageCopy> = copies.iter().collect();
+            sort_best_first(&mut best_first, placed);
+            prop_assert_eq!(best_first[0].page, keeper(&copies, placed).unwrap().page);
+            let between = |x: usize, y: usize| keeping.criterion(best_first[y], best_first[x], placed);
+            for (x, y) in (0..copies.len()).flat_map(|x| (x + 1..copies.len()).map(move |y| (x, y))) {
+                prop_assert_eq!(between(x, y), (x..y).map(|at| between(at, at + 1)).min().unwrap());
+            }
+        }
+
+        /// Memory leaves the rule as it is: it only says which copies the rule chooses from.
+        #[test]
+        fn of_the_pages_preferred_alike_the_rule_chooses_among_those_kept_before_if_there_are_any(
+            drawn in prop::collection::vec((0u32..3, 0u8..2, -2i64..2, 0u32..3, any::<bool>()), 1..9)
+        ) {
+            let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(preference, kept_before, merit, links, _), page)|
+                PageCopy { preference, kept_before, merit, ..copy(page, links, 9) }).collect();
+            let placed = |page: Page| drawn[page].4.then_some(page.0.is_multiple_of(2));
+            let best = copies.iter().map(|copy| copy.preference).min().unwrap();
+            let mut from: Vec<PageCopy> = copies.iter().copied().filter(|copy| copy.preference == best).collect();
+            if from.iter().any(|copy| copy.kept_before == 1) {
+                from.retain(|copy| copy.kept_before == 1);
+            }
+            from.iter_mut().for_each(|copy| copy.kept_before = 0);
+            prop_assert_eq!(stays(&copies, placed), stays(&from, placed));
+        }
+    }
+
+    proptest! {
+        /// A pin leaves the rule as it is, too: of two pins in one cluster the usual order decides.
+        #[test]
+        fn the_rule_chooses_among_the_pins_if_there_are_any(
+            drawn in prop::collection::vec((0u8..2, 0u32..3, 0u8..2, -2i64..2, any::<bool>()), 1..9)
+        ) {
+            let copies: Vec<PageCopy> = drawn.iter().zip(0..).map(|(&(pinned, preference, kept_before, merit, _), page)|
+                PageCopy { pinned, preference, kept_before, merit, ..copy(page, 0, 9) }).collect();
+            let placed = |page: Page| drawn[page].4.then_some(page.0.is_multiple_of(2));
+            let mut from = copies.clone();
+            if from.iter().any(|copy| copy.pinned == 1) {
+                from.retain(|copy| copy.pinned == 1);
+            }
+            from.iter_mut().for_each(|copy| copy.pinned = 0);
+            prop_assert_eq!(stays(&copies, placed), stays(&from, placed));
+        }
+    }
+
+    #[test]
+    fn collections_with_memory_are_not_outvoted_by_clusters_without_and_preference_votes_for_the_other() {
+        let keep = |sticky: &str, prefer: &[&str]| {
+            Keeping::new(&Keep {
+                prefer: prefer.iter().map(|glob| glob.to_string()).collect(),
+                by: KeepBy::Links,
+                sticky: sticky.into(),
+                ..webtwin_job::Job::default().keep
+            })
+        };
+        let (remembers, forgets) = (PageCopy { kept_before: 1, ..copy(1, 0, 9) }, copy(2, 9, 9));
+        assert!(!keep("", &[]).has_votes());
+        let sticky = keep("may", &[]);
+        assert!(sticky.has_votes() && sticky.votes(&remembers) && !sticky.votes(&forgets));
+        assert!(keep("may", &["*"]).votes(&forgets));
+        let votes = |pinned, remembered, all| Votes { pinned, remembered, all };
+        assert!(votes(0, 1, 1) > votes(0, 0, 9) && votes(1, 0, 1) > votes(0, 9, 9));
+        let pins = Keeping::new(&Keep { pins: "pins.tsv".into(), ..webtwin_job::Job::default().keep });
+        assert!(pins.has_votes() && pins.votes(&PageCopy { pinned: 1, ..forgets }) && !pins.votes(&forgets));
+    }
+}

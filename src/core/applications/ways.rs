@@ -1,0 +1,568 @@
+//! The ways on which a crawler reaches pages, and which pages to skip it must visit so that none is cut off.
+//!
+//! A crawler starts at entry points and follows links. A list of pages to skip cuts off a page if every way to it leads
+//! through one that is skipped. [`WebPart::settle`] finds for every page the way with the fewest skipped pages on it, of these
+//! the shortest; where a page that stays has skipped ones on its best way, these are visited after all. So
+//!
+//! > every page that stays, and that some way leads to, has a way without a skipped page.
+//!
+//! It holds for three kinds of crawlers, one after the other, each with fewer entry points or links than the one before
+//! ([`PASSES`]). What a later pass visits has a way of its own, from entry points that the earlier ones have too, so no pass
+//! undoes what another did.
+//!
+//! A part has all pages of some hosts; links to hosts of other parts are [`Crossing`]s. The links of a part are beside it, so that they
+//! can be elsewhere while others are followed.
+//!
+//! # Cost
+//! A pass looks at each link some times, as often as a better way to its source is found, and sorts pages by a heap.
+//!
+//! # Memory
+//! 13 bytes a page, and 4 from [`WebPart::look_back`] on; 8 a page, 4 a link within the part and 8 a link to another for its links.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use bytemuck::{Pod, Zeroable};
+
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{HostId, Page};
+
+/// What makes a page an entry point: the root of its host, or the page with the shortest URL where the root was not crawled.
+pub const ROOT: u32 = 1;
+/// A page that a crawler is given to start with.
+pub const SEED: u32 = 2;
+/// A page that no other page of the crawl links to: it was found in another way.
+pub const NOT_LINKED: u32 = 4;
+/// A page that pages of other hosts link to.
+pub const LINKED_FROM_ELSEWHERE: u32 = 8;
+
+/// Beside these, for a page that is skipped.
+const SKIP: u8 = 1 << 7;
+/// For one whose links have not been followed since a better way to it was found.
+const WAITS: u8 = 1 << 6;
+/// For one that a way back has come to.
+const SEEN: u8 = 1 << 5;
+
+/// Which links a crawler follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Those to pages of the same host.
+    WithinHosts,
+    /// All.
+    AllLinks,
+}
+
+/// Entry points and links of each pass: a crawler that knows all pages others link to, one that starts with what is not
+/// linked, and one that stays on a host and starts at its root.
+pub const PASSES: [(u32, Scope); 3] = [
+    (ROOT | SEED | NOT_LINKED | LINKED_FROM_ELSEWHERE, Scope::WithinHosts),
+    (ROOT | SEED | NOT_LINKED, Scope::AllLinks),
+    (ROOT | SEED, Scope::WithinHosts),
+];
+
+/// A page in the order of some part.
+type Local = u32;
+
+/// Skipped pages on the way to a page, itself among them, in the high half; links on the way in the low half.
+type Cost = u64;
+
+/// No way has been found.
+const NO_WAY: Cost = Cost::MAX;
+
+/// A page on the way is skipped.
+const SKIPPED: Cost = 1 << 32;
+
+/// A link to a page of another part, with the best way to its source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Crossing {
+    /// Best way to `src`.
+    cost: Cost,
+    /// The page that links.
+    pub src: Page,
+    /// The page of the other part.
+    pub dst: Page,
+}
+
+/// A page as a part is told of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+pub struct WebPage {
+    /// The page.
+    pub page: Page,
+    /// Its host.
+    pub host: HostId,
+    /// Characters of path and query: 1 for the root of a host.
+    pub path_length: u32,
+    /// Which kind of entry point it is; roots and pages that are not linked within the part are found here.
+    pub entry: u32,
+}
+
+/// Pages of some hosts, and the best ways to them.
+#[derive(Debug, Default)]
+pub struct WebPart {
+    /// Ascending.
+    pages: Vec<Page>,
+    /// Which kind of entry point each is, whether it is skipped, and what is to be done there.
+    kinds: Vec<u8>,
+    cost: Vec<Cost>,
+    /// The page before each on its best way; empty until these are looked for.
+    from: Vec<Page>,
+    /// Whether there are pages whose links are to be followed.
+    waits: bool,
+}
+
+/// The links of the pages of a part, as numbers that may lie anywhere.
+#[derive(Debug, Clone, Copy)]
+pub struct PartLinks<'a> {
+    /// Where the links of each page begin, and where those within its host end.
+    places: &'a [[u32; 2]],
+    targets: &'a [Local],
+    /// Links to other parts, by source: places here, and pages there.
+    leaving: &'a [[u32; 2]],
+}
+
+impl<'a> PartLinks<'a> {
+    /// What [`WebPart::link`] has returned.
+    pub fn of(words: &'a [u32]) -> PartLinks<'a> {
+        let (sizes, words) = words.split_at(2);
+        let (places, words) = words.split_at(2 * sizes[0] as usize);
+        let (targets, leaving) = words.split_at(sizes[1] as usize);
+        PartLinks { places: bytemuck::cast_slice(places), targets, leaving: bytemuck::cast_slice(leaving) }
+    }
+
+    /// The pages of this part that a page links to, as far as a crawler follows.
+    fn followed(&self, page: Local, scope: Scope) -> &'a [Local] {
+        let [begin, within] = self.places[page as usize];
+        let end = match scope {
+            Scope::WithinHosts => within,
+            Scope::AllLinks => self.places.get(page as usize + 1).map_or(self.targets.len() as u32, |next| next[0]),
+        };
+        &self.targets[begin as usize..end as usize]
+    }
+
+    /// The pages of other parts that a page links to.
+    fn leaving(self, page: Local) -> impl Iterator<Item = Page> + 'a {
+        let begin = self.leaving.partition_point(|link| link[0] < page);
+        self.leaving[begin..].iter().take_while(move |link| link[0] == page).map(|link| Page(link[1]))
+    }
+}
+
+impl WebPart {
+    /// The part of some hosts: all their pages, in any order.
+    pub fn new(web: &mut [WebPage]) -> WebPart {
+        web.sort_unstable();
+        mark_roots(web);
+        let kinds = |page: &WebPage| match page.entry & LINKED_FROM_ELSEWHERE {
+            0 => (page.entry | NOT_LINKED) as u8,
+            _ => page.entry as u8,
+        };
+        WebPart {
+            pages: web.iter().map(|page| page.page).collect(),
+            kinds: web.iter().map(kinds).collect(),
+            cost: vec![NO_WAY; web.len()],
+            from: Vec::new(),
+            waits: false,
+        }
+    }
+
+    /// Takes note of the links from pages of the part, all of them and in any order, and returns them as the words of [`PartLinks`].
+    /// `host` tells the host of any page of the crawl.
+    ///
+    /// # Errors
+    /// [`Error::TooManyRows`] for 2^32 of them.
+    pub fn link(&mut self, links: &mut [[Page; 2]], host: impl Fn(Page) -> HostId) -> Result<Vec<u32>> {
+        let (found, allowed) = (links.len() as u64, u64::from(u32::MAX));
+        if found > allowed {
+            return Err(Error::TooManyRows { what: "links from the pages of some hosts".into(), found, allowed });
+        }
+        links.sort_unstable();
+        let (mut places, mut targets, mut leaving) = (Vec::with_capacity(self.pages.len()), Vec::new(), Vec::new());
+        for of_page in links.chunk_by_mut(|x, y| x[0] == y[0]) {
+            let page = of_page[0][0];
+            let (src, home) = (self.local(page), host(page));
+            // Those within the host first.
+            of_page.sort_by_key(|link| host(link[1]) != home);
+            let begin = targets.len() as u32;
+            places.resize(src as usize, [begin; 2]);
+            let mut within = begin;
+            for &[_, dst] in of_page.iter().filter(|link| link[1] != page) {
+                match self.pages.binary_search(&dst) {
+                    Ok(target) => {
+                        self.kinds[target] &= !(NOT_LINKED as u8);
+                        targets.push(target as Local);
+                        within += u32::from(host(dst) == home);
+                    }
+                    Err(_) => leaving.push([src, dst.0]),
+                }
+            }
+            places.push([begin, within]);
+        }
+        places.resize(self.pages.len(), [targets.len() as u32; 2]);
+        let mut words = vec![places.len() as u32, targets.len() as u32];
+        words.extend_from_slice(bytemuck::cast_slice(&places));
+        words.extend_from_slice(&targets);
+        words.extend_from_slice(bytemuck::cast_slice(&leaving));
+        Ok(words)
+    }
+
+    /// Sets that a page of this part is skipped.
+    pub fn skip(&mut self, page: Page) {
+        let local = self.local(page);
+        self.kinds[local as usize] |= SKIP;
+    }
+
+    /// Forgets all ways, and begins new ones at entry points of some kinds.
+    pub fn start(&mut self, entry: u32) {
+        self.cost.fill(NO_WAY);
+        self.from = Vec::new();
+        self.kinds.iter_mut().for_each(|kinds| *kinds &= !(WAITS | SEEN));
+        for local in 0..self.pages.len() as Local {
+            if self.is_entry(local, entry) {
+                self.improve(local, self.toll(local));
+            }
+        }
+    }
+
+    /// Whether better ways have been found since links were followed.
+    pub fn waits(&self) -> bool {
+        self.waits
+    }
+
+    /// Follows links until no better way is found within this part. Returns the links to other parts, if these are followed, from
+    /// pages to which a better way was found.
+    pub fn settle(&mut self, links: PartLinks<'_>, scope: Scope) -> Vec<Crossing> {
+        self.waits = false;
+        let mut heap = BinaryHeap::new();
+        for (local, kinds) in (0..).zip(&mut self.kinds).filter(|(_, kinds)| **kinds & WAITS != 0) {
+            *kinds &= !WAITS;
+            heap.push(Reverse((self.cost[local as usize], local)));
+        }
+        let mut crossing = Vec::new();
+        while let Some(Reverse((cost, local))) = heap.pop() {
+            if cost > self.cost[local as usize] {
+                continue;
+            }
+            for &target in links.followed(local, scope) {
+                let cost = cost + 1 + self.toll(target);
+                if cost < self.cost[target as usize] {
+                    self.cost[target as usize] = cost;
+                    heap.push(Reverse((cost, target)));
+                }
+            }
+            if scope == Scope::AllLinks {
+                crossing.push(local);
+            }
+        }
+        crossing.sort_unstable();
+        crossing.dedup();
+        let leaving = crossing.into_iter().flat_map(|src| links.leaving(src).map(move |dst| (src, dst)));
+        leaving.map(|(src, dst)| self.crossing(src, dst)).collect()
+    }
+
+    /// All links to other parts from pages that a way leads to.
+    pub fn crossings(&self, links: PartLinks<'_>) -> Vec<Crossing> {
+        let reached = links.leaving.iter().filter(|link| self.cost[link[0] as usize] != NO_WAY);
+        reached.map(|&[src, dst]| self.crossing(src, Page(dst))).collect()
+    }
+
+    fn crossing(&self, src: Local, dst: Page) -> Crossing {
+        Crossing { cost: self.cost[src as usize], src: self.pages[src as usize], dst }
+    }
+
+    /// Takes a link from another part.
+    pub fn arrive(&mut self, link: &Crossing) {
+        let local = self.local(link.dst);
+        self.improve(local, link.cost + 1 + self.toll(local));
+    }
+
+    /// Gets ready to note the pages before others, once all ways are found.
+    pub fn look_back(&mut self) {
+        self.from = vec![Page::NONE; self.pages.len()];
+    }
+
+    /// Notes for every page the smallest one before it on a best way, once all ways are found. Links from other parts follow
+    /// ([`WebPart::trace_over`]).
+    pub fn trace(&mut self, links: PartLinks<'_>, scope: Scope) {
+        for src in 0..self.pages.len() {
+            if self.cost[src] == NO_WAY {
+                continue;
+            }
+            for &target in links.followed(src as Local, scope) {
+                self.lies_before(self.pages[src], self.cost[src], target);
+            }
+        }
+    }
+
+    /// The same of a link from another part.
+    pub fn trace_over(&mut self, link: &Crossing) {
+        self.lies_before(link.src, link.cost, self.local(link.dst));
+    }
+
+    fn lies_before(&mut self, src: Page, cost: Cost, dst: Local) {
+        if cost + 1 + self.toll(dst) == self.cost[dst as usize] {
+            let from = &mut self.from[dst as usize];
+            *from = (*from).min(src);
+        }
+    }
+
+    /// Pages that stay and have skipped pages on their best way.
+    pub fn cut_off(&self) -> Vec<Page> {
+        let cut_off =
+            |&at: &usize| self.cost[at] != NO_WAY && self.cost[at] >= SKIPPED && !self.is_skipped(at as Local);
+        (0..self.pages.len()).filter(cut_off).map(|at| self.pages[at]).collect()
+    }
+
+    /// Goes back on the best way to a page, as far as skipped pages lie before and nobody has been. Adds the skipped ones to `visit`, and
+    /// returns the page of another part where it goes on.
+    pub fn go_back(&mut self, page: Page, visit: &mut Vec<Page>) -> Option<Page> {
+        let mut page = page;
+        while let Ok(at) = self.pages.binary_search(&page) {
+            let has_been = self.kinds[at] & SEEN != 0;
+            self.kinds[at] |= SEEN;
+            if has_been || self.cost[at] < SKIPPED {
+                return None;
+            }
+            if self.is_skipped(at as Local) {
+                visit.push(page);
+            }
+            // An entry point has none before it, unless the way over others is better.
+            page = if self.cost[at] == self.toll(at as Local) { Page::NONE } else { self.from[at] };
+            if page == Page::NONE {
+                return None;
+            }
+        }
+        Some(page)
+    }
+
+    /// Takes a page of this part off the list.
+    pub fn visit(&mut self, page: Page) {
+        let local = self.local(page);
+        self.kinds[local as usize] &= !SKIP;
+    }
+
+    /// Links on the best way to each page, ascending by page; `None` where no way leads.
+    pub fn depths(&self) -> impl Iterator<Item = (Page, Option<u32>)> + '_ {
+        let depth = |cost: Cost| (cost != NO_WAY).then_some(cost as u32);
+        self.pages.iter().zip(&self.cost).map(move |(&page, &cost)| (page, depth(cost)))
+    }
+
+    /// Entry points of some kinds.
+    pub fn entries(&self, entry: u32) -> u64 {
+        self.kinds.iter().filter(|&&kinds| u32::from(kinds) & entry != 0).count() as u64
+    }
+
+    /// Pages of this part.
+    pub fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Whether it has no page.
+    pub fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+    }
+
+    fn local(&self, page: Page) -> Local {
+        self.pages.binary_search(&page).expect("a page of this part") as Local
+    }
+
+    fn is_entry(&self, page: Local, entry: u32) -> bool {
+        u32::from(self.kinds[page as usize]) & entry != 0
+    }
+
+    fn is_skipped(&self, page: Local) -> bool {
+        self.kinds[page as usize] & SKIP != 0
+    }
+
+    fn toll(&self, page: Local) -> Cost {
+        Cost::from(self.is_skipped(page)) * SKIPPED
+    }
+
+    fn improve(&mut self, page: Local, cost: Cost) {
+        if cost < self.cost[page as usize] {
+            self.cost[page as usize] = cost;
+            self.kinds[page as usize] |= WAITS;
+            self.waits = true;
+        }
+    }
+}
+
+/// Marks the root of each host: pages with the path `/`, or else the first of those with the shortest.
+fn mark_roots(web: &mut [WebPage]) {
+    let mut by_host: Vec<usize> = (0..web.len()).collect();
+    by_host.sort_unstable_by_key(|&at| (web[at].host, web[at].path_length, web[at].page));
+    let mut before = None;
+    for at in by_host {
+        let page = &mut web[at];
+        if before != Some(page.host) || page.path_length == 1 {
+            page.entry |= ROOT;
+        }
+        before = Some(page.host);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Takes off a list what cuts others off, pass by pass, in one part or more: `part_of` tells that of a host.
+    fn repaired_in_parts(
+        web: &[WebPage],
+        links: &[[Page; 2]],
+        skip: &[Page],
+        (count, part_of): (usize, impl Fn(HostId) -> usize),
+    ) -> BTreeSet<Page> {
+        let host = |page: Page| web[page.0 as usize].host;
+        let of = |page: Page| part_of(host(page));
+        let (mut parts, mut words) = (Vec::new(), Vec::new());
+        for number in 0..count {
+            let mut pages: Vec<WebPage> = web.iter().filter(|page| part_of(page.host) == number).copied().collect();
+            let mut part = WebPart::new(&mut pages);
+            let mut some: Vec<[Page; 2]> = links.iter().rev().filter(|link| of(link[0]) == number).copied().collect();
+            words.push(part.link(&mut some, host).unwrap());
+            parts.push(part);
+        }
+        let links = |number: usize| PartLinks::of(&words[number]);
+        skip.iter().for_each(|&page| parts[of(page)].skip(page));
+        for (entry, scope) in PASSES {
+            parts.iter_mut().for_each(|part| part.start(entry));
+            while let Some(number) = parts.iter().position(WebPart::waits) {
+                let leaving = parts[number].settle(links(number), scope);
+                leaving.iter().for_each(|link| parts[of(link.dst)].arrive(link));
+            }
+            parts.iter_mut().for_each(WebPart::look_back);
+            for number in 0..count {
+                parts[number].trace(links(number), scope);
+                if scope == Scope::AllLinks {
+                    let crossings = parts[number].crossings(links(number));
+                    crossings.iter().for_each(|link| parts[of(link.dst)].trace_over(link));
+                }
+            }
+            let (mut back, mut visit): (Vec<Page>, _) = (parts.iter().flat_map(WebPart::cut_off).collect(), Vec::new());
+            while !back.is_empty() {
+                back = back.into_iter().filter_map(|page| parts[of(page)].go_back(page, &mut visit)).collect();
+            }
+            visit.iter().for_each(|&page| parts[of(page)].visit(page));
+        }
+        let skipped = |page: &Page| {
+            let part = &parts[of(*page)];
+            part.is_skipped(part.local(*page))
+        };
+        Page::first(web.len()).filter(skipped).collect()
+    }
+
+    /// All hosts in one part.
+    fn repaired(web: &[WebPage], links: &[[Page; 2]], skip: &[Page]) -> BTreeSet<Page> {
+        repaired_in_parts(web, links, skip, (1, |_| 0))
+    }
+
+    /// Pages that a crawler visits, by the book.
+    fn visited(
+        entries: &BTreeSet<Page>,
+        links: &[[Page; 2]],
+        follows: impl Fn(Page, Page) -> bool,
+        skip: &BTreeSet<Page>,
+    ) -> BTreeSet<Page> {
+        let mut visited: BTreeSet<Page> = entries.difference(skip).copied().collect();
+        loop {
+            let next = links.iter().filter(|link| visited.contains(&link[0]) && follows(link[0], link[1]));
+            let new: Vec<Page> =
+                next.map(|link| link[1]).filter(|page| !skip.contains(page) && !visited.contains(page)).collect();
+            if new.is_empty() {
+                return visited;
+            }
+            visited.extend(new);
+        }
+    }
+
+    fn pages<C: FromIterator<Page>>(numbers: impl IntoIterator<Item = u32>) -> C {
+        numbers.into_iter().map(Page).collect()
+    }
+
+    fn page(page: u32, host: u32, path_length: u32) -> WebPage {
+        WebPage { page: Page(page), host: HostId(host), path_length, entry: 0 }
+    }
+
+    #[test]
+    fn the_only_way_in_is_visited_and_what_it_alone_leads_to_stays_skipped_with_the_rest() {
+        // 0 / -> 1 /index.html -> 2, 3, both skipped as is 1; 3 -> 4.
+        let web = [page(0, 0, 1), page(1, 0, 11), page(2, 0, 5), page(3, 0, 5), page(4, 0, 5)];
+        let links = [[0, 1], [1, 2], [1, 3], [3, 4]].map(|link| link.map(Page));
+        assert_eq!(repaired(&web, &links, &[1, 2, 3].map(Page)), pages([2]));
+        assert_eq!(repaired(&web, &links, &[1, 2, 3, 4].map(Page)), pages([1, 2, 3, 4]));
+    }
+
+    #[test]
+    fn of_two_ways_the_one_through_fewer_skipped_pages_is_visited() {
+        let web: Vec<WebPage> = (0..5).map(|number| page(number, 0, 1 + number)).collect();
+        let links = [[0, 3], [3, 4], [0, 1], [1, 2], [2, 4]].map(|link| link.map(Page));
+        assert_eq!(repaired(&web, &links, &[1, 2, 3].map(Page)), pages([1, 2]));
+    }
+
+    #[test]
+    fn a_mirror_that_is_skipped_as_a_whole_stays_skipped() {
+        let web = [page(0, 0, 1), page(1, 0, 9), page(2, 1, 1), page(3, 1, 9)];
+        let links = [[0, 1], [2, 3], [0, 2]].map(|link| link.map(Page));
+        assert_eq!(repaired(&web, &links, &[2, 3].map(Page)), pages([2, 3]));
+    }
+
+    #[test]
+    fn the_page_with_the_shortest_path_stands_for_a_root_that_was_not_crawled() {
+        let mut web = vec![page(0, 0, 9), page(1, 0, 5), page(2, 0, 5), page(3, 1, 1), page(4, 1, 1)];
+        mark_roots(&mut web);
+        assert_eq!(web.iter().map(|page| page.entry).collect::<Vec<_>>(), [0, ROOT, 0, ROOT, ROOT]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn no_page_that_stays_is_cut_off_from_any_kind_of_entry_points(
+            hosts in prop::collection::vec(0u32..3, 1..14),
+            links in prop::collection::btree_set((0u32..14, 0u32..14), 0..40),
+            skip in prop::collection::btree_set(0u32..14, 0..14),
+            seeds in prop::collection::btree_set(0u32..14, 0..2),
+        ) {
+            let count = hosts.len() as u32;
+            let links = links.into_iter().filter(|link| link.0 < count && link.1 < count);
+            let links: Vec<[Page; 2]> = links.map(|(src, dst)| [Page(src), Page(dst)]).collect();
+            let skip: BTreeSet<Page> = pages(skip.into_iter().filter(|&page| page < count && !seeds.contains(&page)));
+            let host = |page: Page| hosts[page];
+            let elsewhere = |page: Page| links.iter().any(|link| link[1] == page && host(link[0]) != host(page));
+            let web: Vec<WebPage> = (0..count).map(|number| WebPage {
+                entry: if elsewhere(Page(number)) { LINKED_FROM_ELSEWHERE } else { 0 }
+                    | if seeds.contains(&number) { SEED } else { 0 },
+                ..page(number, host(Page(number)), 2 + number % 5)
+            }).collect();
+            let skipped: Vec<Page> = skip.iter().copied().collect();
+            let left = repaired(&web, &links, &skipped);
+            prop_assert!(left.is_subset(&skip));
+            let in_parts = |count: usize| {
+                repaired_in_parts(&web, &links, &skipped, (count, move |host: HostId| host.0 as usize % count))
+            };
+            prop_assert_eq!((in_parts(2), in_parts(3)), (left.clone(), left.clone()));
+
+            let mut roots = web;
+            mark_roots(&mut roots);
+            let of = |kind: u32| -> BTreeSet<Page> {
+                roots.iter().filter(|page| page.entry & kind != 0).map(|page| page.page).collect()
+            };
+            let is_linked = |page: Page| links.iter().any(|link| link[1] == page && link[0] != page);
+            let not_linked: BTreeSet<Page> = Page::first(hosts.len()).filter(|&page| !is_linked(page)).collect();
+            let narrow: BTreeSet<Page> = of(ROOT | SEED);
+            let middle: BTreeSet<Page> = narrow.union(&not_linked).copied().collect();
+            let wide: BTreeSet<Page> = middle.union(&of(LINKED_FROM_ELSEWHERE)).copied().collect();
+            for (entries, stays) in [(&wide, false), (&wide, true), (&middle, false), (&narrow, true)] {
+                let follows = |src: Page, dst: Page| !stays || host(src) == host(dst);
+                let before = visited(entries, &links, follows, &BTreeSet::new());
+                let after = visited(entries, &links, follows, &left);
+                let cut_off: Vec<_> = before.difference(&left).filter(|page| !after.contains(page)).collect();
+                prop_assert!(cut_off.is_empty(), "{cut_off:?}");
+            }
+        }
+    }
+}

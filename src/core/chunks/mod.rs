@@ -1,0 +1,245 @@
+//! Text becomes chunks, chunks become fingerprints.
+//!
+//! In: the text of a page: lines ended by `
+//! `; an empty line, of which there is at most one in a row, ends a paragraph.
+//! Out: the page's set of chunk fingerprints, ascending and without duplicates, and its whole-document fingerprint.
+//!
+//! # Source
+//! \[SGM98\] section 2: "each textual chunk is then hashed down to a 32-bit fingerprint"; two pages are compared by the
+//! fingerprints they share, so as sets. \[PBZ06\] Def. 1 for sentences and shingle paragraphs.
+//!
+//! # Deviations
+//! - Fingerprints have 64 bits unless the job asks for the papers' 32: with 10^8 distinct chunks, 32 bits collide
+//!   constantly.
+//! - A chunk of several units is hashed as the sequence of its units' hashes, so that sliding windows copy no text.
+
+mod columns;
+mod split;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use webtwin_base::ids::{FPrint, splitmix64};
+use webtwin_job::{Chunks, Unit};
+
+/// How text is cut and hashed, as [`Chunks::recipe`] names it: equal names, equal fingerprints.
+///
+/// # Examples
+/// ```
+/// # mod webtwin { pub use {webtwin_base::*, webtwin_stages::*}; }
+/// use webtwin::chunks::Recipe;
+/// use webtwin::job::{Chunks, Unit};
+///
+/// let two_lines = Chunks { unit: Unit::Lines, count: 2, sliding: false, wrap: 0, bits: 64, min_text: 0 };
+/// let mut recipe = Recipe::new(&two_lines);
+/// let (mut left, mut right) = (Vec::new(), Vec::new());
+/// recipe.fingerprint("one\ntwo\nthree\nfour", &mut left);
+/// recipe.fingerprint("one\ntwo\nthree\nfive", &mut right);
+/// let shared = left.iter().filter(|fprint| right.contains(fprint)).count();
+/// assert_eq!((left.len(), shared), (2, 1));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Recipe {
+    chunks: Chunks,
+    units: Vec<u64>,
+}
+
+/// The fingerprints of one page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Document {
+    /// Fingerprint of the whole text. It is 0 for a page with less text than `min_text`, which only [`bytes()`] tells
+    /// from others; a text that happens to hash to 0 gets 1.
+    pub exact: FPrint,
+    /// Number of chunks before duplicates within the page are removed.
+    pub chunks: u32,
+}
+
+impl Recipe {
+    /// Makes the recipe of a job's `[chunks]`.
+    pub fn new(chunks: &Chunks) -> Recipe {
+        Recipe { chunks: *chunks, units: Vec::new() }
+    }
+
+    /// Writes the fingerprints of `text` into `fprints`: ascending, each once.
+    ///
+    /// A last chunk of fewer than `count` units counts, too, so every page with text has a chunk.
+    ///
+    /// # Cost
+    /// One pass over the text, then a sort of its chunks.
+    pub fn fingerprint(&mut self, text: &str, fprints: &mut Vec<FPrint>) -> Document {
+        fprints.clear();
+        if text.is_empty() || text.len() < self.chunks.min_text as usize {
+            return Document { exact: 0, chunks: 0 };
+        }
+        self.in_order(text, fprints);
+        let chunks = fprints.len() as u32;
+        fprints.sort_unstable();
+        fprints.dedup();
+        Document { exact: whole(text), chunks }
+    }
+
+    /// Writes the fingerprints of `text` into `fprints` in the order of the text, repeats included; returns the number
+    /// of units they are made of.
+    pub fn in_order(&mut self, text: &str, fprints: &mut Vec<FPrint>) -> usize {
+        fprints.clear();
+        let mut units = std::mem::take(&mut self.units);
+        units.clear();
+        self.split(text, &mut |unit| units.push(xxh3_64(unit)));
+        let count = self.units_a_chunk();
+        let mask = if self.chunks.bits == 32 { u64::from(u32::MAX) } else { u64::MAX };
+        if count == 1 {
+            fprints.extend(units.iter().map(|unit| unit & mask));
+        } else if self.chunks.sliding && units.len() >= count {
+            fprints.extend(units.windows(count).map(|window| sequence(window) & mask));
+        } else {
+            fprints.extend(units.chunks(count).map(|chunk| sequence(chunk) & mask));
+        }
+        self.units = units;
+        self.units.len()
+    }
+
+    /// The chunks of `text` in order, repeats included, with their fingerprints: those of [`Recipe::fingerprint`]. Line
+    /// breaks join the units of a chunk.
+    pub fn chunks(&self, text: &str) -> Vec<(FPrint, String)> {
+        if text.is_empty() || text.len() < self.chunks.min_text as usize {
+            return Vec::new();
+        }
+        let mut units: Vec<String> = Vec::new();
+        self.split(text, &mut |unit| units.push(String::from_utf8_lossy(unit).into_owned()));
+        let mask = if self.chunks.bits == 32 { u64::from(u32::MAX) } else { u64::MAX };
+        let count = self.units_a_chunk();
+        let chunk = |units: &[String]| {
+            let hashes: Vec<u64> = units.iter().map(|unit| xxh3_64(unit.as_bytes())).collect();
+            let fprint = if count == 1 { hashes[0] } else { sequence(&hashes) };
+            (fprint & mask, units.join("\n"))
+        };
+        match self.chunks.sliding && units.len() >= count {
+            true => units.windows(count).map(chunk).collect(),
+            false => units.chunks(count).map(chunk).collect(),
+        }
+    }
+
+    fn split(&self, text: &str, push: &mut impl FnMut(&[u8])) {
+        match self.chunks.unit {
+            Unit::Document => push(text.as_bytes()),
+            Unit::Lines => split::lines(text, self.chunks.wrap as usize, push),
+            Unit::Sentences | Unit::ShingleParagraphs => split::sentences(text, push),
+            Unit::Paragraphs => split::paragraphs(text, push),
+            Unit::Words => split::words(text, push),
+        }
+    }
+
+    fn units_a_chunk(&self) -> usize {
+        if self.chunks.unit == Unit::ShingleParagraphs { 3 } else { self.chunks.count as usize }
+    }
+}
+
+/// Fingerprint of a whole text that is long enough to have one.
+pub fn whole(text: &str) -> FPrint {
+    xxh3_64(text.as_bytes()).max(1)
+}
+
+/// Identifies a page with too little text: the fingerprint of its bytes, kept apart from fingerprints of texts.
+pub fn instead_of_text(body: FPrint) -> FPrint {
+    if body == 0 { 0 } else { splitmix64(body).max(1) }
+}
+
+/// Fingerprint of a page's bytes, transfer and content encodings removed; 0 for an empty body.
+pub fn bytes(body: &[u8]) -> FPrint {
+    if body.is_empty() { 0 } else { xxh3_64(body).max(1) }
+}
+
+fn sequence(units: &[u64]) -> FPrint {
+    xxh3_64(bytemuck::cast_slice(units))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn recipe(unit: Unit, count: u32, sliding: bool) -> Recipe {
+        Recipe::new(&Chunks { unit, count, sliding, wrap: 0, bits: 64, min_text: 0 })
+    }
+
+    fn fingerprints(recipe: &mut Recipe, text: &str) -> Vec<FPrint> {
+        let mut fprints = Vec::new();
+        recipe.fingerprint(text, &mut fprints);
+        fprints
+    }
+
+    #[test]
+    fn a_page_without_text_has_no_fingerprint_at_all() {
+        let mut fprints = vec![7];
+        let document = recipe(Unit::Lines, 1, false).fingerprint("", &mut fprints);
+        assert_eq!((document, fprints.len()), (Document { exact: 0, chunks: 0 }, 0));
+    }
+
+    #[test]
+    fn a_page_with_too_little_text_is_a_copy_of_nothing() {
+        let chunks = Chunks { unit: Unit::Lines, count: 1, sliding: false, wrap: 0, bits: 64, min_text: 5 };
+        let mut fprints = Vec::new();
+        assert_eq!(Recipe::new(&chunks).fingerprint("Wait", &mut fprints).exact, 0);
+        assert_ne!(Recipe::new(&chunks).fingerprint("Wait.", &mut fprints).exact, 0);
+    }
+
+    #[test]
+    fn fixed_groups_lose_their_footing_after_an_inserted_line_and_sliding_windows_do_not() {
+        let before = "a\nb\nc\nd\ne\nf\ng\nh";
+        let after = "new\na\nb\nc\nd\ne\nf\ng\nh";
+        let shared = |sliding| {
+            let mut recipe = recipe(Unit::Lines, 4, sliding);
+            let left = fingerprints(&mut recipe, before);
+            fingerprints(&mut recipe, after).iter().filter(|fprint| left.contains(fprint)).count()
+        };
+        assert_eq!(shared(false), 0);
+        assert_eq!(shared(true), 5);
+    }
+
+    #[test]
+    fn repeated_chunks_count_once_in_the_set_and_each_time_in_the_number() {
+        let mut fprints = Vec::new();
+        let document = recipe(Unit::Lines, 1, false).fingerprint("x\ny\nx", &mut fprints);
+        assert_eq!((document.chunks, fprints.len()), (3, 2));
+    }
+
+    #[test]
+    fn recipe_v1_gives_the_fingerprints_it_always_gave() {
+        assert_eq!(fingerprints(&mut recipe(Unit::Lines, 1, false), "hello"), [xxh3_64(b"hello")]);
+        assert_eq!(xxh3_64(b"hello"), 0x9555_e855_5c62_dcfd);
+    }
+
+    proptest! {
+        #[test]
+        fn chunks_with_their_text_have_the_fingerprints_of_the_page(
+            text in "[ab. \n]{0,60}", unit in 0usize..6, count in 1u32..4, sliding: bool
+        ) {
+            let unit = [Unit::Document, Unit::Lines, Unit::Sentences, Unit::Paragraphs, Unit::Words, Unit::ShingleParagraphs][unit];
+            let count = if matches!(unit, Unit::Document | Unit::ShingleParagraphs) { 1 } else { count };
+            let mut recipe = recipe(unit, count, sliding);
+            let mut fprints: Vec<FPrint> = recipe.chunks(&text).into_iter().map(|(fprint, _)| fprint).collect();
+            fprints.sort_unstable();
+            fprints.dedup();
+            prop_assert_eq!(fprints, fingerprints(&mut recipe, &text));
+        }
+
+        #[test]
+        fn groups_of_lines_equal_joining_the_units_by_hand(
+            lines in prop::collection::vec("[ab]{1,3}", 1..30), count in 2u32..5, sliding: bool
+        ) {
+            let got = fingerprints(&mut recipe(Unit::Lines, count, sliding), &lines.join("\n"));
+            let n = count as usize;
+            let mut want: Vec<FPrint> = (0..lines.len())
+                .filter(|start| if sliding { start + n <= lines.len() || *start == 0 } else { start % n == 0 })
+                .map(|start| {
+                    let units: Vec<u64> = lines[start..lines.len().min(start + n)]
+                        .iter().map(|line| xxh3_64(line.as_bytes())).collect();
+                    xxh3_64(bytemuck::cast_slice(&units))
+                })
+                .collect();
+            want.sort_unstable();
+            want.dedup();
+            prop_assert_eq!(got, want);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Trivial clusters that hold no two pages which a person has told apart.
+//!
+//! Pairs join clusters in order of strength, strongest first, but none that would put two such pages into one cluster. So a
+//! chain between them breaks at its weakest link, and a page goes with those that it resembles most. A pair is refused if its
+//! pages end in different clusters; each refused pair, taken by itself, would bring two pages together that are apart.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use super::union_find::UnionFind;
+use super::weakest_links::{EXACT, Edge, number, pages};
+use webtwin_base::ids::Page;
+
+/// The pairs (smaller page, larger page) among `edges` that must not join clusters, ascending. No cluster of the other ones holds
+/// both pages of a pair in `apart`, in which no page stands with itself. Of equally strong edges those with smaller pages come first.
+///
+/// # Cost
+/// Sorting the edges; each page of `apart` moves to another set log2 n times at most.
+pub fn refused(edges: &[Edge], apart: &[(Page, Page)]) -> Vec<(Page, Page)> {
+    let mut edges = edges.to_vec();
+    edges.sort_unstable_by_key(|edge| (Reverse(edge.strength), edge.a, edge.b));
+    let pages = pages(&edges);
+    let mut sets = UnionFind::new(pages.len());
+    // Numbers of the pairs in `apart` of which a set has one page, by the root of the set.
+    let mut torn: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); pages.len()];
+    for (pair, &(x, y)) in apart.iter().enumerate() {
+        for page in [x, y] {
+            if let Ok(at) = pages.binary_search(&page) {
+                torn[at].insert(pair);
+            }
+        }
+    }
+    for edge in &edges {
+        let (a, b) = (sets.find(number(&pages, edge.a)), sets.find(number(&pages, edge.b)));
+        if a != b && torn[a as usize].is_disjoint(&torn[b as usize]) {
+            sets.union(a, b);
+            let mut of_both = [a, b].map(|root| std::mem::take(&mut torn[root as usize]));
+            of_both.sort_unstable_by_key(BTreeSet::len);
+            let [few, mut many] = of_both;
+            many.extend(few);
+            torn[sets.find(a) as usize] = many;
+        }
+    }
+    let mut refused: Vec<(Page, Page)> = edges.iter().map(|edge| (edge.a, edge.b)).collect();
+    refused.retain(|&(a, b)| sets.find(number(&pages, a)) != sets.find(number(&pages, b)));
+    refused.sort_unstable();
+    refused.dedup();
+    refused
+}
+
+/// Leaves of `apart` the pairs of pages that edges of equal texts alone do not join.
+///
+/// # Cost
+/// A sort of the pages with such edges.
+pub fn without_copies(edges: &[Edge], apart: &mut Vec<(Page, Page)>) {
+    let copies: Vec<Edge> = edges.iter().filter(|edge| edge.strength == EXACT).copied().collect();
+    let pages = pages(&copies);
+    let mut sets = UnionFind::new(pages.len());
+    for edge in &copies {
+        sets.union(number(&pages, edge.a), number(&pages, edge.b));
+    }
+    let mut set = |page: Page| pages.binary_search(&page).ok().map(|at| sets.find(at as u32));
+    apart.retain(|&(x, y)| set(x).is_none() || set(x) != set(y));
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use webtwin_base::ids::ClusterId;
+
+    fn edge((a, b, strength): (u32, u32, u32)) -> Edge {
+        Edge { cluster: ClusterId(0), a: Page(a), b: Page(b), strength }
+    }
+
+    fn pages_of(&(x, y): &(u32, u32)) -> (Page, Page) {
+        (Page(x), Page(y))
+    }
+
+    /// Labels of pages, changed one by one; every pair in `apart` is looked at for every edge.
+    fn plainly(edges: &[Edge], apart: &[(Page, Page)], pages: usize) -> Vec<(Page, Page)> {
+        let mut edges = edges.to_vec();
+        edges.sort_by_key(|edge| (Reverse(edge.strength), edge.a, edge.b));
+        let mut label: Vec<Page> = Page::first(pages).collect();
+        for edge in &edges {
+            let (from, to) = (label[edge.b], label[edge.a]);
+            let joined: Vec<Page> = label.iter().map(|&of| if of == from { to } else { of }).collect();
+            if apart.iter().all(|&(x, y)| joined[x] != joined[y]) {
+                label = joined;
+            }
+        }
+        let apart_now = edges.iter().filter(|edge| label[edge.a] != label[edge.b]);
+        apart_now.map(|edge| (edge.a, edge.b)).collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    #[test]
+    fn a_chain_breaks_at_its_weakest_link() {
+        let chain = [(0, 1, 9), (1, 2, 3), (2, 3, EXACT), (3, 4, 8)].map(edge);
+        let refused = |apart: &[(u32, u32)]| refused(&chain, &apart.iter().map(pages_of).collect::<Vec<_>>());
+        assert_eq!(refused(&[(0, 4)]), [(1, 2)].map(|pair| pages_of(&pair)));
+        assert_eq!(refused(&[(4, 0), (3, 2)]), [(2, 3)].map(|pair| pages_of(&pair)));
+        assert!(refused(&[(0, 9), (8, 9)]).is_empty());
+    }
+
+    #[test]
+    fn copies_are_joined_by_equal_texts_and_by_nothing_else() {
+        let edges = [(0, 1, EXACT), (0, 2, EXACT), (2, 3, EXACT - 1), (4, 5, EXACT), (5, 6, 1)].map(edge);
+        let mut apart: Vec<_> = [(1, 2), (2, 3), (0, 4), (5, 6), (7, 8), (4, 5)].iter().map(pages_of).collect();
+        without_copies(&edges, &mut apart);
+        assert_eq!(apart, [(2, 3), (0, 4), (5, 6), (7, 8)].map(|pair| pages_of(&pair)));
+        // So no pair of equal text is refused for the others.
+        let refused = refused(&edges, &apart);
+        assert_eq!(refused, [(2, 3), (5, 6)].map(|pair| pages_of(&pair)));
+    }
+
+    proptest! {
+        #[test]
+        fn the_same_is_refused_as_by_looking_at_all_pairs_for_each_edge(
+            edges in prop::collection::vec((0u32..9, 1u32..9, 0u32..4), 0..30),
+            apart in prop::collection::vec((0u32..9, 1u32..9), 0..6),
+        ) {
+            let other = |page: u32, by: u32| (page + by) % 9;
+            let edges: Vec<Edge> = edges.into_iter().filter(|&(a, by, _)| other(a, by) != a)
+                .map(|(a, by, strength)| edge((a.min(other(a, by)), a.max(other(a, by)), strength))).collect();
+            let apart: Vec<(Page, Page)> = apart.into_iter().map(|(x, by)| pages_of(&(x, other(x, by)))).collect();
+            prop_assume!(apart.iter().all(|(x, y)| x != y));
+            prop_assert_eq!(refused(&edges, &apart), plainly(&edges, &apart, 9));
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Collections and similar clusters (\[CSG00\] Definitions 2, 5, 6 and 8), and the check that what growth found is one.
+//!
+//! Under `Extended`, collections may lack pages that others have. So Definition 5 is checked on the pages that both
+//! have, and a page whose parents are all missing matches any page: its parents are the "virtual" ones of section 4.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use webtwin_base::ids::{ClusterId, HostId, Page, SimilarClusterId};
+use webtwin_job::{Clusters, MergeCondition};
+
+/// A collection: pages of the web, at most one of each trivial cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageCollection {
+    /// (trivial cluster, page), ascending.
+    pub members: Vec<(ClusterId, Page)>,
+    /// Pages that belong to it without a copy elsewhere, ascending; only tolerant growth attaches them.
+    pub nearby: Vec<Page>,
+    /// The page most linked from other hosts; ties go to the page most linked inside, then to the smallest.
+    pub root: Page,
+    /// Links from other hosts to its pages.
+    pub links_from_elsewhere: u64,
+    /// Host of the root; the host of all pages if collections are on a single site.
+    pub host: HostId,
+}
+
+impl PageCollection {
+    /// The smallest of its members, which names it.
+    pub fn first_page(&self) -> Page {
+        self.members.iter().map(|member| member.1).min().expect("a collection has pages")
+    }
+
+    /// The collection's page of a trivial cluster.
+    pub fn page_of(&self, cluster: ClusterId) -> Option<Page> {
+        self.members.binary_search_by_key(&cluster, |member| member.0).ok().map(|at| self.members[at].1)
+    }
+}
+
+/// A similar cluster (Def. 8): two or more collections, pairwise similar.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SimilarCluster {
+    /// Its collections, by smallest member. Their number is the cluster cardinality.
+    pub collections: Vec<PageCollection>,
+    /// Pages taken out because their trivial cluster failed Definition 5.
+    pub taken_out: u32,
+    /// Whether it stands on fewer than `clusters.min_hosts` hosts. Such collections are not told of, but one of them is kept
+    /// whole.
+    pub double: bool,
+}
+
+impl SimilarCluster {
+    /// Its name: the smallest of its pages.
+    pub fn id(&self) -> SimilarClusterId {
+        let smallest = self.collections.iter().map(PageCollection::first_page).min();
+        SimilarClusterId::of(smallest.expect("a similar cluster has collections"))
+    }
+}
+
+/// Removes the trivial clusters that fail Definition 5 until none does, then collections that are too small, then
+/// clusters with fewer than two collections.
+///
+/// `parents(page)` yields the (cluster, page) of the pages that link to it and were put in the same collection.
+pub(super) fn take_out_what_fails<I: Iterator<Item = (ClusterId, Page)>>(
+    mut collections: Vec<PageCollection>,
+    parents: impl Fn(Page) -> I,
+    settings: &Clusters,
+) -> Option<SimilarCluster> {
+    let mut taken_out = 0;
+    loop {
+        let mut clusters: Vec<ClusterId> =
+            collections.iter().flat_map(|c| c.members.iter().map(|member| member.0)).collect();
+        clusters.sort_unstable();
+        clusters.dedup();
+        let failing: BTreeSet<ClusterId> = clusters
+            .into_iter()
+            .filter(|&cluster| {
+                let with_page = collections.iter().filter_map(|c| c.page_of(cluster).map(|page| (c, page)));
+                let sets: Vec<Vec<ClusterId>> = with_page
+                    .map(|(collection, page)| {
+                        let inside = parents(page).filter(|parent| collection.members.binary_search(parent).is_ok());
+                        let mut set: Vec<ClusterId> = inside.map(|parent| parent.0).collect();
+                        set.sort_unstable();
+                        set.dedup();
+                        set
+                    })
+                    .collect();
+                !have_similar_parents(&sets, settings.merge)
+            })
+            .collect();
+        if failing.is_empty() {
+            break;
+        }
+        for collection in &mut collections {
+            let before = collection.members.len();
+            collection.members.retain(|member| !failing.contains(&member.0));
+            taken_out += (before - collection.members.len()) as u32;
+        }
+    }
+    collections.retain(|collection| collection.members.len() >= settings.min_size as usize);
+    collections.sort_unstable_by_key(PageCollection::first_page);
+    (collections.len() > 1).then_some(SimilarCluster { collections, taken_out, double: false })
+}
+
+/// Definition 5, "similar links", for the pages of one trivial cluster: any two have parents in a common trivial
+/// cluster, or neither has a parent.
+fn have_similar_parents(sets: &[Vec<ClusterId>], merge: MergeCondition) -> bool {
+    let present: Vec<&Vec<ClusterId>> = sets.iter().filter(|set| !set.is_empty()).collect();
+    if present.is_empty() {
+        return true;
+    }
+    if present.len() < sets.len() && merge == MergeCondition::Exact {
+        return false;
+    }
+    let has = |set: &[ClusterId], cluster: &ClusterId| set.binary_search(cluster).is_ok();
+    let meet = |x: &[ClusterId], y: &[ClusterId]| x.iter().any(|cluster| has(y, cluster));
+    // A parent common to all pages is the usual case, and quicker to find than one common to each two.
+    present[0].iter().any(|cluster| present.iter().all(|set| has(set, cluster)))
+        || present.iter().enumerate().all(|(at, x)| present[at + 1..].iter().all(|y| meet(x, y)))
+}
+
+/// Definitions 5 and 8 in the paper's words, pair by pair: the reference for what growth reports.
+///
+/// `labels[page]` is the trivial cluster of a page, `links` are all that there are. Under `Extended` sizes may differ and
+/// parents be virtual, see above.
+///
+/// # Cost
+/// All links for every page of every two collections.
+pub fn is_similar_cluster(
+    collections: &[PageCollection],
+    labels: &[ClusterId],
+    links: &[(Page, Page)],
+    merge: MergeCondition,
+) -> bool {
+    let extended = merge == MergeCondition::Extended;
+    let parents = |collection: &PageCollection, page: Page| -> BTreeSet<ClusterId> {
+        let inside = |src: Page| collection.members.iter().any(|member| member.1 == src);
+        links.iter().filter(|&&(src, dst)| dst == page && inside(src)).map(|&(src, _)| labels[src]).collect()
+    };
+    let similar = |c1: &PageCollection, c2: &PageCollection| {
+        let clusters = |c: &PageCollection| c.members.iter().map(|member| member.0).collect::<Vec<_>>();
+        let equi_sized = extended || clusters(c1) == clusters(c2);
+        let one_to_one = clusters(c1).windows(2).all(|pair| pair[0] < pair[1]);
+        let links = c1.members.iter().filter_map(|&(cluster, p)| c2.page_of(cluster).map(|q| (p, q))).all(|(p, q)| {
+            let (p1, p2) = (parents(c1, p), parents(c2, q));
+            let virtual_parents = extended && (p1.is_empty() || p2.is_empty());
+            (p1.is_empty() && p2.is_empty()) || virtual_parents || !p1.is_disjoint(&p2)
+        });
+        equi_sized && one_to_one && links
+    };
+    collections.iter().all(|c1| collections.iter().all(|c2| similar(c1, c2)))
+}

@@ -1,0 +1,132 @@
+//! Identical collections (\[CSG00\] Definitions 3 and 7): not only similar, but one page for one page the same text, and
+//! the same links among them.
+//!
+//! A collection has at most one page of a trivial cluster, so the clusters say which page answers to which, and no mapping has
+//! to be sought: two collections are identical when their [`Content`] is.
+
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_128;
+
+use webtwin_base::ids::{ClusterId, Page};
+
+/// All that Definition 3 compares of a collection: the sum of the hashes of its pages and of the links between them. Sums of
+/// parts add up, so each worker has that of its own pages and links. Different contents have equal sums of 128 bits by an
+/// accident that no crawl will see.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Content([u64; 2]);
+
+impl Content {
+    /// Adds a page of this trivial cluster; `text` is the smallest of all pages that have the same text.
+    pub fn page(&mut self, cluster: ClusterId, text: Page) {
+        self.add([0, cluster.smallest().0, text.0]);
+    }
+
+    /// Adds a link between pages of these trivial clusters.
+    pub fn link(&mut self, from: ClusterId, to: ClusterId) {
+        self.add([1, from.smallest().0, to.smallest().0]);
+    }
+
+    fn add(&mut self, what: [u32; 3]) {
+        *self += Content::of(xxh3_128(bytemuck::cast_slice(&what.map(u32::to_le))));
+    }
+
+    fn of(sum: u128) -> Content {
+        Content([(sum >> 64) as u64, sum as u64])
+    }
+
+    fn sum(self) -> u128 {
+        u128::from(self.0[0]) << 64 | u128::from(self.0[1])
+    }
+}
+
+impl AddAssign for Content {
+    fn add_assign(&mut self, other: Content) {
+        *self = Content::of(self.sum().wrapping_add(other.sum()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Definition 3 in the paper's words: as many pages, and a mapping of each page to one of the same text, such that there
+    /// is a link between two pages where there is one between theirs.
+    fn are_identical(pages: [&[(ClusterId, Page)]; 2], texts: &[Page], links: &[(Page, Page)]) -> bool {
+        let [ours, theirs] = pages;
+        let mapped = |page: Page| {
+            let cluster = ours.iter().find(|member| member.1 == page)?.0;
+            Some(theirs.iter().find(|member| member.0 == cluster)?.1)
+        };
+        let within = |pages: &[(ClusterId, Page)]| -> BTreeSet<(Page, Page)> {
+            let is_in = |page: Page| pages.iter().any(|member| member.1 == page);
+            links.iter().copied().filter(|&(from, to)| is_in(from) && is_in(to)).collect()
+        };
+        let same_text = |&(_, page): &(ClusterId, Page)| mapped(page).is_some_and(|other| texts[other] == texts[page]);
+        let mapped_links: Option<BTreeSet<_>> =
+            within(ours).into_iter().map(|(from, to)| Some((mapped(from)?, mapped(to)?))).collect();
+        ours.len() == theirs.len() && ours.iter().all(same_text) && mapped_links == Some(within(theirs))
+    }
+
+    proptest! {
+        #[test]
+        fn contents_are_equal_where_collections_are_identical(
+            // Two collections of up to four pages, of clusters 0 to 3 and texts of two kinds each, with some links.
+            members in prop::collection::vec((any::<[bool; 2]>(), any::<[bool; 2]>()), 4),
+            links in prop::collection::btree_set((0u32..8, 0u32..8), 0..6),
+            mirrored: bool,
+        ) {
+            let page = |collection: usize, cluster: usize| Page((4 * collection + cluster) as u32);
+            let mut links: BTreeSet<(Page, Page)> = links.into_iter().map(|(from, to)| (Page(from), Page(to))).collect();
+            if mirrored {
+                links.retain(|link| link.0.0 < 4 && link.1.0 < 4);
+                links.extend(links.clone().into_iter().map(|(from, to)| (Page(from.0 + 4), Page(to.0 + 4))));
+            }
+            let links: Vec<(Page, Page)> = links.into_iter().collect();
+            // The text of a page: that of the first page of its cluster, or of its own.
+            let mut texts: Vec<Page> = (0..8).map(Page).collect();
+            let mut collections = [Vec::new(), Vec::new()];
+            for (cluster, (is_there, is_same)) in members.iter().enumerate() {
+                for of in 0..2 {
+                    if is_there[of] || mirrored {
+                        collections[of].push((ClusterId(cluster as u32), page(of, cluster)));
+                    }
+                }
+                if is_same[0] || is_same[1] {
+                    texts[page(1, cluster)] = page(0, cluster);
+                }
+            }
+            let contents = [0, 1].map(|of: usize| {
+                let mut content = Content::default();
+                let cluster = |page: Page| collections[of].iter().find(|member| member.1 == page).map(|member| member.0);
+                collections[of].iter().for_each(|&(cluster, page)| content.page(cluster, texts[page]));
+                for &(from, to) in &links {
+                    if let (Some(from), Some(to)) = (cluster(from), cluster(to)) {
+                        content.link(from, to);
+                    }
+                }
+                content
+            });
+            let identical = are_identical([&collections[0], &collections[1]], &texts, &links);
+            prop_assert_eq!(contents[0] == contents[1], identical);
+        }
+    }
+
+    #[test]
+    fn parts_add_up_in_any_order() {
+        let (mut whole, mut part, mut other) = (Content::default(), Content::default(), Content::default());
+        whole.page(ClusterId(1), Page(1));
+        whole.link(ClusterId(1), ClusterId(2));
+        part.link(ClusterId(1), ClusterId(2));
+        other.page(ClusterId(1), Page(1));
+        part += other;
+        assert_eq!(whole, part);
+        part.link(ClusterId(2), ClusterId(1));
+        assert_ne!(whole, part);
+    }
+}

@@ -1,0 +1,41 @@
+//! The merge condition: which trivial clusters may be joined, in other words the edges of the trivial cluster graph
+//! (TCG).
+
+use super::link_summary::LinkSummary;
+use webtwin_job::MergeCondition;
+
+/// Whether a row of `LinkSummary` is an edge Ri -> Rj of the TCG.
+///
+/// # Source
+/// \[CSG00\] section 3.1 (`Exact`) and section 4 (`Extended`); ours is `Tolerant`, see [`super::tolerant`].
+pub fn may_merge(row: &LinkSummary, condition: MergeCondition) -> bool {
+    match condition {
+        MergeCondition::Exact => row.a == row.s && row.s == row.d && row.d == row.b,
+        MergeCondition::Extended => row.a == row.s && row.s >= row.d && row.d == row.b,
+        MergeCondition::Tolerant => row.s.min(row.d) > 1 && 3 * row.s >= row.a && 3 * row.d >= row.b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use webtwin_base::ids::ClusterId;
+
+    proptest! {
+        #[test]
+        fn the_extended_condition_keeps_every_exact_merge(a in 1u32..4, b in 1u32..4, s in 1u32..4, d in 1u32..4) {
+            let row = LinkSummary { src_cluster: ClusterId(0), dst_cluster: ClusterId(1), a, b, s, d };
+            prop_assert!(!may_merge(&row, MergeCondition::Exact) || may_merge(&row, MergeCondition::Extended));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_tolerant_condition_keeps_every_exact_merge_of_two_pages(a in 2u32..9, b in 2u32..9, s in 1u32..9, d in 1u32..9) {
+            let row = LinkSummary { src_cluster: ClusterId(0), dst_cluster: ClusterId(1), a, b, s, d };
+            prop_assert!(!may_merge(&row, MergeCondition::Exact) || may_merge(&row, MergeCondition::Tolerant));
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Nearby pages: pages that have no copy, or could not be placed, but still belong to a collection.
+//!
+//! A page in no collection belongs to a collection of its host
+//!
+//! * as a *break point*, if more than half of the pages of the host that it links to belong to the collection, and so
+//!   do more than half of those that link to it (a short segment between two parts);
+//! * as a *nearby page*, if more than half of the pages of the host that it is linked with, in either direction, belong
+//!   to it.
+//!
+//! Pages attached in this way count for the pages linked with them. No page can belong to two collections, and the
+//! order of looking at pages does not matter, because a page's links with a collection only ever increase.
+//!
+//! # Source
+//! \[CSG00\] sections 2.2 (the page s of Figure 3a, q and t of Figure 3c) and 6: "extend clusters by adding nearby
+//! pages". The paper leaves open which pages are nearby.
+
+use std::collections::HashMap;
+
+use webtwin_base::ids::Page;
+use webtwin_job::Attach;
+
+/// Bit of a link direction: out of a page; the bit above it: to the page.
+const OUT: u8 = 1;
+const INTO: u8 = 2;
+
+/// The pages that belong to collections without being members, ascending, each with its collection.
+///
+/// `links` are within hosts, in any order, and may lack those between members; `collection` returns the collection of a member.
+///
+/// # Cost
+/// A sort of the links, then two looks at each.
+pub fn nearby_pages(
+    links: &[(Page, Page)],
+    collection: impl Fn(Page) -> Option<Page>,
+    attach: Attach,
+) -> Vec<(Page, Page)> {
+    let mut ways: Vec<(Page, Page, u8)> = links.iter().flat_map(|&(x, y)| [(x, y, OUT), (y, x, INTO)]).collect();
+    ways.sort_unstable();
+    let linked: Vec<(Page, Page, u8)> = ways
+        .chunk_by(|x, y| (x.0, x.1) == (y.0, y.1))
+        .filter(|ways| ways[0].0 != ways[0].1)
+        .map(|ways| (ways[0].0, ways[0].1, ways.iter().fold(0, |either, way| either | way.2)))
+        .collect();
+    let pages: Vec<&[(Page, Page, u8)]> = linked.chunk_by(|x, y| x.0 == y.0).collect();
+    let at = |page: Page| pages.partition_point(|rows| rows[0].0 < page);
+    let totals: Vec<Linked> =
+        pages.iter().map(|rows| rows.iter().fold(Linked::default(), |all, row| all.and(row.2))).collect();
+    let most = |count: &Linked, all: &Linked| match attach {
+        Attach::None => false,
+        Attach::BreakPoints => 2 * count.out > all.out && 2 * count.into > all.into,
+        Attach::Nearby => 2 * count.either > all.either,
+    };
+
+    let mut near: HashMap<Page, Page> = HashMap::new();
+    let mut counts: HashMap<(Page, Page), Linked> = HashMap::new();
+    // Spreads from the members outwards: a page is looked at again only when one of its neighbours gains a
+    // collection, so each link is counted once in each direction.
+    let placed = pages.iter().filter_map(|rows| Some((rows[0].0, collection(rows[0].0)?)));
+    let mut reached: Vec<(Page, Page)> = placed.collect();
+    while let Some((page, of)) = reached.pop() {
+        for &(_, other, ways) in pages[at(page)] {
+            if collection(other).is_some() || near.contains_key(&other) {
+                continue;
+            }
+            let count = counts.entry((other, of)).or_default();
+            // A link out of this page is a link into the other one, so the direction bits swap.
+            *count = count.and(ways >> 1 | (ways & OUT) << 1);
+            if most(count, &totals[at(other)]) {
+                near.insert(other, of);
+                reached.push((other, of));
+            }
+        }
+    }
+    let mut near: Vec<(Page, Page)> = near.into_iter().collect();
+    near.sort_unstable();
+    near
+}
+
+/// Pages that a page links to, that link to it, and that do either.
+#[derive(Debug, Clone, Copy, Default)]
+struct Linked {
+    out: usize,
+    into: usize,
+    either: usize,
+}
+
+impl Linked {
+    /// Counts one more page, linked in these directions.
+    fn and(self, ways: u8) -> Linked {
+        Linked {
+            out: self.out + usize::from(ways & OUT != 0),
+            into: self.into + usize::from(ways & INTO != 0),
+            either: self.either + 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The definition, page by page until nothing changes.
+    fn reference(links: &[(Page, Page)], collections: &[Option<Page>], attach: Attach) -> Vec<(Page, Page)> {
+        let out = |x: Page| links.iter().filter(|link| link.0 == x && link.1 != x).map(|link| link.1).collect();
+        let into = |x: Page| links.iter().filter(|link| link.1 == x && link.0 != x).map(|link| link.0).collect();
+        let mut near: BTreeMap<Page, Page> = BTreeMap::new();
+        for _ in collections {
+            for page in Page::first(collections.len()).filter(|&page| collections[page].is_none()) {
+                for of in Page::first(3) {
+                    let belongs = |other: &&Page| collections[**other].or(near.get(*other).copied()) == Some(of);
+                    let most = |pages: &BTreeSet<Page>| 2 * pages.iter().filter(belongs).count() > pages.len();
+                    let (out, into): (BTreeSet<Page>, BTreeSet<Page>) = (out(page), into(page));
+                    let belongs = match attach {
+                        Attach::None => false,
+                        Attach::BreakPoints => most(&out) && most(&into),
+                        Attach::Nearby => most(&out.union(&into).copied().collect()),
+                    };
+                    if belongs {
+                        near.insert(page, of);
+                    }
+                }
+            }
+        }
+        near.into_iter().collect()
+    }
+
+    fn page(below: u32) -> impl Strategy<Value = Page> {
+        (0..below).prop_map(Page)
+    }
+
+    proptest! {
+        #[test]
+        fn nearby_pages_are_those_of_the_definition_in_any_order(
+            links in prop::collection::vec((page(12), page(12)), 0..40),
+            collections in prop::collection::vec(prop::option::of(page(3)), 12),
+            attach in prop::sample::select(vec![Attach::None, Attach::BreakPoints, Attach::Nearby]),
+        ) {
+            let found = nearby_pages(&links, |page| collections[page], attach);
+            prop_assert_eq!(&found, &reference(&links, &collections, attach));
+            let backwards: Vec<_> = links.iter().rev().copied().collect();
+            prop_assert_eq!(&found, &nearby_pages(&backwards, |page| collections[page], attach));
+            // Links between members attach nothing.
+            let is_member = |page: Page| collections[page].is_some();
+            let others: Vec<_> = links.iter().filter(|link| !is_member(link.0) || !is_member(link.1)).copied().collect();
+            prop_assert_eq!(found, nearby_pages(&others, |page| collections[page], attach));
+        }
+    }
+
+    #[test]
+    fn a_page_that_belongs_to_the_rest_of_the_site_is_not_near() {
+        // h is the host's home page: it links to a page of the collection, and to two that are not.
+        let [p, h, x, y] = [0, 1, 2, 3].map(Page);
+        let (links, of) = ([(h, p), (h, x), (h, y), (x, y)], |page| (page == p).then_some(Page(7)));
+        assert_eq!(nearby_pages(&links, of, Attach::Nearby), []);
+    }
+}

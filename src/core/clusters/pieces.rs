@@ -1,0 +1,412 @@
+//! Pieces: what tolerant growth joins on one host, first along links that merge, then across short segments.
+//!
+//! A *piece* is a set of pages of one host with at most one page of each trivial cluster. It is named by its smallest page.
+//!
+//! # Source
+//! \[CSG00\] Algorithm 3.1 step 5 for growth; sections 2.2 and 6 for the second phase that "tries to combine similar
+//! collections that are connected via short segments", which the paper leaves open.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+use super::union_find::UnionFind;
+use webtwin_base::ids::{ClusterId, Page, PieceId, SimilarClusterId};
+
+/// When two pieces are joined, at most one in this many pages of the smaller may be doubled in the larger.
+const DOUBLED: usize = 5;
+
+/// Links between pages of one host.
+#[derive(Debug, Clone, Copy)]
+pub struct HostLinks<'a> {
+    /// The pages, ascending.
+    pub pages: &'a [Page],
+    /// The places there of each link's source and target.
+    pub ends: &'a [[u32; 2]],
+}
+
+impl HostLinks<'_> {
+    /// Source and target of each.
+    pub fn pairs(&self) -> Vec<(Page, Page)> {
+        self.ends.iter().map(|ends| ends.map(|at| self.pages[at as usize]).into()).collect()
+    }
+}
+
+/// The pages of links, and the places there of their ends, as [`HostLinks`] has them.
+pub fn by_place(links: &[(Page, Page)]) -> (Vec<Page>, Vec<[u32; 2]>) {
+    let mut pages: Vec<Page> = links.iter().flat_map(|&(src, dst)| [src, dst]).collect();
+    pages.sort_unstable();
+    pages.dedup();
+    let at = |page: Page| pages.partition_point(|&other| other < page) as u32;
+    let ends = links.iter().map(|&(src, dst)| [at(src), at(dst)]).collect();
+    (pages, ends)
+}
+
+/// Grows pieces on one host: `(page, piece)`, ascending.
+///
+/// `links` are those between pages in trivial clusters that may merge; `cluster` returns a page's trivial cluster.
+///
+/// 1. Start at the trivial cluster with the fewest linked pages on the host, because a second one is rather a version
+///    or a double (ties: most linked, then smallest). Each of its pages that is in no piece founds one.
+/// 2. Repeat: of all unassigned pages with a link, in either direction, to a piece of this round, take the page whose
+///    cluster has the fewest pages here (ties: most links with the piece, then smaller page, then older piece); add it
+///    to the piece, unless the piece has a page of its cluster.
+/// 3. When no neighbour is left, start again from the next cluster.
+///
+/// So a component of the host's pages that has no two pages of one trivial cluster is a piece, whatever the order. Only the
+/// others, which are *contested*, are grown page by page.
+///
+/// # Cost
+/// A union-find over the links; those of contested components times log links.
+pub fn grow_pieces(links: &HostLinks<'_>, cluster: impl Fn(Page) -> ClusterId) -> Vec<(Page, PieceId)> {
+    let HostLinks { pages, ends } = *links;
+    let mut joined = UnionFind::new(pages.len());
+    ends.iter().for_each(|&[src, dst]| _ = joined.union(src, dst));
+    let component = joined.labels();
+    let clusters: Vec<ClusterId> = pages.iter().map(|&page| cluster(page)).collect();
+    let host = Host { component: &component, clusters: &clusters, ends };
+    let contested = host.contested();
+    let piece_of = if contested.contains(&true) { host.grow(&contested) } else { Vec::new() };
+    let mut names: HashMap<u32, PieceId> = HashMap::new();
+    let piece = |place: usize| match contested[component[place] as usize] {
+        false => PieceId::of(pages[component[place] as usize]),
+        true => *names.entry(piece_of[place]).or_insert(PieceId::of(pages[place])),
+    };
+    let pieces: Vec<PieceId> = (0..pages.len()).map(piece).collect();
+    pages.iter().copied().zip(pieces).collect()
+}
+
+/// The linked pages of a host, by their places in ascending order.
+struct Host<'a> {
+    /// Component of each page: the smallest place of it.
+    component: &'a [u32],
+    /// Trivial cluster of each page.
+    clusters: &'a [ClusterId],
+    /// Links.
+    ends: &'a [[u32; 2]],
+}
+
+impl Host<'_> {
+    /// For every component whether two of its pages are of one trivial cluster.
+    fn contested(&self) -> Vec<bool> {
+        let mut rows: Vec<(u32, ClusterId)> =
+            self.component.iter().copied().zip(self.clusters.iter().copied()).collect();
+        rows.sort_unstable();
+        let mut contested = vec![false; self.component.len()];
+        rows.windows(2).filter(|pair| pair[0] == pair[1]).for_each(|pair| contested[pair[0].0 as usize] = true);
+        contested
+    }
+
+    /// The number of the piece of each page in a contested component; [`NO_PIECE`] for all others.
+    fn grow(&self, contested: &[bool]) -> Vec<u32> {
+        let pages = self.clusters.len();
+        let in_contested = |page: u32| contested[self.component[page as usize] as usize];
+        let mut degree = vec![0usize; pages];
+        let mut linked: Vec<Vec<u32>> = vec![Vec::new(); pages];
+        for &[src, dst] in self.ends {
+            degree[src as usize] += 1;
+            degree[dst as usize] += 1;
+            if in_contested(src) {
+                linked[src as usize].push(dst);
+                linked[dst as usize].push(src);
+            }
+        }
+        let mut by_cluster: Vec<u32> = (0..pages as u32).collect();
+        by_cluster.sort_unstable_by_key(|&page| (self.clusters[page as usize], page));
+        let alike = |x: &u32, y: &u32| self.clusters[*x as usize] == self.clusters[*y as usize];
+        let mut starts: Vec<&[u32]> = by_cluster.chunk_by(alike).collect();
+        let mut doubles = vec![0; pages];
+        starts.iter().for_each(|alike| alike.iter().for_each(|&page| doubles[page as usize] = alike.len() as u32));
+        starts.retain(|alike| alike.iter().any(|&page| in_contested(page)));
+        let degree = |alike: &[u32]| alike.iter().map(|&page| degree[page as usize]).sum::<usize>();
+        starts.sort_by_cached_key(|alike| (alike.len(), Reverse(degree(alike))));
+
+        let mut piece_of = vec![NO_PIECE; pages];
+        // Of trivial clusters with several pages here: no other can be doubled.
+        let mut has: HashSet<(u32, ClusterId)> = HashSet::new();
+        let mut links_with: HashMap<(u32, u32), u32> = HashMap::new();
+        let mut next = BinaryHeap::new();
+        // Where a round has one piece: pages to add to it at once, and pages that others of it have just been linked with.
+        let (mut free, mut nearer, mut is_nearer) = (Vec::new(), Vec::new(), vec![false; pages]);
+        let mut pieces = 0;
+        for start in starts {
+            let first = pieces;
+            for &page in start.iter().filter(|&&page| in_contested(page) && piece_of[page as usize] == NO_PIECE) {
+                next.push(Candidate { doubles: Reverse(0), links: 0, page: Reverse(page), piece: Reverse(pieces) });
+                pieces += 1;
+            }
+            // Then pages without a double come before all others and are never refused, so their order does not matter.
+            let one_piece = pieces - first == 1;
+            loop {
+                let (page, piece) = if let Some(page) = free.pop() {
+                    (page, first)
+                } else {
+                    for page in nearer.drain(..) {
+                        is_nearer[page as usize] = false;
+                        let (doubles, links) = (Reverse(doubles[page as usize]), links_with[&(page, first)]);
+                        next.push(Candidate { doubles, links, page: Reverse(page), piece: Reverse(first) });
+                    }
+                    let Some(Candidate { page: Reverse(page), piece: Reverse(piece), .. }) = next.pop() else { break };
+                    (page, piece)
+                };
+                // The heap may hold a page many times, with fewer links than it has now; the first entry popped is the best
+                // one, and the others find the page taken.
+                if piece_of[page as usize] != NO_PIECE
+                    || doubles[page as usize] > 1 && !has.insert((piece, self.clusters[page as usize]))
+                {
+                    continue;
+                }
+                piece_of[page as usize] = piece;
+                for &other in linked[page as usize].iter().filter(|&&other| piece_of[other as usize] == NO_PIECE) {
+                    if one_piece && doubles[other as usize] == 1 {
+                        free.push(other);
+                        continue;
+                    }
+                    let links = links_with.entry((other, piece)).or_insert(0);
+                    *links += 1;
+                    if !one_piece {
+                        let doubles = Reverse(doubles[other as usize]);
+                        next.push(Candidate { doubles, links: *links, page: Reverse(other), piece: Reverse(piece) });
+                    } else if !std::mem::replace(&mut is_nearer[other as usize], true) {
+                        nearer.push(other);
+                    }
+                }
+            }
+        }
+        piece_of
+    }
+}
+
+/// Stands for no piece.
+const NO_PIECE: u32 = u32::MAX;
+
+/// A page that may be added to a piece; the one to be added first is the largest.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    /// Pages of its trivial cluster on the host.
+    doubles: Reverse<u32>,
+    /// Its links with the piece.
+    links: u32,
+    page: Reverse<u32>,
+    piece: Reverse<u32>,
+}
+
+/// A page of a piece. Rows order by piece, then trivial cluster.
+pub type PieceMember = (PieceId, ClusterId, Page);
+
+/// Joins pieces of one host that belong together: `(page, piece)` for all pages of `members`, ascending.
+///
+/// `members` are all pages of the pieces that may be joined, ascending; `links` are links between pages of the host, in any
+/// order. A page of `links` that is not among the members is in no piece. `similar(piece)` is its similar cluster.
+///
+/// Two pieces of one similar cluster are joined if a link runs between them, or if both are linked, in either
+/// direction, with the same page in no piece: a break point. If that doubles pages, those of the smaller piece stay
+/// behind as a piece of their own; if more than one in five would be doubled, the two are versions and stay apart.
+/// Larger pieces come first.
+///
+/// # Cost
+/// Links times log links, and for each two linked pieces that are not joined yet, the pages of the smaller one.
+pub fn join_pieces(
+    members: &[PieceMember],
+    links: &[(Page, Page)],
+    similar: impl Fn(PieceId) -> SimilarClusterId,
+) -> Vec<(Page, PieceId)> {
+    let pieces: Vec<&[PieceMember]> = members.chunk_by(|x, y| x.0 == y.0).collect();
+    let mut number: Vec<(Page, u32)> =
+        (0..).zip(&pieces).flat_map(|(number, pages)| pages.iter().map(move |page| (page.2, number))).collect();
+    number.sort_unstable();
+    let larger = |piece: u32| (pieces[piece as usize].len(), Reverse(piece));
+    let of = |page: Page| {
+        let at = number.binary_search_by_key(&page, |row| row.0).ok()?;
+        let piece = number[at].1;
+        Some((similar(pieces[piece as usize][0].0), piece))
+    };
+
+    let mut pairs: Vec<(u32, u32)> = Vec::new();
+    let mut beside: Vec<(Page, SimilarClusterId, u32)> = Vec::new();
+    for &(x, y) in links {
+        match (of(x), of(y)) {
+            (Some(x), Some(y)) if x.0 == y.0 => pairs.push((x.1, y.1)),
+            (Some(x), None) => beside.push((y, x.0, x.1)),
+            (None, Some(y)) => beside.push((x, y.0, y.1)),
+            _ => {}
+        }
+    }
+    beside.sort_unstable();
+    // All pieces around one break point are to be joined; pairs with the largest of them say that in fewer pairs
+    // than every two of them.
+    for of_break_point in beside.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)) {
+        let pieces = of_break_point.iter().map(|row| row.2);
+        let largest = pieces.clone().max_by_key(|&piece| larger(piece)).expect("a chunk is not empty");
+        pairs.extend(pieces.map(|piece| (piece, largest)));
+    }
+    let mut pairs: Vec<(u32, u32)> = pairs
+        .into_iter()
+        .filter(|(x, y)| x != y)
+        .map(|(x, y)| if larger(x) > larger(y) { (x, y) } else { (y, x) })
+        .collect();
+    pairs.sort_unstable_by_key(|&(large, small)| (Reverse(larger(small)), Reverse(larger(large))));
+    pairs.dedup();
+
+    let mut joined = UnionFind::new(pieces.len());
+    let mut clusters: Vec<HashSet<ClusterId>> =
+        pieces.iter().map(|pages| pages.iter().map(|page| page.1).collect()).collect();
+    for (x, y) in pairs {
+        let (x, y) = (joined.find(x), joined.find(y));
+        if x == y {
+            continue;
+        }
+        let (large, small) = if clusters[x as usize].len() < clusters[y as usize].len() { (y, x) } else { (x, y) };
+        // The test is on clusters as they are now: what was joined before counts, too.
+        let of_small = &clusters[small as usize];
+        let doubled = of_small.iter().filter(|cluster| clusters[large as usize].contains(cluster)).count();
+        if DOUBLED * doubled <= of_small.len() {
+            joined.union(x, y);
+            let of_small = std::mem::take(&mut clusters[small as usize]);
+            let mut of_large = std::mem::take(&mut clusters[large as usize]);
+            of_large.extend(of_small);
+            clusters[x.min(y) as usize] = of_large;
+        }
+    }
+    // Where joined pieces double a page, the page of the largest piece stays.
+    let mut order: Vec<u32> = (0..pieces.len() as u32).collect();
+    order.sort_unstable_by_key(|&piece| Reverse(larger(piece)));
+    let mut has: HashSet<(u32, ClusterId)> = HashSet::new();
+    let mut next = pieces.len() as u32;
+    let mut found = Vec::new();
+    for piece in order {
+        let of = joined.find(piece);
+        for &(_, cluster, page) in pieces[piece as usize] {
+            found.push(if has.insert((of, cluster)) { (page, of) } else { (page, next) });
+            next += 1;
+        }
+    }
+    found.sort_unstable();
+    // The first page of a piece to come is its smallest.
+    let mut names: HashMap<u32, PieceId> = HashMap::new();
+    found.into_iter().map(|(page, piece)| (page, *names.entry(piece).or_insert(PieceId::of(page)))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The rule as it is written, looking at all pages for each that is placed.
+    fn reference(links: &[(Page, Page)], cluster: &[ClusterId]) -> Vec<(Page, PieceId)> {
+        let pages: BTreeSet<Page> = links.iter().flat_map(|&(src, dst)| [src, dst]).collect();
+        let alike = |of: ClusterId| pages.iter().filter(move |&&page| cluster[page] == of);
+        let degree = |page: &Page| links.iter().filter(|&&(src, dst)| src == *page || dst == *page).count();
+        let mut starts: Vec<ClusterId> = pages.iter().map(|&page| cluster[page]).collect();
+        starts.sort_by_key(|&of| (alike(of).count(), Reverse(alike(of).map(degree).sum::<usize>()), of));
+        starts.dedup();
+        let mut pieces: Vec<BTreeSet<Page>> = Vec::new();
+        for start in starts {
+            let first = pieces.len();
+            let placed = |pieces: &[BTreeSet<Page>], page: &Page| pieces.iter().any(|piece| piece.contains(page));
+            let founders: Vec<Page> = alike(start).copied().filter(|page| !placed(&pieces, page)).collect();
+            pieces.extend(founders.into_iter().map(|page| BTreeSet::from([page])));
+            loop {
+                let links_with = |page: Page, piece: &BTreeSet<Page>| {
+                    let with = |&&(src, dst): &&(Page, Page)| {
+                        src == page && piece.contains(&dst) || dst == page && piece.contains(&src)
+                    };
+                    links.iter().filter(with).count()
+                };
+                let candidates = pages.iter().filter(|page| !placed(&pieces, page)).flat_map(|&page| {
+                    let own = cluster[page];
+                    let free = move |piece: &BTreeSet<Page>| piece.iter().all(|&other| cluster[other] != own);
+                    let near = pieces.iter().enumerate().skip(first).filter(move |(_, piece)| free(piece));
+                    near.map(move |(at, piece)| (links_with(page, piece), page, at)).filter(|(links, ..)| *links > 0)
+                });
+                let best = candidates.max_by_key(|&(links, page, at)| {
+                    (Reverse(alike(cluster[page]).count()), links, Reverse(page), Reverse(at))
+                });
+                let Some((_, page, at)) = best else { break };
+                pieces[at].insert(page);
+            }
+        }
+        let name = |piece: &BTreeSet<Page>| PieceId::of(*piece.first().unwrap());
+        let mut found: Vec<(Page, PieceId)> =
+            pieces.iter().flat_map(|piece| piece.iter().map(move |&page| (page, name(piece)))).collect();
+        found.sort_unstable();
+        found
+    }
+
+    fn page(below: u32) -> impl Strategy<Value = Page> {
+        (0..below).prop_map(Page)
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_grow_as_the_rule_says(
+            cluster in prop::collection::vec((0u32..6).prop_map(ClusterId), 12),
+            links in prop::collection::btree_set((page(12), page(12)), 1..40),
+        ) {
+            let links: Vec<_> = links.into_iter().filter(|(x, y)| cluster[*x] != cluster[*y]).collect();
+            let (pages, mut ends) = by_place(&links);
+            let want = reference(&links, &cluster);
+            prop_assert_eq!(grow_pieces(&HostLinks { pages: &pages, ends: &ends }, |page| cluster[page]), want.clone());
+            ends.reverse();
+            prop_assert_eq!(grow_pieces(&HostLinks { pages: &pages, ends: &ends }, |page| cluster[page]), want);
+        }
+
+        #[test]
+        fn joined_pieces_have_one_page_of_a_trivial_cluster_and_only_what_they_had(
+            cluster in prop::collection::vec((0u32..12).prop_map(ClusterId), 16),
+            piece in prop::collection::vec((0u32..5).prop_map(PieceId), 16),
+            similar in prop::collection::vec((0u32..2).prop_map(SimilarClusterId), 5),
+            links in prop::collection::vec((page(16), page(16)), 1..40),
+        ) {
+            // Pages whose trivial cluster their piece has already are in no piece.
+            let alike = |x: Page, y: Page| (piece[x], cluster[x]) == (piece[y], cluster[y]);
+            let doubled = |page: Page| Page::first(16).any(|other| other < page && alike(other, page));
+            let mut members: Vec<PieceMember> = Page::first(16)
+                .filter(|&page| !doubled(page))
+                .map(|page| (piece[page], cluster[page], page))
+                .collect();
+            members.sort_unstable();
+            let found = join_pieces(&members, &links, |piece| similar[piece]);
+            let mut joined: BTreeMap<PieceId, Vec<Page>> = BTreeMap::new();
+            found.iter().for_each(|&(page, piece)| joined.entry(piece).or_default().push(page));
+            for (name, pages) in &joined {
+                prop_assert_eq!(name.smallest(), *pages.iter().min().unwrap());
+                let clusters: BTreeSet<ClusterId> = pages.iter().map(|&page| cluster[page]).collect();
+                prop_assert_eq!(clusters.len(), pages.len());
+                let similar: BTreeSet<SimilarClusterId> = pages.iter().map(|&page| similar[piece[page]]).collect();
+                prop_assert_eq!(similar.len(), 1);
+            }
+            let mut pages: Vec<Page> = members.iter().map(|member| member.2).collect();
+            pages.sort_unstable();
+            prop_assert_eq!(found.iter().map(|row| row.0).collect::<Vec<_>>(), pages);
+            // Pieces of a similar cluster that has no other one here need not be given, if pages of them are not.
+            let others = |of: PieceId| members.iter().any(|row| row.0 != of && similar[row.0] == similar[of]);
+            let given: Vec<PieceMember> = members.iter().filter(|row| others(row.0)).copied().collect();
+            let left_out = |page: Page| !doubled(page) && !others(piece[page]);
+            let some: Vec<(Page, Page)> =
+                links.iter().filter(|link| !left_out(link.0) && !left_out(link.1)).copied().collect();
+            let want: Vec<(Page, PieceId)> = found.into_iter().filter(|row| !left_out(row.0)).collect();
+            prop_assert_eq!(join_pieces(&given, &some, |piece| similar[piece]), want);
+        }
+    }
+
+    #[test]
+    fn pieces_are_joined_by_a_link_or_a_page_between_unless_they_are_versions() {
+        // Pieces {0, 1, 2} and {3, 4}, and 9 in none.
+        let joined = |more: &[(u32, u32)], cluster: fn(u32) -> u32| {
+            let links = [&[(0, 1), (1, 2), (3, 4)], more].concat();
+            let links: Vec<_> = links.into_iter().map(|(src, dst)| (Page(src), Page(dst))).collect();
+            let member = |page: u32| (PieceId(page / 3 * 3), ClusterId(cluster(page)), Page(page));
+            let mut members: Vec<PieceMember> = (0..5).map(member).collect();
+            members.sort_unstable();
+            join_pieces(&members, &links, |_| SimilarClusterId(7)).iter().filter(|row| row.1 == PieceId(0)).count()
+        };
+        assert_eq!(joined(&[], |page| page), 3);
+        assert_eq!(joined(&[(2, 3)], |page| page), 5);
+        assert_eq!(joined(&[(2, 9), (9, 3)], |page| page), 5);
+        // 3 and 4 are doubles of 0 and 1.
+        assert_eq!(joined(&[(2, 3)], |page| page % 3), 3);
+    }
+}

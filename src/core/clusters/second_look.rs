@@ -1,0 +1,459 @@
+//! A second look inside mirrors: pages that only their collections can tell to be copies.
+//!
+//! In: pages and links of the collections of a similar cluster. Out: [`Candidate`] pairs, and of those that were compared
+//! the ones that are copies ([`one_to_one`]).
+//!
+//! A version that was rewritten, or a page of three lines, shares too little text to be found alone. But two collections
+//! that have many trivial clusters in common say which page of the one should match which page of the other: the one
+//! that links to, and is linked from, copies of the same pages. So for each two collections that have [`COMMON`] of the
+//! smaller one's pages in common, the pages of one without a copy in the other are compared by
+//!
+//! * their links, in both directions, to pages with a copy in the other collection: the weight of those that both have, in
+//!   that of those that either has. What a menu links to weighs little.
+//! * their text: all chunks, furniture too, common to both, of those that either has. Pages without text are alike.
+//!
+//! Links alone would match a page with its translation, which has the same place in its edition; text alone is what
+//! failed before. So each must reach a least share ([`LINKS`], [`TEXT`]), and both together [`BOTH`]. The match must be
+//! one to one, by [`MARGIN`]: each page is the other's best by far. And both must have the same name, which makes no pair
+//! but keeps apart what was moved about: the last segment of the path, whatever its case and its ending.
+//!
+//! # Source
+//! \[DDGMP03\]: links confirm content. Bhattacharya and Getoor, *Collective entity resolution in relational data* (2007),
+//! for what is found becoming evidence. The thresholds are our own, chosen on the two crawls of `scripts/real-crawl`.
+
+use std::cmp::Reverse;
+
+use bytemuck::{Pod, Zeroable};
+
+use webtwin_base::ids::{ClusterId, Number, Page};
+
+/// One, in the millionths in which shares are given.
+pub const WHOLE: u32 = 1_000_000;
+/// Least share of the smaller collection's pages that has copies in the other, in millionths.
+pub const COMMON: u32 = 400_000;
+/// Fewest trivial clusters that two collections have in common.
+pub const FEWEST: usize = 3;
+/// Least agreement of links, in millionths.
+pub const LINKS: u32 = 500_000;
+/// Least agreement of texts, in millionths.
+pub const TEXT: u32 = 150_000;
+/// Least sum of both.
+pub const BOTH: u32 = 950_000;
+/// By how much a match is to be better than any other of either page.
+pub const MARGIN: u32 = 100_000;
+/// Pages of one name that have a link in common beyond which that link proposes none of them: it is a menu's.
+const MOST: usize = 64;
+/// Pages of candidates that a worker looks at in one go.
+const AT_ONCE: usize = 1 << 20;
+
+/// A page of a collection. Rows order by collection, then page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seen {
+    /// First page of its collection, which names it.
+    pub collection: Page,
+    /// The page.
+    pub page: Page,
+    /// Its trivial cluster.
+    pub cluster: ClusterId,
+    /// Hash of its name.
+    pub name: u64,
+}
+
+/// Two pages of one name that may be copies; `a < b`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+pub struct Candidate {
+    /// The smaller page.
+    pub a: Page,
+    /// The larger page.
+    pub b: Page,
+    /// First pages of their collections.
+    pub collections: [Page; 2],
+    /// Agreement of their links, in millionths.
+    pub links: u32,
+}
+
+/// The name of a page: the last segment of its URL's path without its ending, with the query, all in lower case.
+pub fn name(url: &str) -> String {
+    let path = url.split_once("://").map_or(url, |(_, rest)| rest).split_once('/').map_or("", |(_, path)| path);
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let segment = path.trim_end_matches('/').rsplit('/').next().unwrap_or("");
+    let stem = segment.rsplit_once('.').map_or(segment, |(stem, _)| stem);
+    format!("{stem}?{query}").to_lowercase()
+}
+
+/// A link of a page of a collection to or from a page of it: twice the number of that page's trivial cluster, and one more if it
+/// leads from there. Numbers are those of the trivial clusters of a similar cluster, ascending.
+type Link = u32;
+
+/// What a link weighs that `pages` pages have: 2^16 by the square of the digits of their number.
+fn weight(pages: u32) -> u64 {
+    let digits = u64::from(u32::BITS - pages.leading_zeros());
+    (1 << 16) / (digits * digits).max(1)
+}
+
+/// The pairs to compare among the pages of one similar cluster, ascending.
+///
+/// `pages` ascend; `links` are those within collections, by the places of pages, in any order.
+///
+/// # Cost
+/// Two looks at each link. For each two collections that mirror each other, a sort of the links of each page without a
+/// copy, and for each such page at most 64 others a link, each of which costs the links of both.
+pub fn candidates(pages: &[Seen], links: &[[u32; 2]]) -> Vec<Candidate> {
+    let (numbers, clusters) = numbers_of_clusters(pages);
+    let mut collections: Vec<Collection<'_>> = Vec::new();
+    let mut first = 0;
+    for pages in pages.chunk_by(|x, y| x.collection == y.collection) {
+        let numbers = &numbers[first..first + pages.len()];
+        let mut clusters = numbers.to_vec();
+        clusters.sort_unstable();
+        clusters.dedup();
+        collections.push(Collection { first, pages, numbers, clusters });
+        first += pages.len();
+    }
+    let links_of = LinksOf::new(&numbers, links, &collections, clusters);
+    let mut found = Vec::new();
+    let (mut is_common, mut having) = (vec![false; clusters], vec![0; 2 * clusters]);
+    for (at, left) in collections.iter().enumerate() {
+        for right in &collections[at + 1..] {
+            let common = in_both(&left.clusters, &right.clusters);
+            let least = left.pages.len().min(right.pages.len()) as u64 * u64::from(COMMON);
+            if common.len() >= FEWEST && common.len() as u64 * u64::from(WHOLE) >= least {
+                common.iter().for_each(|&cluster| is_common[cluster as usize] = true);
+                let alone = [left, right].map(|of| of.alone(&is_common, &links_of));
+                found.extend(agreeing(alone, &mut having));
+                common.iter().for_each(|&cluster| is_common[cluster as usize] = false);
+            }
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// Numbers of the trivial clusters of pages, by page, and how many there are.
+fn numbers_of_clusters(pages: &[Seen]) -> (Vec<u32>, usize) {
+    let mut by_cluster: Vec<(ClusterId, u32)> = pages.iter().map(|seen| seen.cluster).zip(0..).collect();
+    by_cluster.sort_unstable();
+    let mut numbers = vec![0; pages.len()];
+    let mut clusters = 0;
+    for of_cluster in by_cluster.chunk_by(|x, y| x.0 == y.0) {
+        of_cluster.iter().for_each(|&(_, page)| numbers[page as usize] = clusters);
+        clusters += 1;
+    }
+    (numbers, clusters as usize)
+}
+
+/// What two ascending lists have in common.
+fn in_both(x: &[u32], y: &[u32]) -> Vec<u32> {
+    let mut y = y.iter().peekable();
+    let is_in = |one: &&u32| {
+        while y.next_if(|other| other < one).is_some() {}
+        y.peek() == Some(one)
+    };
+    x.iter().filter(is_in).copied().collect()
+}
+
+/// The pages of a collection.
+struct Collection<'a> {
+    /// Place of the first among the pages of all collections.
+    first: usize,
+    pages: &'a [Seen],
+    /// Numbers of their trivial clusters.
+    numbers: &'a [u32],
+    /// The same, each once, ascending.
+    clusters: Vec<u32>,
+}
+
+/// Links of the pages that have no copy in one of the collections, those of one page behind those of another.
+struct LinksOf {
+    /// Where those of each page end.
+    ends: Vec<usize>,
+    links: Vec<Link>,
+}
+
+impl LinksOf {
+    /// `numbers` are those of the trivial clusters of pages, of which there are `clusters`.
+    fn new(numbers: &[u32], links: &[[u32; 2]], collections: &[Collection<'_>], clusters: usize) -> LinksOf {
+        let mut collections_with = vec![0; clusters];
+        for &cluster in collections.iter().flat_map(|of| &of.clusters) {
+            collections_with[cluster as usize] += 1;
+        }
+        let is_asked = |at: u32| (collections_with[numbers[at as usize] as usize] as usize) < collections.len();
+        let asked: Vec<bool> = (0..numbers.len() as u32).map(is_asked).collect();
+        let between = || links.iter().filter(|[from, to]| from != to);
+        let mut ends = vec![0; numbers.len()];
+        for at in between().flatten().filter(|at| asked[**at as usize]) {
+            ends[*at as usize] += 1;
+        }
+        let mut all = 0;
+        for end in &mut ends {
+            all += std::mem::replace(end, all);
+        }
+        let mut links_of = vec![0; all];
+        let mut put = |at: u32, link| {
+            if asked[at as usize] {
+                links_of[ends[at as usize]] = link;
+                ends[at as usize] += 1;
+            }
+        };
+        for &[from, to] in between() {
+            put(from, 2 * numbers[to as usize]);
+            put(to, 2 * numbers[from as usize] + 1);
+        }
+        LinksOf { ends, links: links_of }
+    }
+
+    /// The links of a page by its place, those to several pages of a cluster more than once and in no order.
+    fn of(&self, page: usize) -> &[Link] {
+        &self.links[if page == 0 { 0 } else { self.ends[page - 1] }..self.ends[page]]
+    }
+}
+
+/// A page of one collection without a copy in another, with its links to pages that have one, ascending.
+struct Alone<'a> {
+    seen: &'a Seen,
+    links: Vec<Link>,
+    /// What each of them weighs, and all together.
+    weights: Vec<u64>,
+    weight: u64,
+}
+
+impl<'a> Collection<'a> {
+    /// All such pages; `is_common` tells the trivial clusters that both have. Their links are not weighed yet.
+    fn alone(&self, is_common: &[bool], links_of: &LinksOf) -> Vec<Alone<'a>> {
+        let alone = self.numbers.iter().enumerate().filter(|(_, number)| !is_common[**number as usize]);
+        let with_links = alone.map(|(at, _)| {
+            let links = links_of.of(self.first + at).iter().filter(|&&link| is_common[link as usize / 2]);
+            let mut links: Vec<Link> = links.copied().collect();
+            links.sort_unstable();
+            links.dedup();
+            Alone { seen: &self.pages[at], links, weights: Vec::new(), weight: 0 }
+        });
+        with_links.filter(|page| !page.links.is_empty()).collect()
+    }
+}
+
+/// Weighs the links of pages by how many of them have each; `having` is nothing for each link, before and after.
+fn weigh(pages: &mut [Alone<'_>], having: &mut [u32]) {
+    pages.iter().flat_map(|page| &page.links).for_each(|&link| having[link as usize] += 1);
+    for page in &mut *pages {
+        page.weights = page.links.iter().map(|&link| weight(having[link as usize])).collect();
+        page.weight = page.weights.iter().sum();
+    }
+    pages.iter().flat_map(|page| &page.links).for_each(|&link| having[link as usize] = 0);
+}
+
+/// The pairs of pages of two collections whose links agree.
+fn agreeing([left, right]: [Vec<Alone<'_>>; 2], having: &mut [u32]) -> Vec<Candidate> {
+    let lefts = left.len();
+    let mut pages: Vec<Alone<'_>> = left.into_iter().chain(right).collect();
+    weigh(&mut pages, having);
+    let (left, right) = pages.split_at(lefts);
+    let mut with: Vec<(u64, Link, u32)> = Vec::new();
+    for (page, at) in right.iter().zip(0..) {
+        with.extend(page.links.iter().map(|&link| (page.seen.name, link, at)));
+    }
+    with.sort_unstable();
+    let mut looked_at = vec![usize::MAX; right.len()];
+    let mut found = Vec::new();
+    for (at, page) in left.iter().enumerate() {
+        let from = with.partition_point(|one| one.0 < page.seen.name);
+        let mut named = &with[from..];
+        for &link in &page.links {
+            named = &named[named.partition_point(|one| (one.0, one.1) < (page.seen.name, link))..];
+            let same = named.iter().take_while(|one| (one.0, one.1) == (page.seen.name, link));
+            if same.clone().nth(MOST).is_some() {
+                continue;
+            }
+            for &(_, _, other) in same {
+                let other = other as usize;
+                if std::mem::replace(&mut looked_at[other], at) == at {
+                    continue;
+                }
+                let links = agreement(page, &right[other]);
+                if links >= LINKS {
+                    let (x, y) = (page.seen, right[other].seen);
+                    let (x, y) = if x.page < y.page { (x, y) } else { (y, x) };
+                    found.push(Candidate { a: x.page, b: y.page, collections: [x.collection, y.collection], links });
+                }
+            }
+            if named.first().is_none_or(|one| one.0 != page.seen.name) {
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// Weight of the links that two pages have in common, in that of all of both: in millionths.
+fn agreement(x: &Alone<'_>, y: &Alone<'_>) -> u32 {
+    let mut others = y.links.iter().peekable();
+    let is_in_both = |(link, _): &(&Link, &u64)| {
+        while others.next_if(|other| other < link).is_some() {}
+        others.peek() == Some(link)
+    };
+    let common: u64 = x.links.iter().zip(&x.weights).filter(is_in_both).map(|(_, weight)| weight).sum();
+    share(common, x.weight + y.weight - common)
+}
+
+/// A part of a whole in millionths, rounded down; nothing of nothing is all of it.
+pub fn share(part: u64, whole: u64) -> u32 {
+    if whole == 0 { WHOLE } else { (u128::from(part) * u128::from(WHOLE) / u128::from(whole)) as u32 }
+}
+
+/// Numbers of candidates that are the best by far for one of their pages, twice if for both, in no particular order: of the pages of the
+/// worker `index` among `peers`. `texts` has the agreement of their texts.
+///
+/// # Cost
+/// A sort of its pages. Memory: 16 bytes for each of some million pages at a time, and 4 for each candidate found.
+pub fn best_by_far(candidates: &[Candidate], texts: &[u32], (index, peers): (usize, usize)) -> Vec<u32> {
+    best_by_far_in((2 * candidates.len() / peers).div_ceil(AT_ONCE).max(1), candidates, texts, (index, peers))
+}
+
+/// The same with the pages looked at in so many parts.
+fn best_by_far_in(parts: usize, candidates: &[Candidate], texts: &[u32], (index, peers): (usize, usize)) -> Vec<u32> {
+    let mut found = Vec::new();
+    let mut sides: Vec<(Page, Page, Reverse<u32>, u32)> = Vec::new();
+    for part in 0..parts {
+        let is_here = |page: Page| page.index() % (parts * peers) == part * peers + index;
+        sides.clear();
+        for ((at, of), text) in (0..).zip(candidates).zip(texts) {
+            let both = [(of.a, of.collections[1]), (of.b, of.collections[0])];
+            let here = both.into_iter().filter(|&(page, _)| is_here(page));
+            sides.extend(here.map(|(page, collection)| (page, collection, Reverse(of.links + text), at)));
+        }
+        sides.sort_unstable();
+        for side in sides.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)) {
+            let (Reverse(best), second) = (side[0].2, side.get(1).map_or(0, |side| side.2.0));
+            found.extend((best - second >= MARGIN).then_some(side[0].3));
+        }
+    }
+    found
+}
+
+/// The candidates that are copies of each other, with the mean of both agreements in millionths. `texts` has the agreement of
+/// their texts, and `best` what all workers have found ([`best_by_far`]).
+///
+/// # Cost
+/// Linear. Memory: a byte for each candidate.
+pub fn one_to_one(candidates: &[Candidate], texts: &[u32], best: &[u32]) -> Vec<(Candidate, u32)> {
+    // Of how many of its pages a candidate is the best by far.
+    let mut best_of = vec![0u8; candidates.len()];
+    best.iter().for_each(|&at| best_of[at as usize] += 1);
+    let all =
+        candidates.iter().zip(texts).zip(best_of).map(|((of, &text), best_of)| (of, text, of.links + text, best_of));
+    let found = all.filter(|&(_, text, sum, best_of)| text >= TEXT && sum >= BOTH && best_of == 2);
+    found.map(|(of, _, sum, _)| (*of, sum / 2)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A link by the trivial cluster at its other end, and whether it leads from there.
+    type Link = (ClusterId, bool);
+
+    /// Pairs of the definition, every pair of pages looked at.
+    fn by_definition(pages: &[Seen], links: &[(Page, Page)]) -> Vec<Candidate> {
+        let clusters = |collection: Page| -> BTreeSet<ClusterId> {
+            pages.iter().filter(|seen| seen.collection == collection).map(|seen| seen.cluster).collect()
+        };
+        let size = |collection: Page| pages.iter().filter(|seen| seen.collection == collection).count();
+        let cluster = |page: Page| pages.iter().find(|seen| seen.page == page).map(|seen| seen.cluster);
+        let mut found = Vec::new();
+        for x in pages {
+            for y in pages.iter().filter(|y| x.page < y.page && x.collection != y.collection && x.name == y.name) {
+                let (of_x, of_y) = (clusters(x.collection), clusters(y.collection));
+                let common: BTreeSet<ClusterId> = of_x.intersection(&of_y).copied().collect();
+                let smaller = size(x.collection).min(size(y.collection));
+                let mirrored = common.len() >= 3 && 10 * common.len() >= 4 * smaller;
+                if !mirrored || common.contains(&x.cluster) || common.contains(&y.cluster) {
+                    continue;
+                }
+                let links_of = |page: Page| -> BTreeSet<Link> {
+                    let to = links.iter().filter(|link| link.0 == page && link.1 != page).map(|link| (link.1, false));
+                    let from = links.iter().filter(|link| link.1 == page && link.0 != page).map(|link| (link.0, true));
+                    let named = to.chain(from).filter_map(|(other, is_in)| Some((cluster(other)?, is_in)));
+                    named.filter(|link| common.contains(&link.0)).collect()
+                };
+                let weigh = |links: BTreeSet<Link>| -> u64 {
+                    let alone = pages.iter().filter(|seen| [x.collection, y.collection].contains(&seen.collection));
+                    let alone = alone.filter(|seen| !common.contains(&seen.cluster));
+                    let all: Vec<BTreeSet<Link>> = alone.map(|seen| links_of(seen.page)).collect();
+                    let having = |link: &Link| all.iter().filter(|links| links.contains(link)).count();
+                    links.iter().map(|link| 65536 / (having(link).ilog2() as u64 + 1).pow(2)).sum()
+                };
+                let (of_x, of_y) = (links_of(x.page), links_of(y.page));
+                let part = weigh(of_x.intersection(&of_y).copied().collect());
+                let whole = weigh(of_x.union(&of_y).copied().collect());
+                if part > 0 && 2 * part >= whole {
+                    let links = (1_000_000 * part / whole) as u32;
+                    found.push(Candidate { a: x.page, b: y.page, collections: [x.collection, y.collection], links });
+                }
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn candidates_are_those_of_the_definition(
+            clusters in prop::collection::vec(0u32..9, 24), names in prop::collection::vec(0u64..3, 24),
+            links in prop::collection::btree_set((0u32..8, 0u32..8, 0u32..3), 0..60),
+        ) {
+            let seen = |page: u32| Seen {
+                collection: Page(page / 8 * 8), page: Page(page), cluster: ClusterId(clusters[page as usize]), name: names[page as usize]
+            };
+            let pages: Vec<Seen> = (0..24).map(seen).collect();
+            let links: Vec<(Page, Page)> = links.iter().map(|&(src, dst, of)| (Page(8 * of + src), Page(8 * of + dst))).collect();
+            // A page is its own place.
+            let places: Vec<[u32; 2]> = links.iter().rev().map(|(src, dst)| [src.0, dst.0]).collect();
+            prop_assert_eq!(candidates(&pages, &places), by_definition(&pages, &links));
+        }
+
+        #[test]
+        fn matches_are_one_to_one_and_better_than_any_other(
+            pairs in prop::collection::btree_map((0u32..6, 6u32..12), (5u32..=10, 0u32..=10), 0..20)
+        ) {
+            let candidate = |(&(a, b), &(links, _)): (&(u32, u32), &(u32, u32))| Candidate {
+                a: Page(a), b: Page(b), collections: [Page(0), Page(6)], links: links * 100_000
+            };
+            let all: Vec<Candidate> = pairs.iter().map(candidate).collect();
+            let texts: Vec<u32> = pairs.values().map(|&(_, text)| text * 100_000).collect();
+            let sum = |at: usize| all[at].links + texts[at];
+            let meet = |x: &Candidate, y: &Candidate| x.a == y.a || x.b == y.b;
+            let want = (0..all.len()).filter(|&at| {
+                let others = (0..all.len()).filter(|&other| other != at && meet(&all[at], &all[other]));
+                texts[at] >= 150_000 && sum(at) >= 950_000 && others.clone().all(|other| sum(at) >= sum(other) + 100_000)
+            });
+            let want: Vec<_> = want.map(|at| (all[at], sum(at) / 2)).collect();
+            for (parts, peers) in [(1, 1), (3, 1), (1, 3), (2, 2)] {
+                let best: Vec<u32> =
+                    (0..peers).flat_map(|index| best_by_far_in(parts, &all, &texts, (index, peers))).collect();
+                prop_assert_eq!(&one_to_one(&all, &texts, &best), &want);
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_is_the_last_segment_whatever_its_case_and_ending() {
+        assert_eq!(name("http://a.example/doc/Class.HTML"), "class?");
+        assert_eq!(name("http://b.example/old/1.2/class.htm"), "class?");
+        assert_eq!(name("http://b.example/dir/"), "dir?");
+        assert_eq!(name("http://b.example/"), "?");
+        assert_eq!(name("http://b.example/view.php?Page=2.1"), "view?page=2.1");
+    }
+
+    #[test]
+    fn a_rewritten_page_is_found_and_its_translation_is_not() {
+        let candidate = Candidate { a: Page(1), b: Page(2), collections: [Page(0), Page(2)], links: 1_000_000 };
+        let copies = |text| one_to_one(&[candidate], &[text], &best_by_far(&[candidate], &[text], (0, 1)));
+        assert_eq!(copies(200_000), [(candidate, 600_000)]);
+        assert_eq!(copies(100_000), []);
+    }
+}

@@ -1,0 +1,235 @@
+//! Several things on one host are several collections, though the host's own pages link to all of them.
+//!
+//! Where a host carries two manuals, its home page may join them in one piece; the copies of either manual on other hosts are
+//! then copies of that piece, and all of them one similar cluster. Here such a cluster is taken apart: its trivial clusters are
+//! joined along links, those that most copies have first, and two sets of them are kept apart if some piece has one of
+//! them without the other, and some piece the other without the one. Links that more than two in three of the copies have
+//! join in any case, so that two hosts that lack different chapters do not take a manual apart.
+//!
+//! # Cost
+//! A look at each link of a similar cluster; for those that not most of the copies have, a sort, and for each pair of sets that
+//! such a link runs between, the pieces of both.
+//!
+//! # Source
+//! \[CSG00\] Definition 8 asks that collections of a cluster are pairwise similar; how growth should see to it where hosts carry
+//! several, it leaves open. The rule is ours.
+
+use std::collections::HashSet;
+
+use super::ground::Ground;
+use super::union_find::UnionFind;
+
+/// Fewest trivial clusters of a set that a piece must have to have it.
+const LEAST: u32 = 3;
+
+/// A set of trivial clusters that belong together.
+#[derive(Debug, Clone, Default)]
+struct Set {
+    /// Its trivial clusters.
+    size: u32,
+    /// How many of them each piece has, ascending by piece, without zeros.
+    pieces: Vec<(u32, u32)>,
+}
+
+impl Set {
+    /// Whether some piece has this set, and less than a tenth of the other, or fewer than [`LEAST`].
+    fn stands_without(&self, other: &Set) -> bool {
+        let mut rest = &other.pieces[..];
+        self.pieces.iter().filter(|(_, count)| *count >= LEAST && 10 * count >= 3 * self.size).any(|&(piece, _)| {
+            rest = &rest[rest.partition_point(|of| of.0 < piece)..];
+            let of_other = rest.first().filter(|of| of.0 == piece).map_or(0, |of| of.1);
+            of_other < LEAST || 10 * of_other < other.size
+        })
+    }
+
+    fn join(&mut self, other: Set) {
+        self.size += other.size;
+        let mut all = std::mem::take(&mut self.pieces);
+        all.extend(other.pieces);
+        // Two runs, which a stable sort merges.
+        all.sort();
+        for (piece, count) in all {
+            match self.pieces.last_mut() {
+                Some(last) if last.0 == piece => last.1 += count,
+                _ => self.pieces.push((piece, count)),
+            }
+        }
+    }
+}
+
+/// A link between two trivial clusters that not most of their copies have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Edge {
+    /// Pieces that have it.
+    pieces: u64,
+    /// Pages of the larger trivial cluster.
+    copies: u64,
+    ends: (u32, u32),
+}
+
+/// For every trivial cluster of one similar cluster the number of the thing it belongs to, from 0 in the order of trivial
+/// clusters, and how many there are.
+pub(super) fn separate(ground: &Ground) -> (Vec<u32>, usize) {
+    let mut joined = UnionFind::new(ground.clusters);
+    let mut edges = Vec::new();
+    let copies = ground.copies();
+    for same in ground.links_by_clusters() {
+        let ends = ground.ends(same[0]);
+        if ends.0 == ends.1 {
+            continue;
+        }
+        let piece = |link: &[u32; 2]| ground.piece[link[0] as usize];
+        let pieces = same.chunk_by(|x, y| piece(x) == piece(y)).count() as u64;
+        let copies = u64::from(copies[ends.0 as usize].max(copies[ends.1 as usize]));
+        if 3 * pieces > 2 * copies {
+            joined.union(ends.0, ends.1);
+        } else {
+            edges.push(Edge { pieces, copies, ends });
+        }
+    }
+    // These are few, and mostly within what the others have joined.
+    edges.retain(|edge| joined.find(edge.ends.0) != joined.find(edge.ends.1));
+    if !edges.is_empty() {
+        edges.sort_unstable_by(|x, y| (y.pieces * x.copies).cmp(&(x.pieces * y.copies)).then(x.ends.cmp(&y.ends)));
+        join_what_never_stands_alone(ground, &edges, &mut joined);
+    }
+    let mut things = joined.labels();
+    let mut number = vec![u32::MAX; ground.clusters];
+    let mut count = 0;
+    for thing in &mut things {
+        let number = &mut number[*thing as usize];
+        if *number == u32::MAX {
+            *number = count;
+            count += 1;
+        }
+        *thing = *number;
+    }
+    (things, count as usize)
+}
+
+/// Joins sets of trivial clusters along links, in this order, unless each of the two stands somewhere without the other.
+fn join_what_never_stands_alone(ground: &Ground, edges: &[Edge], joined: &mut UnionFind) {
+    let mut sets = vec![Set::default(); ground.clusters];
+    (0..ground.clusters as u32).for_each(|cluster| sets[joined.find(cluster) as usize].size += 1);
+    let mut last = None;
+    for (&piece, &cluster) in ground.piece.iter().zip(&ground.cluster) {
+        // Pages of one trivial cluster in one piece are a double, which the check takes out.
+        if last.replace((piece, cluster)) != Some((piece, cluster)) {
+            let of_set = &mut sets[joined.find(cluster) as usize].pieces;
+            match of_set.last_mut() {
+                Some(last) if last.0 == piece => last.1 += 1,
+                _ => of_set.push((piece, 1)),
+            }
+        }
+    }
+    // By names and sizes: what was apart from a set may not be from a larger one.
+    let mut apart: HashSet<[u32; 4]> = HashSet::new();
+    for edge in edges {
+        let (x, y) = (joined.find(edge.ends.0), joined.find(edge.ends.1));
+        let (x, y) = (x.min(y), x.max(y));
+        let pair = [x, y, sets[x as usize].size, sets[y as usize].size];
+        if x == y || apart.contains(&pair) {
+            continue;
+        }
+        let (one, other) = (&sets[x as usize], &sets[y as usize]);
+        if one.stands_without(other) && other.stands_without(one) {
+            apart.insert(pair);
+        } else {
+            joined.union(x, y);
+            let other = std::mem::take(&mut sets[y as usize]);
+            sets[x as usize].join(other);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::clusters::tolerant::PiecePage;
+    use webtwin_base::ids::{ClusterId, HostId, Page, PieceId, SimilarClusterId};
+
+    /// The rule as it is written: all links in one order, and sets that are counted anew each time.
+    fn plainly(pages: &[PiecePage], links: &[[u32; 2]]) -> BTreeMap<ClusterId, ClusterId> {
+        let at = |place: u32| &pages[place as usize];
+        let mut edges: BTreeMap<[ClusterId; 2], Vec<PieceId>> = BTreeMap::new();
+        for &[src, dst] in links {
+            let (x, y) = (at(src).cluster, at(dst).cluster);
+            edges.entry([x.min(y), x.max(y)]).or_default().push(at(src).piece);
+        }
+        let distinct = |pieces: &mut Vec<PieceId>| {
+            pieces.sort_unstable();
+            pieces.dedup();
+            pieces.len()
+        };
+        let copies = |of: ClusterId| {
+            distinct(&mut pages.iter().filter(|page| page.cluster == of).map(|page| page.piece).collect())
+        };
+        let mut order: Vec<_> = edges
+            .into_iter()
+            .map(|([x, y], mut pieces)| (distinct(&mut pieces), copies(x).max(copies(y)), [x, y]))
+            .collect();
+        order.sort_by(|x, y| (y.0 * x.1).cmp(&(x.0 * y.1)).then(x.2.cmp(&y.2)));
+        let mut set: BTreeMap<ClusterId, ClusterId> = pages.iter().map(|page| (page.cluster, page.cluster)).collect();
+        for (pieces, copies, [x, y]) in order {
+            let (x, y) = (set[&x], set[&y]);
+            let size = |of: ClusterId| set.values().filter(|&&set| set == of).count();
+            let count = |of: ClusterId, piece: PieceId| {
+                let mut clusters: Vec<ClusterId> =
+                    pages.iter().filter(|page| page.piece == piece).map(|page| page.cluster).collect();
+                clusters.dedup();
+                clusters.iter().filter(|cluster| set[cluster] == of).count()
+            };
+            let stands_without = |x: ClusterId, y: ClusterId| {
+                pages.iter().map(|page| page.piece).any(|piece| {
+                    let has = count(x, piece) >= 3 && 10 * count(x, piece) >= 3 * size(x);
+                    has && (count(y, piece) < 3 || 10 * count(y, piece) < size(y))
+                })
+            };
+            if 3 * pieces > 2 * copies || !(stands_without(x, y) && stands_without(y, x)) {
+                set.values_mut().filter(|set| **set == x.max(y)).for_each(|set| *set = x.min(y));
+            }
+        }
+        set
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn things_are_those_of_the_rule(
+            has in prop::collection::vec((0u32..5, 0u32..14), 8..60),
+            links in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..80),
+        ) {
+            let page = |(at, (piece, cluster)): (u32, (u32, u32))| PiecePage {
+                similar_cluster: SimilarClusterId(0),
+                piece: PieceId(piece),
+                cluster: ClusterId(cluster),
+                page: Page(at),
+                host: HostId(piece),
+                links_from_elsewhere: 0,
+            };
+            let mut pages: Vec<PiecePage> = (0..).zip(has).map(page).collect();
+            pages.sort_unstable();
+            let place = |index: prop::sample::Index| index.index(pages.len()) as u32;
+            let mut links: Vec<[u32; 2]> = links.into_iter().map(|(x, y)| [place(x), place(y)]).collect();
+            let at = |place: u32| &pages[place as usize];
+            links.retain(|&[x, y]| at(x).piece == at(y).piece && at(x).cluster != at(y).cluster);
+            links.sort_unstable();
+            links.dedup();
+            let want = plainly(&pages, &links);
+            let (things, count) = separate(&Ground::new(&pages, &links));
+            let mut first: Vec<ClusterId> = Vec::new();
+            for (&set, &thing) in want.values().zip(&things) {
+                first.resize(first.len().max(thing as usize + 1), set);
+                prop_assert_eq!(first[thing as usize], set);
+            }
+            prop_assert_eq!(first.len(), count);
+            first.dedup();
+            prop_assert_eq!(first.len(), count);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use webtwin_job::Attach;
+
+const SETTINGS: Clusters =
+    Clusters { merge: MergeCondition::Tolerant, single_site: true, min_size: 2, min_hosts: 2, attach: Attach::None };
+
+/// A crawl of hosts, each given as the trivial clusters of its pages and the links between them by their places.
+#[derive(Default)]
+struct Drawn {
+    names: Vec<char>,
+    hosts: Vec<HostId>,
+    links: Vec<(Page, Page)>,
+}
+
+impl Drawn {
+    /// Adds a host; upper-case pages have no copy. A link is written "ab", by the first pages of these names.
+    fn host(mut self, pages: &str, links: &str) -> Drawn {
+        let (first, host) = (self.names.len(), self.hosts.last().map_or(HostId(0), |host| HostId(host.0 + 1)));
+        self.names.extend(pages.chars());
+        self.hosts.resize(self.names.len(), host);
+        let place = |name: char| Page::from_index(first + pages.chars().position(|page| page == name).unwrap());
+        self.links.extend(links.split(' ').map(|link| {
+            let mut ends = link.chars();
+            (place(ends.next().unwrap()), place(ends.next().unwrap()))
+        }));
+        self
+    }
+
+    /// Collections by their pages' names, attached ones behind a plus.
+    fn grown(&self, settings: &Clusters) -> Vec<Vec<String>> {
+        let label = |at: usize| {
+            let alike = |other: &char| other.is_lowercase() && *other == self.names[at];
+            ClusterId(self.names.iter().position(alike).unwrap_or(at) as u32)
+        };
+        let labels: Vec<ClusterId> = (0..self.names.len()).map(label).collect();
+        let name = |page: &Page| self.names[*page];
+        let text = |collection: &PageCollection| {
+            let mut members: Vec<char> = collection.members.iter().map(|member| name(&member.1)).collect();
+            members.sort_unstable();
+            let mut text: String = members.into_iter().collect();
+            if !collection.nearby.is_empty() {
+                text.push('+');
+                text.extend(collection.nearby.iter().map(name));
+            }
+            text
+        };
+        let found = similar_clusters(&labels, &self.hosts, &self.links, settings);
+        let told = found.iter().filter(|cluster| !cluster.double);
+        told.map(|cluster| cluster.collections.iter().map(text).collect()).collect()
+    }
+}
+
+fn attaching(attach: Attach) -> Clusters {
+    Clusters { attach, ..SETTINGS }
+}
+
+const TREE: &str = "ab ac bd ce";
+
+#[test]
+fn a_page_missing_in_one_mirror_is_missing_there_only() {
+    let crawl = Drawn::default().host("abcde", TREE).host("abcde", TREE).host("abce", "ab ac ce");
+    assert_eq!(crawl.grown(&SETTINGS), [["abcde", "abcde", "abce"]]);
+}
+
+#[test]
+fn of_a_page_doubled_inside_one_mirror_the_closer_linked_is_in_the_collection() {
+    // The second host has d twice: x stands for the double, which only b links to.
+    let mut crawl = Drawn::default().host("abcde", TREE).host("axbcde", "ab ac bd ce cd bx");
+    crawl.names[6] = 'd';
+    assert_eq!(crawl.grown(&SETTINGS), [["abcde", "abcde"]]);
+    assert_eq!(crawl.grown(&attaching(Attach::Nearby)), [["abcde", "abcde+d"]]);
+}
+
+#[test]
+fn two_versions_on_one_host_are_two_collections_each_in_one_piece() {
+    let mut crawl = Drawn::default().host("abcde", TREE).host("abcdevwxyz", "ab ac bd ce vw vx wy xz av");
+    for (at, name) in (10..).zip("abcde".chars()) {
+        crawl.names[at] = name;
+    }
+    assert_eq!(crawl.grown(&SETTINGS), [["abcde", "abcde", "abcde"]]);
+}
+
+#[test]
+fn home_pages_of_two_hosts_do_not_join_what_is_mirrored_elsewhere_too() {
+    // h links to two manuals, which stand on five hosts more each.
+    let both = "ab ac cb vw vx xw ha hv";
+    let mut crawl = Drawn::default().host("habcvwx", both).host("habcvwx", both);
+    for _ in 0..5 {
+        crawl = crawl.host("abc", "ab ac cb").host("vwx", "vw vx xw");
+    }
+    assert_eq!(crawl.grown(&SETTINGS), [vec!["abc"; 7], vec!["vwx"; 7]]);
+}
+
+#[test]
+fn two_manuals_that_two_hosts_carry_are_two_similar_clusters() {
+    // As above, but so few copies that the home pages join them; and all of them have the licence l.
+    let both = "ab ac cb vw vx xw ha hv bl wl al vl";
+    let mut crawl = Drawn::default().host("habcvwxl", both).host("habcvwxl", both);
+    for _ in 0..2 {
+        crawl = crawl.host("abcl", "ab ac cb bl al").host("vwxl", "vw vx xw wl vl");
+    }
+    assert_eq!(crawl.grown(&SETTINGS), [["abchl", "abchl", "abcl", "abcl"], ["vwx", "vwx", "vwx", "vwx"]]);
+}
+
+#[test]
+fn versions_that_drift_are_one_similar_cluster_though_the_first_and_last_share_little() {
+    // Each version has six of the pages in a row, all linked from the contents t.
+    let mut crawl = Drawn::default();
+    for first in 0..5 {
+        let pages: String = "abcdefghijklmno".chars().skip(2 * first).take(6).collect();
+        let links: Vec<String> = pages.chars().map(|page| format!("t{page}")).collect();
+        crawl = crawl.host(&format!("t{pages}"), &links.join(" "));
+    }
+    assert_eq!(crawl.grown(&SETTINGS).len(), 1);
+}
+
+#[test]
+fn what_one_host_has_twice_is_a_mirror_only_if_asked_for() {
+    let mut crawl = Drawn::default().host("abcdevwxyz", "ab ac bd ce vw vx wy xz");
+    for (at, name) in (5..).zip("abcde".chars()) {
+        crawl.names[at] = name;
+    }
+    assert!(crawl.grown(&SETTINGS).is_empty());
+    assert_eq!(crawl.grown(&Clusters { min_hosts: 1, ..SETTINGS }), [["abcde", "abcde"]]);
+}
+
+/// The definition at the head of this file, point by point.
+fn meets_the_definition(
+    cluster: &SimilarCluster,
+    links: &BTreeSet<(Page, Page)>,
+    hosts: &[HostId],
+    min_hosts: usize,
+) -> Result<(), String> {
+    let all = &cluster.collections;
+    let mut pages = BTreeSet::new();
+    for collection in all {
+        for member in &collection.members {
+            let one_host = hosts[member.1] == collection.host;
+            let alike = collection.members.iter().filter(|other| other.0 == member.0).count();
+            if !pages.insert(member.1) || !one_host || alike > 1 {
+                return Err(format!("1: {member:?} of {collection:?}"));
+            }
+            let linked = collection.members.iter().any(|other| {
+                all.iter().filter(|copy| *copy != collection).any(|copy| {
+                    let (Some(p), Some(q)) = (copy.page_of(member.0), copy.page_of(other.0)) else { return false };
+                    let both = |x: (Page, Page), y: (Page, Page)| links.contains(&x) && links.contains(&y);
+                    both((member.1, other.1), (p, q)) || both((other.1, member.1), (q, p))
+                })
+            });
+            if !linked {
+                return Err(format!("3: {member:?} of {collection:?}"));
+            }
+        }
+        let larger = |copy: &&PageCollection| {
+            by_size(copy.members.len(), PieceId::of(copy.first_page()))
+                > by_size(collection.members.len(), PieceId::of(collection.first_page()))
+        };
+        let shared =
+            |copy: &PageCollection| collection.members.iter().filter(|member| copy.page_of(member.0).is_some()).count();
+        let copy = |copy: &PageCollection| shared(copy) >= 3 && 10 * shared(copy) >= 3 * collection.members.len();
+        if all.iter().filter(larger).count() > 0 && !all.iter().filter(larger).any(copy) {
+            return Err(format!("2: {collection:?}"));
+        }
+    }
+    let on: BTreeSet<HostId> = all.iter().map(|collection| collection.host).collect();
+    if on.len() < min_hosts || all.len() < 2 { Err("4".into()) } else { Ok(()) }
+}
+
+/// Links of a tree whose root is page `first`, to each page after it from one before.
+fn links_of(tree: &[prop::sample::Index], first: usize) -> impl Iterator<Item = (Page, Page)> + '_ {
+    let link = move |parent: usize, page: usize| (Page::from_index(first + parent), Page::from_index(first + page));
+    tree.iter().zip(1..).map(move |(parent, page)| link(parent.index(page), page))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn every_cluster_grown_on_any_graph_meets_the_definition(
+        labels in prop::collection::vec(0u32..7, 24),
+        hosts in prop::collection::vec((0u32..3).prop_map(HostId), 24),
+        links in prop::collection::btree_set(((0u32..24).prop_map(Page), (0u32..24).prop_map(Page)), 0..160),
+        min_hosts in 1u32..3,
+    ) {
+        let label = |l: &u32| ClusterId(labels.iter().position(|m| m == l).unwrap() as u32);
+        let labels: Vec<ClusterId> = labels.iter().map(label).collect();
+        let given: Vec<_> = links.iter().copied().collect();
+        let found = similar_clusters(&labels, &hosts, &given, &Clusters { min_hosts, ..SETTINGS });
+        let mut seen = BTreeSet::new();
+        for cluster in &found {
+            let members = cluster.collections.iter().flat_map(|collection| &collection.members);
+            prop_assert!(members.into_iter().all(|member| seen.insert(member.1)), "a page in two collections");
+            let min_hosts = if cluster.double { 1 } else { min_hosts as usize };
+            prop_assert_eq!(meets_the_definition(cluster, &links, &hosts, min_hosts), Ok(()));
+        }
+    }
+
+    /// Two random trees on some hosts together, below a home page, and on others alone.
+    #[test]
+    fn what_stands_alone_elsewhere_is_told_apart(
+        trees in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 5..9), 2),
+        (both, alone) in (1u32..5).prop_flat_map(|alone| (1..2 * alone + 1, Just(alone))),
+    ) {
+        let (mut labels, mut hosts, mut links) = (vec![], vec![], vec![]);
+        let carried = (0..both).map(|_| &[0, 1][..]).chain((0..2 * alone).map(|n| if n < alone { &[0][..] } else { &[1] }));
+        for (host, carried) in (0..).zip(carried) {
+            let home = Page::from_index(labels.len());
+            labels.push(if carried.len() > 1 { 99 } else { 1000 + host });
+            for &tree in carried {
+                let first = labels.len();
+                labels.extend((0..=trees[tree].len() as u32).map(|page| 100 * (tree as u32 + 1) + page));
+                links.push((home, Page::from_index(first)));
+                links.extend(links_of(&trees[tree], first));
+            }
+            hosts.resize(labels.len(), HostId(host));
+        }
+        let label = |l: &u32| ClusterId(labels.iter().position(|m| m == l).unwrap() as u32);
+        let names: Vec<ClusterId> = labels.iter().map(label).collect();
+        let found = similar_clusters(&names, &hosts, &links, &SETTINGS);
+        prop_assert_eq!(found.len(), 2);
+        for cluster in &found {
+            prop_assert_eq!(cluster.collections.len() as u32, both + alone);
+            let members = cluster.collections.iter().flat_map(|collection| &collection.members);
+            let trees: BTreeSet<u32> = members.map(|member| labels[member.1] / 100).filter(|tree| *tree > 0).collect();
+            prop_assert_eq!(trees.len(), 1);
+        }
+    }
+
+    /// Copies of one random graph, each without some pages: growth gives back what hangs together in two of them.
+    #[test]
+    fn planted_versions_are_found(
+        tree in prop::collection::vec(any::<prop::sample::Index>(), 12),
+        lost in prop::collection::vec(prop::collection::btree_set(1u32..13, 0..2), 2..5),
+    ) {
+        let (mut labels, mut hosts, mut links) = (vec![], vec![], vec![]);
+        for (host, lost) in (0..).zip(&lost) {
+            let first = labels.len();
+            let changed = 100 + first as u32;
+            labels.extend((0..13u32).map(|page| if lost.contains(&page) { changed + page } else { page }));
+            hosts.extend([HostId(host); 13]);
+            links.extend(links_of(&tree, first));
+        }
+        let label = |l: &u32| ClusterId(labels.iter().position(|m| m == l).unwrap() as u32);
+        let labels: Vec<ClusterId> = labels.iter().map(label).collect();
+        let found = similar_clusters(&labels, &hosts, &links, &Clusters { attach: Attach::Nearby, ..SETTINGS });
+        for collection in found.iter().flat_map(|cluster| &cluster.collections) {
+            prop_assert!(collection.members.iter().all(|member| hosts[member.1] == collection.host));
+        }
+        let whole = lost.iter().filter(|lost| lost.is_empty()).count();
+        if whole > 1 {
+            let full = found.iter().flat_map(|cluster| &cluster.collections).filter(|c| c.members.len() == 13).count();
+            prop_assert!(full >= whole, "{full} of {whole}");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! What holds a giant trivial cluster together: its bridges, and the pair at which it splits.
+//!
+//! Single link chains: one false pair joins two clusters for good. A *bridge* is a pair whose removal would split its
+//! cluster. A cluster without bridges still falls apart when T is raised: of all pairs, added strongest first, the last
+//! one that joins two large parts is the *split*.
+//!
+//! Few of many pairs matter. [`thin`] keeps a strongest spanning forest, and a spanning forest of the rest: at most two
+//! pairs per page. A pair is a bridge of the kept pairs exactly if it is a bridge of all pairs, and the first forest is
+//! that of all pairs. Both hold as well for pairs thinned in parts, put together, and thinned again.
+//!
+//! # Source
+//! Nagamochi and Ibaraki, *A linear-time algorithm for finding a sparse k-connected spanning subgraph* (1992), k = 2.
+
+use std::cmp::Reverse;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::union_find::UnionFind;
+use webtwin_base::ids::{ClusterId, Page};
+
+/// A pair within a cluster; if the same pages have two pairs, the stronger counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+pub struct Edge {
+    /// Trivial cluster of both pages.
+    pub cluster: ClusterId,
+    /// The smaller page of the pair.
+    pub a: Page,
+    /// The larger page of the pair.
+    pub b: Page,
+    /// Higher for pages that are more alike; [`EXACT`] for equal texts.
+    pub strength: u32,
+}
+
+/// Strength of a pair of exact copies, which is never weak.
+pub const EXACT: u32 = u32::MAX;
+
+/// A pair, and the pages that hang on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// The pair whose removal cuts.
+    pub edge: Edge,
+    /// Pages of the smaller part once the cluster falls apart there.
+    pub cuts_off: u32,
+}
+
+/// Bridges listed per cluster.
+const SHOWN: usize = 3;
+
+/// Keeps the pairs that matter, at most two per page, strongest first.
+///
+/// # Cost
+/// A sort, and two union-find look-ups per pair.
+pub fn thin(edges: &mut Vec<Edge>) {
+    edges.sort_unstable_by_key(|edge| (edge.a, edge.b, Reverse(edge.strength)));
+    edges.dedup_by_key(|edge| (edge.a, edge.b));
+    edges.sort_unstable_by_key(|edge| (Reverse(edge.strength), edge.a, edge.b));
+    let pages = pages(edges);
+    let (mut first, mut second) = (UnionFind::new(pages.len()), UnionFind::new(pages.len()));
+    edges.retain(|edge| {
+        let (a, b) = (number(&pages, edge.a), number(&pages, edge.b));
+        first.union(a, b) || second.union(a, b)
+    });
+}
+
+/// The pages of these edges, ascending.
+pub(super) fn pages(edges: &[Edge]) -> Vec<Page> {
+    let mut pages: Vec<Page> = edges.iter().flat_map(|edge| [edge.a, edge.b]).collect();
+    pages.sort_unstable();
+    pages.dedup();
+    pages
+}
+
+/// Place of a page among those of [`pages`].
+pub(super) fn number(pages: &[Page], page: Page) -> u32 {
+    pages.binary_search(&page).expect("all pages were listed") as u32
+}
+
+/// The weakest bridges of one cluster, and the pair at which it splits, if it does; `edges` are all its pairs, or those
+/// that [`thin`] kept.
+///
+/// Parts of less than a hundredth of the cluster are ignored: clusters consist of leaves that hang on one pair. Weakest
+/// first; ties: the pair that cuts off more.
+pub fn weakest(edges: &[Edge]) -> (Vec<Cut>, Option<Cut>) {
+    let mut edges = edges.to_vec();
+    thin(&mut edges);
+    let pages = pages(&edges);
+    let least = (pages.len() / 100).max(2) as u32;
+    let of_weight = |cut: &Cut| cut.cuts_off >= least && cut.edge.strength != EXACT;
+    let mut bridges = bridges(&edges, &pages);
+    bridges.retain(of_weight);
+    bridges.sort_unstable_by_key(|cut| (cut.edge.strength, Reverse(cut.cuts_off), cut.edge.a, cut.edge.b));
+    bridges.truncate(SHOWN);
+    (bridges, splits(&edges, &pages).into_iter().rfind(of_weight))
+}
+
+/// Every pair that joined two parts, strongest first, with the smaller part; `edges` come strongest first.
+fn splits(edges: &[Edge], pages: &[Page]) -> Vec<Cut> {
+    let mut sets = UnionFind::new(pages.len());
+    let mut sizes = vec![1u32; pages.len()];
+    let mut found = Vec::new();
+    for &edge in edges {
+        let (a, b) = (sets.find(number(pages, edge.a)), sets.find(number(pages, edge.b)));
+        if sets.union(a, b) {
+            found.push(Cut { edge, cuts_off: sizes[a as usize].min(sizes[b as usize]) });
+            sizes[a.min(b) as usize] += sizes[a.max(b) as usize];
+        }
+    }
+    found
+}
+
+/// All bridges of a connected graph without parallel edges, by depth-first search (low points).
+fn bridges(edges: &[Edge], pages: &[Page]) -> Vec<Cut> {
+    let mut neighbours: Vec<Vec<(u32, u32)>> = vec![Vec::new(); pages.len()];
+    for (at, edge) in edges.iter().enumerate() {
+        let (a, b) = (number(pages, edge.a), number(pages, edge.b));
+        neighbours[a as usize].push((b, at as u32));
+        neighbours[b as usize].push((a, at as u32));
+    }
+    // Order of the first visit, from 1; the earliest page reached from below; pages below.
+    let (mut order, mut low, mut below) = (vec![0u32; pages.len()], vec![0u32; pages.len()], vec![1u32; pages.len()]);
+    let mut found = Vec::new();
+    let mut path: Vec<(u32, u32, usize)> = Vec::new();
+    let mut visited = 0;
+    if !pages.is_empty() {
+        path.push((0, u32::MAX, 0));
+    }
+    while let Some((page, came_by, next)) = path.last_mut() {
+        let (at, came_by) = (*page as usize, *came_by);
+        if *next == 0 {
+            visited += 1;
+            (order[at], low[at]) = (visited, visited);
+        }
+        if let Some(&(to, by)) = neighbours[at].get(*next) {
+            *next += 1;
+            // The edge back to the parent closes no cycle.
+            if by == came_by {
+                continue;
+            }
+            match order[to as usize] {
+                0 => path.push((to, by, 0)),
+                seen => low[at] = low[at].min(seen),
+            }
+            continue;
+        }
+        path.pop();
+        if let Some(&(parent, ..)) = path.last() {
+            let parent = parent as usize;
+            low[parent] = low[parent].min(low[at]);
+            below[parent] += below[at];
+            // No page below `at` reaches its parent or beyond except by this edge.
+            if low[at] > order[parent] {
+                let cuts_off = below[at].min(pages.len() as u32 - below[at]);
+                found.push(Cut { edge: edges[came_by as usize], cuts_off });
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn edge(a: u32, b: u32, strength: u32) -> Edge {
+        Edge { cluster: ClusterId(0), a: Page(a.min(b)), b: Page(a.max(b)), strength }
+    }
+
+    /// A connected graph: a random tree and some more.
+    fn graph() -> impl Strategy<Value = Vec<Edge>> {
+        let tree = prop::collection::vec((any::<u32>(), 1u32..6), 1..14);
+        (tree, prop::collection::vec((0u32..14, 0u32..14, 1u32..6), 0..8)).prop_map(|(tree, more)| {
+            let pages = tree.len() as u32 + 1;
+            let mut edges: Vec<Edge> =
+                tree.iter().zip(1..).map(|(&(parent, strength), page)| edge(page, parent % page, strength)).collect();
+            edges.extend(
+                more.iter().filter(|(a, b, _)| a % pages != b % pages).map(|&(a, b, s)| edge(a % pages, b % pages, s)),
+            );
+            edges
+        })
+    }
+
+    /// Parts of a graph: the smallest page of each page's part.
+    fn parts(pages: usize, edges: impl Iterator<Item = Edge>) -> Vec<Page> {
+        let mut sets = UnionFind::new(pages);
+        edges.for_each(|edge| _ = sets.union(edge.a.0, edge.b.0));
+        bytemuck::cast_vec(sets.labels())
+    }
+
+    proptest! {
+        #[test]
+        fn a_bridge_is_a_pair_whose_removal_splits_the_cluster(edges in graph()) {
+            let pages = pages(&edges);
+            let mut want: Vec<(Page, Page, u32)> = Vec::new();
+            for edge in &edges {
+                let left = edges.iter().filter(|other| (other.a, other.b) != (edge.a, edge.b));
+                let parts = parts(pages.len(), left.copied());
+                let off = parts.iter().filter(|&&part| part != Page(0)).count();
+                if off > 0 {
+                    want.push((edge.a, edge.b, off.min(pages.len() - off) as u32));
+                }
+            }
+            want.sort_unstable();
+            want.dedup();
+            for thinned in [1, 2, 3] {
+                // Thinned in parts, put together, and thinned again.
+                let mut kept: Vec<Edge> = Vec::new();
+                for part in edges.chunks(edges.len().div_ceil(thinned)) {
+                    let mut part = part.to_vec();
+                    thin(&mut part);
+                    kept.extend(part);
+                }
+                thin(&mut kept);
+                prop_assert!(kept.len() <= 2 * (pages.len() - 1));
+                let mut found: Vec<_> =
+                    bridges(&kept, &pages).iter().map(|cut| (cut.edge.a, cut.edge.b, cut.cuts_off)).collect();
+                found.sort_unstable();
+                prop_assert_eq!(&found, &want);
+            }
+        }
+
+        #[test]
+        fn below_the_strength_of_the_split_no_large_parts_are_joined(edges in graph()) {
+            // No two pairs are equally strong, so that the order of adding is that of strength.
+            let distinct = |(at, edge): (usize, &Edge)| Edge { strength: edge.strength * 100 + at as u32, ..*edge };
+            let edges: Vec<Edge> = edges.iter().enumerate().map(distinct).collect();
+            let pages = pages(&edges);
+            let (_, split) = weakest(&edges);
+            // The largest T at which all but crumbs of one page hang together.
+            let together = |least: u32| {
+                let parts = parts(pages.len(), edges.iter().copied().filter(|edge| edge.strength >= least));
+                let mut sizes = vec![0; pages.len()];
+                parts.iter().for_each(|&part| sizes[part] += 1);
+                sizes.iter().filter(|size| **size >= 2).count() <= 1
+            };
+            if let Some(split) = split {
+                prop_assert!(split.cuts_off >= 2 && !together(split.edge.strength + 1));
+                prop_assert!(together(split.edge.strength));
+            }
+        }
+    }
+
+    #[test]
+    fn two_cliques_on_one_weak_pair_split_there() {
+        let clique = |from: u32| (from..from + 5).flat_map(move |a| (a + 1..from + 5).map(move |b| edge(a, b, 9)));
+        let mut edges: Vec<Edge> = clique(0).chain(clique(5)).collect();
+        edges.push(edge(3, 7, 2));
+        let cut = Cut { edge: edge(3, 7, 2), cuts_off: 5 };
+        assert_eq!(weakest(&edges), (vec![cut], Some(cut)));
+        // A second weak pair: no bridge any more, but the cluster still falls apart where T is raised.
+        edges.push(edge(4, 8, 3));
+        let cut = Cut { edge: edge(4, 8, 3), cuts_off: 5 };
+        assert_eq!(weakest(&edges), (vec![], Some(cut)));
+    }
+}

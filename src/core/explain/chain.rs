@@ -1,0 +1,50 @@
+//! Finds the pairs that joined two pages.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use webtwin_base::ids::DocId;
+
+/// The indexes of the edges of a shortest path between two pages, in path order; `None` if there is none. Among equally
+/// short paths, the one found first by the order of the edges.
+pub fn shortest(edges: &[(DocId, DocId)], from: DocId, to: DocId) -> Option<Vec<usize>> {
+    let mut of: HashMap<DocId, Vec<(usize, DocId)>> = HashMap::new();
+    for (at, &(a, b)) in edges.iter().enumerate() {
+        of.entry(a).or_default().push((at, b));
+        of.entry(b).or_default().push((at, a));
+    }
+    let mut came_by: HashMap<DocId, (usize, DocId)> = HashMap::new();
+    let (mut seen, mut queue) = (HashSet::from([from]), VecDeque::from([from]));
+    while let Some(page) = queue.pop_front() {
+        if page == to {
+            let mut path = Vec::new();
+            let mut at = to;
+            while let Some(&(edge, before)) = came_by.get(&at) {
+                path.push(edge);
+                at = before;
+            }
+            path.reverse();
+            return Some(path);
+        }
+        for &(edge, next) in of.get(&page).into_iter().flatten() {
+            if seen.insert(next) {
+                came_by.insert(next, (edge, page));
+                queue.push_back(next);
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_of_several_ways_is_taken() {
+        let edges = [(1, 2), (2, 3), (3, 4), (1, 3), (8, 9)];
+        assert_eq!(shortest(&edges, 1, 4), Some(vec![3, 2]));
+        assert_eq!(shortest(&edges, 4, 1), Some(vec![2, 3]));
+        assert_eq!(shortest(&edges, 1, 9), None);
+        assert_eq!(shortest(&edges, 5, 5), Some(vec![]));
+    }
+}

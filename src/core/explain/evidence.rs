@@ -1,0 +1,144 @@
+//! Which chunks of two pages count, how many they share, and which pages resemble one of them more, computed from the
+//! fingerprints of all known pages.
+//!
+//! It uses the functions that made the pairs of the run ([`judge`], [`is_pairwise_similar`], [`best_on_each_host`]).
+//! With the fingerprints of all pages of the crawl, the outcome is that of the run. With those of some pages it may
+//! differ: a chunk that is furniture, or too frequent, elsewhere in the crawl counts here.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::overlap::filter::{Verdict, judge};
+use crate::overlap::guard::{Match, best_on_each_host};
+use crate::overlap::{FPrintDocId, is_pairwise_similar};
+use webtwin_base::ids::{FPrint, HostId, Page};
+use webtwin_job::Overlap;
+
+/// The evidence about two pages in the fingerprints of some pages.
+#[derive(Debug)]
+pub struct Evidence {
+    /// For each page, its chunks that count, ascending.
+    counting: Vec<Vec<FPrint>>,
+    /// For every chunk of the two pages, whether it counts, and the number of known pages that have it.
+    verdicts: HashMap<FPrint, (Verdict, u32)>,
+}
+
+impl Evidence {
+    /// Weighs the rows of `FPrint-DocID`, which are sorted on the way; `hosts[doc]` is a page's host, `asked` are the
+    /// two pages.
+    pub fn new(table: &mut [FPrintDocId], hosts: &[HostId], asked: [Page; 2], settings: &Overlap) -> Evidence {
+        table.sort_unstable_by_key(FPrintDocId::key);
+        let mut evidence = Evidence { counting: vec![Vec::new(); hosts.len()], verdicts: HashMap::new() };
+        let mut scratch = Vec::new();
+        for run in table.chunk_by(|x, y| x.fprint() == y.fprint()) {
+            let docs: Vec<Page> = run.iter().map(|row| row.doc).collect();
+            let verdict = judge(&docs, hosts, settings, &mut scratch);
+            if asked.iter().any(|page| docs.contains(page)) {
+                evidence.verdicts.insert(run[0].fprint(), (verdict, docs.len() as u32));
+            }
+            if verdict == Verdict::Counts {
+                docs.iter().for_each(|&doc| evidence.counting[doc].push(run[0].fprint()));
+            }
+        }
+        evidence
+    }
+
+    /// Whether a chunk of one of the two pages counts, and how many of the known pages have it.
+    pub fn verdict(&self, chunk: FPrint) -> Option<(Verdict, u32)> {
+        self.verdicts.get(&chunk).copied()
+    }
+
+    /// Number of chunks of a page that count.
+    pub fn chunks(&self, page: Page) -> u32 {
+        self.counting[page].len() as u32
+    }
+
+    /// Number of chunks that count and are on both pages.
+    pub fn shared(&self, x: Page, y: Page) -> u32 {
+        let of_x: HashSet<FPrint> = self.counting[x].iter().copied().collect();
+        self.counting[y].iter().filter(|chunk| of_x.contains(chunk)).count() as u32
+    }
+
+    /// The pages that are better matches for `from` than `to` is, best first: those that `from` votes for in its place
+    /// ([`crate::overlap::guard`]). `rivals` are the pages it was compared with: all but exact copies of others.
+    pub fn better(
+        &self,
+        from: Page,
+        to: Page,
+        rivals: impl Iterator<Item = Page>,
+        hosts: &[HostId],
+        settings: &Overlap,
+    ) -> Vec<Match> {
+        let of_from: HashSet<FPrint> = self.counting[from].iter().copied().collect();
+        let matching = |rival: Page| {
+            let shared = self.counting[rival].iter().filter(|chunk| of_from.contains(chunk)).count() as u32;
+            let larger = self.chunks(from).max(self.chunks(rival));
+            let similar = is_pairwise_similar(shared, self.chunks(from), self.chunks(rival), settings);
+            similar.then_some(Match { from, host: hosts[rival], to: rival, shared, larger })
+        };
+        let mut matches: Vec<Match> = rivals.filter(|&rival| rival != from).filter_map(matching).collect();
+        let mut best = Vec::new();
+        best_on_each_host(&mut matches, |page| hosts[page], |spoken_for| best.push(*spoken_for));
+        if best.iter().any(|of| of.to == to) {
+            return Vec::new();
+        }
+        let asked = matches.iter().find(|of| of.to == to);
+        // On its own host a page may be beaten by a match anywhere.
+        let at_home = hosts[from] == hosts[to];
+        best.retain(|of| at_home || of.host == hosts[to]);
+        best.retain(|of| asked.is_none_or(|asked| of.better_than(asked).is_gt()));
+        best.sort_by(|x, y| y.better_than(x).then(x.to.cmp(&y.to)));
+        best
+    }
+}
+
+/// The fewest shared chunks that make two pages with these numbers of counting chunks similar; `None` if all would not
+/// suffice.
+pub fn needed(chunks: [u32; 2], settings: &Overlap) -> Option<u32> {
+    (1..=chunks[0].min(chunks[1])).find(|&shared| is_pairwise_similar(shared, chunks[0], chunks[1], settings))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::overlap::sort_based::similar_pairs;
+    use webtwin_job::{Guard, Job};
+
+    fn table(pages: &[Vec<u64>]) -> Vec<FPrintDocId> {
+        let rows = |(doc, fprints): (Page, &Vec<u64>)| -> Vec<FPrintDocId> {
+            let distinct: HashSet<u64> = fprints.iter().copied().collect();
+            distinct.into_iter().map(|fprint| FPrintDocId::new(fprint, doc)).collect()
+        };
+        Page::first(pages.len()).zip(pages).flat_map(rows).collect()
+    }
+
+    proptest! {
+        /// With all pages known, a pair is one of the run exactly if F suffices and neither page has a better match.
+        #[test]
+        fn the_evidence_of_all_pages_agrees_with_the_pairs_of_a_run(
+            pages in prop::collection::vec(prop::collection::vec(0u64..14, 0..8), 2..9),
+            on in prop::collection::vec((0u32..3).prop_map(HostId), 9),
+            template_pages in 0u32..4,
+            mutual: bool,
+        ) {
+            let guard = if mutual { Guard::MutualBest } else { Guard::None };
+            let settings = Overlap { template_pages, max_documents: 5, guard, ..Job::default().overlap };
+            let hosts = &on[..pages.len()];
+            let mut rows = table(&pages);
+            let pairs = similar_pairs(&rows, hosts, &[], &settings);
+            let all = || Page::first(pages.len());
+            for a in all() {
+                for b in all().filter(|&b| b > a) {
+                    let evidence = Evidence::new(&mut rows, hosts, [a, b], &settings);
+                    let (shared, chunks) = (evidence.shared(a, b), [evidence.chunks(a), evidence.chunks(b)]);
+                    let suffices = needed(chunks, &settings).is_some_and(|needed| shared >= needed);
+                    let beaten = |from, to| mutual && !evidence.better(from, to, all(), hosts, &settings).is_empty();
+                    let found = pairs.iter().find(|pair| (pair.a, pair.b) == (a, b));
+                    prop_assert_eq!(found.is_some(), suffices && !beaten(a, b) && !beaten(b, a));
+                    prop_assert!(found.is_none_or(|pair| pair.value == shared));
+                }
+            }
+        }
+    }
+}

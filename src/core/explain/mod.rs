@@ -1,0 +1,253 @@
+//! Why two pages are, or are not, in one trivial cluster; and why two records of a corpus are, or are not,
+//! [`duplicates`].
+//!
+//! [`evidence`] weighs chunks and rivals, [`chain`] finds the pairs that joined two pages, and [`diff`] shows how their
+//! texts differ, of two pages or, with [`captures`], of one page in two crawls. An [`Explanation`] combines all of it with conclusions in words; [`tell`] prints it for people.
+
+pub mod broken_lines;
+pub mod captures;
+pub mod chain;
+pub mod diff;
+pub mod duplicates;
+pub mod evidence;
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use diff::Piece;
+use webtwin_base::ids::DocId;
+
+/// Everything that a run says about two pages.
+#[derive(Debug, Serialize)]
+pub struct Explanation<'t> {
+    /// The two pages, in the order asked.
+    pub pages: [Side; 2],
+    /// Whether they are in one trivial cluster.
+    pub together: bool,
+    /// Why, or why not; the first reason decides.
+    pub reasons: Vec<String>,
+    /// The pairs that joined them, in path order; empty if they are apart.
+    pub chain: Vec<Step>,
+    /// The verdict by shared chunks.
+    pub overlap: OverlapSays,
+    /// The verdict by simhashes.
+    pub hamming: HammingSays,
+    /// Chunks on both pages, in the order of the first.
+    pub shared_chunks: Vec<SharedChunk>,
+    /// The difference of the texts, line by line.
+    pub diff: Vec<Piece<'t>>,
+}
+
+/// One of the two pages.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Side {
+    /// Canonical URL of the page.
+    pub url: String,
+    /// Id of the page.
+    #[serde(with = "webtwin_base::ids::as_text")]
+    pub doc_id: DocId,
+    /// Its trivial cluster and the number of pages in it; `None` if the page is alone.
+    #[serde(serialize_with = "cluster_as_text")]
+    pub cluster: Option<(DocId, usize)>,
+    /// URL of the smallest exact copy, which represents it, if that is another page.
+    pub copy_of: Option<String>,
+    /// Length of its visible text, in bytes.
+    pub text_bytes: u64,
+    /// Distinct chunks of its text, those that do not count among them.
+    pub chunks: usize,
+    /// Collections that it is in: URL of the root, and number of pages.
+    pub collections: Vec<(String, usize)>,
+}
+
+/// The id as a string, as everywhere in JSON.
+fn cluster_as_text<S: serde::Serializer>(of: &Option<(DocId, usize)>, to: S) -> Result<S::Ok, S::Error> {
+    of.map(|(cluster, pages)| (cluster.to_string(), pages)).serialize(to)
+}
+
+/// A pair of the run, as a step of the chain.
+#[derive(Debug, Serialize)]
+pub struct Step {
+    /// URLs of the two pages.
+    pub pages: [String; 2],
+    /// Word of the measure in the table `pairs`.
+    pub measure: String,
+    /// Column `value` of the pair in the table `pairs`.
+    pub value: u32,
+}
+
+/// How much is known about the chunks of other pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Knowledge {
+    /// Everything: the chunks that count are those that counted in the run.
+    Crawl,
+    /// Only pages on the two hosts: a chunk that is furniture or too frequent elsewhere counts here.
+    Hosts,
+}
+
+/// The two pages compared by shared chunks.
+#[derive(Debug, Serialize)]
+pub struct OverlapSays {
+    /// Whether the run made pairs by this measure.
+    pub used: bool,
+    /// Whether they have the same whole text.
+    pub exact: bool,
+    /// F in the run's table `pairs`, if the pages, or the copies that represent them, are a pair there.
+    pub pair: Option<u32>,
+    /// F: chunks that count, as far as is known, and are on both pages.
+    pub shared: u32,
+    /// Chunks that count, on each page.
+    pub chunks: [u32; 2],
+    /// The fewest shared chunks that make such pages similar; `None` if all would not suffice.
+    pub needed: Option<u32>,
+    /// Whether that suffices, but the pages are on two hosts and not in mirrors of each other, and such a pair must share more.
+    pub weak: bool,
+    /// Which pages' chunks are known.
+    pub known: Knowledge,
+    /// Better matches that the guard preferred, for each page on the other's host.
+    pub better: [Vec<Rival>; 2],
+}
+
+/// A page that is a better match.
+#[derive(Debug, Serialize)]
+pub struct Rival {
+    /// URL of the rival.
+    pub url: String,
+    /// Chunks shared with it.
+    pub shared: u32,
+    /// Chunks of the larger of the two pages.
+    pub larger: u32,
+}
+
+/// The two pages compared by simhashes.
+#[derive(Debug, Serialize)]
+pub struct HammingSays {
+    /// Whether the run made pairs by this measure.
+    pub used: bool,
+    /// Bits in which they differ, if both have a simhash.
+    pub distance: Option<u32>,
+    /// Bits in which similar pages may differ.
+    pub k: u32,
+    /// For each page, the nearest page on the other's host and its distance in bits, if it is nearer.
+    pub nearer: [Option<(String, u32)>; 2],
+}
+
+/// A chunk on both pages.
+#[derive(Debug, Serialize)]
+pub struct SharedChunk {
+    /// Text of the chunk.
+    pub text: String,
+    /// `counts`, or why it does not count: `template` or `frequent`.
+    pub verdict: &'static str,
+    /// Known pages that have the chunk.
+    pub pages: u32,
+}
+
+/// The addition for pages with so few chunks that the other cannot be similar to them.
+pub const TOO_FEW: &str = "and all of the smaller page's would not do";
+
+/// Passes on the difference of two texts, at most `limit` lines of it.
+fn difference(diff: &[Piece<'_>], limit: usize, mut line: impl FnMut(&str)) {
+    let mut lines: Vec<String> = Vec::new();
+    for piece in diff {
+        let mut add = |mark: char, text: &[&str]| lines.extend(text.iter().map(|text| format!("{mark} {text}")));
+        match piece {
+            Piece::Same(same) => add(' ', same),
+            Piece::Changed { left, right } => {
+                add('-', left);
+                add('+', right);
+            }
+            Piece::Skipped(skipped) => lines.push(format!("  ({skipped} lines of both)")),
+        }
+    }
+    lines.iter().take(limit).for_each(|text| line(text));
+    if lines.len() > limit {
+        line(&format!("  ... and {} more (--limit)", lines.len() - limit));
+    }
+}
+
+/// Adds a line to what people read: control characters of a page must not reach a terminal.
+fn printable(out: &mut String, text: &str) {
+    out.extend(text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }));
+    out.push('\n');
+}
+
+/// Returns the explanation for people: at most `limit` chunks, and as many lines of difference.
+pub fn tell(said: &Explanation<'_>, limit: usize) -> String {
+    let mut out = String::new();
+    let mut line = |text: &str| printable(&mut out, text);
+    for (name, side) in ["A", "B"].into_iter().zip(&said.pages) {
+        line(&format!("{name}  {}", side.url));
+        let mut about = format!("   {} bytes of text", side.text_bytes);
+        if let Some(url) = &side.copy_of {
+            let _ = write!(about, "; an exact copy of {url}, which stands for it");
+        }
+        if let Some((_, pages)) = side.cluster {
+            let _ = write!(about, "; in a trivial cluster of {pages} pages");
+        }
+        line(&about);
+        for (root, pages) in &side.collections {
+            line(&format!("   in a collection of {pages} pages at {root}"));
+        }
+    }
+    line(if said.together { "TOGETHER in one trivial cluster:" } else { "APART:" });
+    said.reasons.iter().for_each(|reason| line(&format!("  {reason}")));
+    for (at, Step { pages: [a, b], measure, value }) in said.chain.iter().enumerate() {
+        line(&format!("  {}. {measure} {value}: {a} and {b}", at + 1));
+        if measure == "views" {
+            let percent = value / 10_000;
+            line(&format!(
+                "     two texts of one host with one title: without boilerplate of the host their chunks resemble each other by \
+                 {percent} %, and with it by overlap.views or more"
+            ));
+        }
+        if measure == "context" {
+            let percent = value / 10_000;
+            line(&format!(
+                "     too little text in common, or kept apart by the guard; but in mirrored collections they have one name, and \
+                 their links to and from copies of the same pages (or, where a copy links nowhere, their places below the \
+                 roots) and all of their chunks agree by {percent} % in the mean, more than with any other page there"
+            ));
+        }
+    }
+
+    let not_used = |used: bool| if used { "" } else { " (the run made no pairs by it)" };
+    let overlap = &said.overlap;
+    line("BY MEASURE:");
+    line(&format!(
+        "  exact: {}",
+        if overlap.exact { "the same text (or bytes, where there is little)" } else { "not the same text" }
+    ));
+    if let Some(shared) = overlap.pair {
+        line(&format!("  overlap: a pair of the run, {shared} chunks shared"));
+    }
+    let needed = overlap.needed.map_or(TOO_FEW.into(), |needed| format!("{needed} would do"));
+    line(&format!(
+        "  overlap: {} shared of {} and {} chunks that count, {needed}{}",
+        overlap.shared,
+        overlap.chunks[0],
+        overlap.chunks[1],
+        not_used(overlap.used)
+    ));
+    if overlap.known == Knowledge::Hosts {
+        line(
+            "    as far as the pages of the two hosts tell; --read-crawl, or output.fprint_docid in the run, tells for sure",
+        );
+    }
+    let distance = said.hamming.distance.map_or("no two simhashes".into(), |bits| format!("{bits} bits"));
+    line(&format!("  hamming: {distance}, k = {}{}", said.hamming.k, not_used(said.hamming.used)));
+
+    line(&format!("CHUNKS ON BOTH: {}", said.shared_chunks.len()));
+    for chunk in said.shared_chunks.iter().take(limit) {
+        let text: String = chunk.text.chars().take(100).collect();
+        line(&format!("  {:<8} on {:>5} pages  {}", chunk.verdict, chunk.pages, text.replace('\n', " | ")));
+    }
+    if said.shared_chunks.len() > limit {
+        line(&format!("  ... and {} more (--limit)", said.shared_chunks.len() - limit));
+    }
+
+    line("DIFFERENCE, A - and B +:");
+    difference(&said.diff, limit, line);
+    out
+}

@@ -1,0 +1,130 @@
+//! Sections that are checked block by block, each block when it is first touched.
+//!
+//! A query needs a few pages of a mapped index; to hold the whole file against its checksum first would read gigabytes.
+//! So a file has a checksum of 4 bytes for each 4096 of its sections, and no answer is made of a block that differs from
+//! its own. The checksums are a section themselves, [`checks`] of the others in order, which is checked when the file is
+//! opened.
+//!
+//! # Cost
+//! For a block that was checked before, one look at a bit; for a section that was checked as a whole, at a flag.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::sections::short_checksum;
+
+/// Bytes that share a checksum: those that a page fault reads anyway.
+pub const BLOCK: usize = 4096;
+
+/// Bytes of a checksum.
+pub const CHECK: usize = 4;
+
+/// The checksums of these sections, section by section.
+pub fn checks(sections: &[&[u8]]) -> Vec<u8> {
+    let blocks = sections.iter().flat_map(|section| section.chunks(BLOCK));
+    blocks.flat_map(|block| short_checksum(block).to_le_bytes()).collect()
+}
+
+/// Bytes of the checksums of a section of `bytes` bytes.
+pub fn checks_bytes(bytes: u64) -> u64 {
+    bytes.div_ceil(BLOCK as u64) * CHECK as u64
+}
+
+/// A section of a file, and which of its blocks were found good; threads may share it.
+#[derive(Debug)]
+pub struct Checked {
+    span: Range<usize>,
+    /// Where its checksums are in the file.
+    checks: Range<usize>,
+    /// Whether the section is good as a whole.
+    whole: AtomicBool,
+    /// A bit for each block.
+    good: Box<[AtomicU64]>,
+}
+
+impl Checked {
+    /// The sections that lie one after the other at `spans`, and their checksums at `checks`; `None` when these are too few
+    /// or too many.
+    pub fn sections<const N: usize>(spans: [Range<usize>; N], checks: Range<usize>) -> Option<[Checked; N]> {
+        let mut next = checks.start;
+        let sections = spans.map(|span| {
+            let start = next;
+            next += checks_bytes(span.len() as u64) as usize;
+            let good = (0..span.len().div_ceil(BLOCK).div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+            Checked { span, checks: start..next, whole: AtomicBool::new(false), good }
+        });
+        (next == checks.end).then_some(sections)
+    }
+
+    /// The section's bytes, good or not.
+    #[inline]
+    pub fn bytes<'a>(&self, file: &'a [u8]) -> &'a [u8] {
+        &file[self.span.clone()]
+    }
+
+    /// Whether the blocks are good that have the bytes of a range within the section, or of what there is of it.
+    #[inline]
+    pub fn is_good(&self, file: &[u8], range: Range<usize>) -> bool {
+        self.whole.load(Ordering::Relaxed) || self.blocks_are_good(file, range)
+    }
+
+    /// Remembers that the section was found good as a whole.
+    pub fn set_good(&self) {
+        self.whole.store(true, Ordering::Relaxed);
+    }
+
+    fn blocks_are_good(&self, file: &[u8], range: Range<usize>) -> bool {
+        let end = if range.is_empty() { 0 } else { range.end.min(self.span.len()).div_ceil(BLOCK) };
+        // Bits order nothing: what they tell of is only ever read. Two threads may both check a block.
+        (range.start / BLOCK..end).all(|block| {
+            self.good[block / 64].load(Ordering::Relaxed) >> (block % 64) & 1 == 1 || self.check(file, block)
+        })
+    }
+
+    #[cold]
+    fn check(&self, file: &[u8], block: usize) -> bool {
+        let section = self.bytes(file);
+        let bytes = &section[block * BLOCK..section.len().min((block + 1) * BLOCK)];
+        let check = &file[self.checks.clone()][block * CHECK..][..CHECK];
+        let is_good = short_checksum(bytes).to_le_bytes() == check;
+        if is_good {
+            self.good[block / 64].fetch_or(1 << (block % 64), Ordering::Relaxed);
+        }
+        is_good
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_told_good_is_what_was_written(
+            lengths in (0usize..20_000, 0usize..20_000), flips in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+            asked in prop::collection::vec((any::<bool>(), 0usize..21_000, 0usize..9000), 1..20)
+        ) {
+            let bytes = |seed: u64, n: usize| (0..n as u64).map(|at| webtwin_base::ids::splitmix64(seed << 32 | at) as u8).collect::<Vec<u8>>();
+            let (one, two) = (bytes(1, lengths.0), bytes(2, lengths.1));
+            let checks = checks(&[&one, &two]);
+            let (a, b) = (checks.len(), checks.len() + one.len());
+            let spans = [a..b, b..b + two.len()];
+            prop_assert!(Checked::sections(spans.clone(), 0..a + 1).is_none());
+            let written = [checks, one, two].concat();
+            let sections = Checked::sections(spans.clone(), 0..a).unwrap();
+            let mut file = written.clone();
+            if a < file.len() {
+                flips.iter().for_each(|flip| file[a + flip.index(written.len() - a)] ^= 0x10);
+            }
+            for (second, from, length) in asked {
+                let (section, span) = (&sections[usize::from(second)], &spans[usize::from(second)]);
+                let end = (from + length).min(span.len()).next_multiple_of(BLOCK).min(span.len());
+                let touched = span.start + (from / BLOCK * BLOCK).min(end)..span.start + end;
+                let same = length == 0 || file[touched.clone()] == written[touched];
+                prop_assert_eq!(section.is_good(&file, from..from + length), same);
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What a probe costs on this machine, measured.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use super::super::scan::scan;
+use webtwin_base::ids::splitmix64;
+
+/// Numbers that are read at random: 64 MB, more than caches hold.
+const NUMBERS: usize = 1 << 23;
+
+/// Times that each figure is taken; the smallest counts, for others only disturb.
+const ROUNDS: u64 = 4;
+
+/// Bytes of a row in the measurement: those of most designs at 10^7 to 10^9 documents.
+const WIDTH: usize = 6;
+
+/// What probing a table costs.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Costs {
+    /// Nanoseconds of a random read of memory.
+    pub read_ns: f64,
+    /// Nanoseconds to compare a row with the query.
+    pub check_ns: f64,
+}
+
+impl Costs {
+    /// Those of one core of the machine whose figures docs/hamming.md has.
+    pub const TYPICAL: Costs = Costs { read_ns: 120.0, check_ns: 0.7 };
+
+    /// Measures them, on one core.
+    ///
+    /// # Cost
+    /// 64 MB, and about 100 ms.
+    pub fn measure() -> Costs {
+        let numbers: Vec<u64> = (0..NUMBERS as u64).map(splitmix64).collect();
+        let smallest = |measure: &dyn Fn(u64) -> f64| (0..ROUNDS).map(measure).fold(f64::MAX, f64::min);
+        let read_ns = smallest(&|round| {
+            // Each read says where the next one is.
+            let read = |at: u64, step: u64| numbers[(at ^ step) as usize % NUMBERS];
+            timed(1 << 16, || (0..1 << 16).fold(round, read))
+        });
+        let bytes: &[u8] = bytemuck::cast_slice(&numbers);
+        let check_ns = smallest(&|round| {
+            const RUN: usize = 2048;
+            let mut near = Vec::new();
+            timed(RUN << 10, || {
+                for at in 0..1 << 10 {
+                    let row = splitmix64(round << 10 | at) as usize % (bytes.len() / WIDTH - RUN);
+                    scan(bytes, WIDTH, row..row + RUN, at, 3, &mut near);
+                }
+                near.len() as u64
+            })
+        });
+        Costs { read_ns, check_ns }
+    }
+}
+
+/// Nanoseconds of each of `times` things that are done.
+fn timed(times: usize, done: impl FnOnce() -> u64) -> f64 {
+    let start = Instant::now();
+    black_box(done());
+    start.elapsed().as_nanos() as f64 / times as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_costs_more_than_a_comparison() {
+        let Costs { read_ns, check_ns } = Costs::measure();
+        assert!(check_ns > 0.0 && read_ns > check_ns && read_ns < 1e5, "{read_ns} {check_ns}");
+    }
+}

@@ -1,0 +1,189 @@
+//! Table designs: which bits of a fingerprint must be equal in which table, so that no near pair is missed.
+//!
+//! A design is a list of *keys*, each a set of bit positions. Table i finds the pairs that agree on all bits of key i;
+//! whatever k bits differ, some key must avoid them all. The papers' designs ([`paper`]) and better ones ([`covering`])
+//! are both lists of keys, and everything that uses a design is indifferent to where it came from.
+//!
+//! # Source
+//! \[MJS07\] section 3.1: t tables, each with a permutation that puts the bits of its key on top, p = bits in the key.
+
+pub mod batch;
+pub mod choose;
+pub mod covering;
+pub mod machine;
+pub mod paper;
+
+use webtwin_base::error::{Error, Result};
+
+/// Keys made of whole blocks: bit j of a key stands for block j of the `blocks` that the fingerprint is split in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockDesign {
+    /// Blocks that the fingerprint is split in, at most 32.
+    pub blocks: u32,
+    /// Sets of blocks that must be equal.
+    pub keys: Vec<u32>,
+}
+
+impl BlockDesign {
+    /// Whether every choice of `k` blocks is avoided by some key: then any k errors leave some key untouched.
+    ///
+    /// # Cost
+    /// (blocks choose k) x keys.
+    pub fn survives(&self, k: u32) -> bool {
+        subsets(self.blocks, k.min(self.blocks)).all(|errors| self.keys.iter().any(|key| key & errors == 0))
+    }
+
+    /// The keys over the bits set in `bits`, which are cut in blocks from the lowest up, the larger ones first.
+    ///
+    /// # Panics
+    /// When there are fewer bits than blocks.
+    pub fn over(&self, bits: u64) -> Vec<u64> {
+        let width = bits.count_ones();
+        assert!(width >= self.blocks, "{width} bits cannot be cut in {} blocks", self.blocks);
+        let mut rest = bits;
+        let blocks: Vec<u64> = (0..self.blocks)
+            .map(|block| {
+                let size = width / self.blocks + u32::from(block < width % self.blocks);
+                let taken = lowest(rest, size);
+                rest &= !taken;
+                taken
+            })
+            .collect();
+        let mask = |key: &u32| {
+            blocks.iter().enumerate().filter(|(block, _)| key >> block & 1 == 1).fold(0, |mask, (_, bits)| mask | bits)
+        };
+        self.keys.iter().map(mask).collect()
+    }
+
+    /// Bits of the smallest key over a fingerprint of `f` bits: p.
+    pub fn top_bits(&self, f: u32) -> u32 {
+        self.over(width_mask(f)).iter().map(|key| key.count_ones()).min().unwrap_or(0)
+    }
+}
+
+/// A design for fingerprints of `f` bits and distances up to `k`.
+///
+/// # Examples
+/// 64 bits in four blocks of 16, of which one must be equal: whatever three bits differ, some block has none of them.
+/// ```
+/// # mod webtwin { pub use {webtwin_base::*, webtwin_stages::*}; }
+/// use webtwin::hamming::design::{BlockDesign, TableDesign};
+///
+/// let design = TableDesign::new(64, 3, &BlockDesign { blocks: 4, keys: vec![0b0001, 0b0010, 0b0100, 0b1000] });
+/// assert_eq!((design.keys.len(), design.top_bits()), (4, 16));
+/// assert!(design.survives_exhaustively());
+/// // A probe of one table in 2^34 random fingerprints looks at 2^18.
+/// assert_eq!(design.matches_a_probe(2f64.powi(34)), 262_144.0);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct TableDesign {
+    /// Width of a fingerprint, in bits.
+    pub f: u32,
+    /// Largest distance, in bits.
+    pub k: u32,
+    /// Bits that must be equal, one mask for each table.
+    pub keys: Vec<u64>,
+}
+
+impl TableDesign {
+    /// The design that a block design gives for all `f` bits.
+    pub fn new(f: u32, k: u32, blocks: &BlockDesign) -> TableDesign {
+        TableDesign { f, k, keys: blocks.over(width_mask(f)) }
+    }
+
+    /// p of the smallest key, in bits.
+    pub fn top_bits(&self) -> u32 {
+        self.keys.iter().map(|key| key.count_ones()).min().unwrap_or(0)
+    }
+
+    /// Fingerprints that a probe of one table finds among `documents`, if these were random, averaged over the tables.
+    pub fn matches_a_probe(&self, documents: f64) -> f64 {
+        let sum: f64 = self.keys.iter().map(|key| documents / 2f64.powi(key.count_ones() as i32)).sum();
+        sum / self.keys.len() as f64
+    }
+
+    /// Whether every error pattern of `k` bits leaves some key untouched.
+    ///
+    /// # Cost
+    /// (f choose k) x keys: 75 million patterns for k = 6.
+    pub fn survives_exhaustively(&self) -> bool {
+        subsets_of_64(self.f, self.k).all(|errors| self.keys.iter().any(|key| key & errors == 0))
+    }
+}
+
+/// k, if fingerprints of `f` bits can differ in more.
+///
+/// # Errors
+/// [`Error::Usage`] when they cannot: then all would be near each other.
+pub fn k_below(f: u32, k: u32) -> Result<u32> {
+    if k < f { Ok(k) } else { Err(Error::Usage(format!("k is {k} bits, but must be less than f, {f} bits"))) }
+}
+
+/// The lowest `f` bits.
+pub fn width_mask(f: u32) -> u64 {
+    if f >= 64 { u64::MAX } else { (1 << f) - 1 }
+}
+
+/// The lowest `n` set bits of `bits`.
+fn lowest(bits: u64, n: u32) -> u64 {
+    let mut rest = bits;
+    (0..n).for_each(|_| rest &= rest.wrapping_sub(1));
+    bits & !rest
+}
+
+/// All sets of `n` out of `of` things, as bits, ascending.
+pub fn subsets(of: u32, n: u32) -> impl Iterator<Item = u32> {
+    subsets_of_64(of, n).map(|set| set as u32)
+}
+
+/// As [`subsets`], for up to 64 things.
+pub fn subsets_of_64(of: u32, n: u32) -> impl Iterator<Item = u64> {
+    let first = (n <= of).then(|| width_mask(n));
+    std::iter::successors(first, move |&set| {
+        if set == 0 {
+            return None;
+        }
+        // The next larger number with as many bits.
+        let low = set & set.wrapping_neg();
+        let ripple = set.checked_add(low)?;
+        let next = ripple | ((set ^ ripple) / low) >> 2;
+        (next & !width_mask(of) == 0).then_some(next)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subsets_are_all_and_each_once() {
+        for (of, n, count) in [(5, 2, 10), (6, 3, 20), (4, 4, 1), (7, 0, 1), (3, 4, 0), (32, 1, 32)] {
+            let all: Vec<u32> = subsets(of, n).collect();
+            assert_eq!(all.len(), count, "{n} of {of}");
+            assert!(all.windows(2).all(|pair| pair[0] < pair[1]));
+            assert!(all.iter().all(|set| set.count_ones() == n));
+        }
+        assert_eq!(subsets_of_64(64, 2).count(), 2016);
+        assert_eq!(subsets_of_64(64, 63).count(), 64);
+    }
+
+    #[test]
+    fn blocks_share_the_bits_out_evenly_and_completely() {
+        let each = BlockDesign { blocks: 6, keys: (0..6).map(|block| 1 << block).collect() };
+        let keys = each.over(u64::MAX);
+        assert_eq!(keys.iter().map(|key| key.count_ones()).collect::<Vec<_>>(), [11, 11, 11, 11, 10, 10]);
+        assert_eq!(keys.iter().fold(0, |all, key| all ^ key), u64::MAX);
+        let odd = each.over(0x5555_5555_5555_5555);
+        assert_eq!(odd.iter().fold(0, |all, key| all ^ key), 0x5555_5555_5555_5555);
+    }
+
+    #[test]
+    fn a_design_that_lacks_a_key_does_not_survive() {
+        let mut pigeons = BlockDesign { blocks: 4, keys: vec![1, 2, 4, 8] };
+        assert!(pigeons.survives(3));
+        assert!(TableDesign::new(32, 3, &pigeons).survives_exhaustively());
+        pigeons.keys.pop();
+        assert!(!pigeons.survives(3));
+        assert!(!TableDesign::new(32, 3, &pigeons).survives_exhaustively());
+    }
+}

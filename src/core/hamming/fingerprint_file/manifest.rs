@@ -1,0 +1,103 @@
+//! `fingerprints.json`: which chunks make up F.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::sections::{checksum, checksum_of_parts, read_list};
+use webtwin_base::error::{Error, Result};
+use webtwin_job::Coder;
+
+/// Format of the manifest that this build writes and reads.
+pub(super) const FORMAT: u32 = 1;
+
+/// Name of the manifest in the folder of its chunks; it is written last.
+pub const NAME: &str = "fingerprints.json";
+
+/// A chunk of the set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chunk {
+    /// Name of the file.
+    pub name: String,
+    /// Fingerprints in it, at least one.
+    pub count: u64,
+    /// The smallest.
+    pub first: u64,
+    /// The largest; the next chunk begins here or later.
+    pub last: u64,
+    /// Length of the file in bytes.
+    pub bytes: u64,
+    /// XXH3 of the file (64 bits), in hexadecimal.
+    pub checksum: String,
+}
+
+impl Chunk {
+    /// The entry of a file called `name` with these fingerprints, ascending and not none, whose bytes are these parts.
+    pub fn of(name: String, fingerprints: &[u64], parts: &[&[u8]]) -> Chunk {
+        Chunk {
+            name,
+            count: fingerprints.len() as u64,
+            first: fingerprints.first().copied().unwrap_or(0),
+            last: fingerprints.last().copied().unwrap_or(0),
+            bytes: parts.iter().map(|part| part.len() as u64).sum(),
+            checksum: checksum_of_parts(parts),
+        }
+    }
+
+    /// Whether these are the bytes of the file.
+    pub fn is(&self, bytes: &[u8]) -> bool {
+        bytes.len() as u64 == self.bytes && checksum(bytes) == self.checksum
+    }
+}
+
+/// A set of fingerprints, sorted, as a list of chunks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of this format.
+    pub format: u32,
+    /// Width of the fingerprints, in bits.
+    pub f: u32,
+    /// Name of the recipe that made them.
+    pub recipe: String,
+    /// How they are written.
+    pub coder: Coder,
+    /// Fingerprints in all chunks.
+    pub count: u64,
+    /// The chunks, in ascending order.
+    pub chunks: Vec<Chunk>,
+}
+
+impl Manifest {
+    /// The bytes of the file.
+    pub fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec_pretty(self).expect("a manifest is plain values")
+    }
+
+    /// Reads the manifest that is called `name` in messages.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when it is none, of another format, or contradicts itself.
+    pub fn from_json(name: &str, bytes: &[u8]) -> Result<Manifest> {
+        let manifest: Manifest = read_list(name, bytes, FORMAT, "list of fingerprint files")?;
+        match manifest.contradiction() {
+            None => Ok(manifest),
+            Some(what) => Err(Error::input(name, format!("{what}; make the set anew"))),
+        }
+    }
+
+    fn contradiction(&self) -> Option<String> {
+        let sum = self.chunks.iter().map(|chunk| u128::from(chunk.count)).sum::<u128>();
+        let mut ends = self.chunks.iter().flat_map(|chunk| [chunk.first, chunk.last]);
+        let widest = if self.f >= 64 { u64::MAX } else { (1 << self.f) - 1 };
+        // Names are joined to the folder's.
+        let plain = |name: &str| !name.is_empty() && !name.contains(['/', '\\']) && name != ".." && name != ".";
+        if !(1..=64).contains(&self.f) {
+            Some(format!("fingerprints of {} bits, but 1 to 64 are possible", self.f))
+        } else if sum != u128::from(self.count) {
+            Some(format!("its chunks have {sum} fingerprints, but it says {}", self.count))
+        } else if !ends.clone().is_sorted() || ends.any(|end| end > widest) {
+            Some("its chunks are not in ascending order, or wider than it says".into())
+        } else {
+            let chunk = self.chunks.iter().find(|chunk| chunk.count == 0 || !plain(&chunk.name))?;
+            Some(format!("chunk {:?} is empty or not in its folder", chunk.name))
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! F, the file of existing fingerprints: sorted, cut in chunks, each chunk a file that is read by itself.
+//!
+//! A chunk holds up to [`CHUNK_ROWS`] fingerprints (64 MB raw, as in the paper; fewer in a small set), ascending, in blocks ([`super::coding`]),
+//! and beside them, if they were given, the doc ids in the same order. The chunks of a set are named in a manifest,
+//! [`manifest::NAME`]; they divide the fingerprint space in ascending ranges.
+//!
+//! ```text
+//! head (see sections)   f, coder, recipe, count, first and last fingerprint
+//! 0  code               what the coder needs: a Huffman code, or nothing
+//! 1  directory          for each block: key (8 bytes), rows (4) and bytes (4) up to its end, checksum (4)
+//! 2  checks of doc ids  for each block of 1024 doc ids: checksum (4)
+//! 3  fingerprints       the blocks
+//! 4  doc ids            8 bytes each, or nothing
+//! ```
+//!
+//! Checksums of 4 bytes are the low halves of XXH3. Numbers are little-endian. Who reads fingerprints only never touches
+//! the doc ids, and who reads one block nothing of the others.
+//!
+//! # Source
+//! \[MJS07\] section 3.3.
+
+mod manifest;
+mod read;
+mod write;
+
+pub use manifest::{Chunk, Manifest, NAME};
+pub use read::FingerprintFile;
+pub use write::{ChunkEncoder, ChunkParts, ChunkWriter, Written, chunk};
+
+use serde::{Deserialize, Serialize};
+
+use super::sections::{FileKind, short_checksum};
+use webtwin_job::Coder;
+
+/// Fingerprints in a chunk: 64 MB of eight bytes each.
+pub const CHUNK_ROWS: usize = 1 << 23;
+
+/// Format of chunks that this build writes and reads.
+pub const FORMAT: u32 = 1;
+
+const KIND: FileKind = FileKind {
+    magic: b"wt-fprnt",
+    format: FORMAT,
+    what: "a fingerprint file",
+    remedy: "make the fingerprint file anew",
+};
+
+/// Doc ids that share a checksum.
+const DOC_IDS: usize = 1024;
+
+/// Bytes of a block's entry in the directory.
+const ENTRY: usize = 20;
+
+const CODE: usize = 0;
+const DIRECTORY: usize = 1;
+const DOC_ID_CHECKS: usize = 2;
+const FINGERPRINTS: usize = 3;
+const DOC_IDS_THEMSELVES: usize = 4;
+const SECTIONS: usize = 5;
+
+/// What a chunk holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// Width of the fingerprints, in bits.
+    pub f: u32,
+    /// How they are written.
+    pub coder: Coder,
+    /// Name of the recipe that made them.
+    pub recipe: String,
+    /// Fingerprints.
+    pub count: u64,
+    /// The smallest; 0 when there is none.
+    pub first: u64,
+    /// The largest; 0 when there is none.
+    pub last: u64,
+    /// Whether doc ids stand beside them.
+    pub doc_ids: bool,
+}
+
+#[cfg(test)]
+mod tests;

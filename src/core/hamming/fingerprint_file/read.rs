@@ -1,0 +1,239 @@
+//! Reading a chunk: its head and directory, then any block by itself.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::super::coding::{Block, Decoder};
+use super::super::sections::Opened;
+use super::{
+    About, CODE, DIRECTORY, DOC_ID_CHECKS, DOC_IDS, DOC_IDS_THEMSELVES, ENTRY, FINGERPRINTS, KIND, SECTIONS,
+    short_checksum,
+};
+use webtwin_base::error::Result;
+use webtwin_base::ids::DocId;
+use webtwin_base::read_at::ReadAt;
+
+/// Bytes of blocks that are read at once when all are.
+const WINDOW: usize = 1 << 20;
+
+/// A chunk of F, opened.
+///
+/// All errors of its methods are [`webtwin_base::error::Error::Input`] when the file is damaged, and those of reading.
+pub struct FingerprintFile {
+    file: Arc<dyn ReadAt>,
+    head: Opened<About>,
+    decoder: Decoder,
+    blocks: Vec<(Block, u32)>,
+}
+
+impl std::fmt::Debug for FingerprintFile {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "FingerprintFile of {:?}", self.head.about)
+    }
+}
+
+impl FingerprintFile {
+    /// Opens a chunk that is called `name` in messages; reads head, code and directory.
+    ///
+    /// # Errors
+    /// [`webtwin_base::error::Error::Input`] when it is no chunk, of another format, or damaged.
+    pub fn open(name: &str, file: Arc<dyn ReadAt>) -> Result<FingerprintFile> {
+        let head: Opened<About> = Opened::open(KIND, name, &*file, SECTIONS)?;
+        let about = &head.about;
+        let doc_id_bytes = if about.doc_ids { about.count.checked_mul(8) } else { Some(0) };
+        let span = head.span(DOC_IDS_THEMSELVES);
+        if !(1..=64).contains(&about.f) || Some(span.end - span.start) != doc_id_bytes {
+            return Err(head.damaged("its description contradicts itself"));
+        }
+        let decoder = Decoder::new(about.coder, about.f, &head.read(&*file, CODE)?)
+            .map_err(|error| head.damaged(&error.to_string()))?;
+        let blocks = directory(&head, &head.read(&*file, DIRECTORY)?)?;
+        Ok(FingerprintFile { file, head, decoder, blocks })
+    }
+
+    /// What the chunk holds.
+    pub fn about(&self) -> &About {
+        &self.head.about
+    }
+
+    /// Number of blocks.
+    pub fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Rows of a block.
+    ///
+    /// # Panics
+    /// When there is no such block.
+    pub fn rows_of(&self, block: usize) -> Range<usize> {
+        block.checked_sub(1).map_or(0, |before| self.blocks[before].0.rows)..self.blocks[block].0.rows
+    }
+
+    /// The first block that may hold a fingerprint; [`FingerprintFile::blocks`] when all are smaller.
+    ///
+    /// # Cost
+    /// A binary search on the keys of the blocks, which are in memory.
+    pub fn block_of(&self, fingerprint: u64) -> usize {
+        self.blocks.partition_point(|(block, _)| block.key < fingerprint)
+    }
+
+    /// Decodes a block in place of what `rows` holds.
+    ///
+    /// # Errors
+    /// When the block is damaged; `rows` then holds anything.
+    ///
+    /// # Panics
+    /// When there is no such block.
+    pub fn decode_block(&self, block: usize, rows: &mut Vec<u64>) -> Result<()> {
+        // Rows that are there already are written over: clearing them would cost as much as decoding.
+        rows.resize(self.rows_of(block).len(), 0);
+        self.decode_window(block..block + 1, rows)
+    }
+
+    /// Decodes all blocks in place of what `rows` holds.
+    ///
+    /// # Errors
+    /// When a block is damaged; `rows` then holds anything.
+    ///
+    /// # Cost
+    /// Memory for the rows, and 1 MiB.
+    pub fn decode_all(&self, rows: &mut Vec<u64>) -> Result<()> {
+        self.decode_blocks(0..self.blocks.len(), rows)
+    }
+
+    /// Decodes, in place of what `rows` holds, the fingerprints whose first row is in one of `parts` even parts of the chunk,
+    /// with all rows of each; returns the place of the first of these rows.
+    ///
+    /// So each fingerprint of the chunk is in one part, however often it stands there.
+    ///
+    /// # Errors
+    /// When a block is damaged; `rows` then holds anything.
+    ///
+    /// # Panics
+    /// When there is no such part.
+    ///
+    /// # Cost
+    /// As [`FingerprintFile::decode_all`], for the part and a block or two besides.
+    pub fn decode_part(&self, part: usize, parts: usize, rows: &mut Vec<u64>) -> Result<usize> {
+        assert!(part < parts, "no part {part} of {parts}");
+        let block = |part: usize| self.blocks.len() * part / parts;
+        let (from, until) = (block(part), block(part + 1));
+        if from == until {
+            rows.clear();
+            return Ok(0);
+        }
+        // The last fingerprint may go on in further blocks, up to one that ends with a larger one.
+        let last = self.blocks[until - 1].0.key;
+        let end = self.blocks.len().min(self.blocks.partition_point(|(block, _)| block.key <= last) + 1);
+        self.decode_blocks(from..end, rows)?;
+        rows.truncate(rows.partition_point(|row| *row <= last));
+        let before = from.checked_sub(1).map(|block| self.blocks[block].0.key);
+        let of_others = before.map_or(0, |before| rows.partition_point(|row| *row <= before));
+        rows.drain(..of_others);
+        Ok(self.rows_of(from).start + of_others)
+    }
+
+    fn decode_blocks(&self, blocks: Range<usize>, rows: &mut Vec<u64>) -> Result<()> {
+        let first = if blocks.is_empty() { 0 } else { self.rows_of(blocks.start).start };
+        rows.resize(blocks.end.checked_sub(1).map_or(0, |last| self.rows_of(last).end) - first, 0);
+        let mut from = blocks.start;
+        while from < blocks.end {
+            let start = self.bytes_before(from);
+            let within = |(block, _): &&(Block, u32)| block.bytes - start <= WINDOW;
+            let until = from + self.blocks[from..blocks.end].iter().take_while(within).count().max(1);
+            let window = self.rows_of(from).start - first..self.rows_of(until - 1).end - first;
+            self.decode_window(from..until, &mut rows[window])?;
+            from = until;
+        }
+        Ok(())
+    }
+
+    /// Doc ids of a range of rows, in the order of the fingerprints; none when the chunk has no doc ids.
+    ///
+    /// # Errors
+    /// When they are damaged.
+    ///
+    /// # Panics
+    /// When there are no such rows.
+    ///
+    /// # Cost
+    /// Two reads: the range with up to 1023 rows on either side, and its checksums.
+    pub fn doc_ids(&self, rows: Range<usize>) -> Result<Vec<DocId>> {
+        assert!(rows.start <= rows.end && rows.end as u64 <= self.about().count, "no rows {rows:?}");
+        if !self.about().doc_ids || rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let from = rows.start / DOC_IDS;
+        let all = self.head.span(DOC_IDS_THEMSELVES);
+        let start = all.start + 8 * (from * DOC_IDS) as u64;
+        let end = all.end.min(all.start + 8 * rows.end.next_multiple_of(DOC_IDS) as u64);
+        let bytes = self.file.read_at(start, (end - start) as usize)?;
+        let checks = self.head.span(DOC_ID_CHECKS);
+        let parts = ((end - start) as usize).div_ceil(8 * DOC_IDS);
+        let checks = self.file.read_at(checks.start + 4 * from as u64, 4 * parts)?;
+        let found = bytes.chunks(8 * DOC_IDS).map(short_checksum);
+        if bytes.len() as u64 != end - start
+            || !found.eq(checks.as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)))
+        {
+            return Err(self.head.damaged("the checksum of doc ids is wrong"));
+        }
+        let skipped = rows.start - from * DOC_IDS;
+        let doc_ids = bytes.as_chunks().0[skipped..][..rows.len()].iter();
+        Ok(doc_ids.map(|&bytes| u64::from_le_bytes(bytes)).collect())
+    }
+
+    /// Reads everything and holds it against its checksums.
+    ///
+    /// # Errors
+    /// When anything is damaged.
+    pub fn verify(&self) -> Result<()> {
+        for section in 0..SECTIONS {
+            self.head.read(&*self.file, section)?;
+        }
+        self.decode_all(&mut Vec::new())
+    }
+
+    fn bytes_before(&self, block: usize) -> usize {
+        block.checked_sub(1).map_or(0, |before| self.blocks[before].0.bytes)
+    }
+
+    /// Decodes a range of blocks, which are read at once, into their rows.
+    fn decode_window(&self, blocks: Range<usize>, mut rows: &mut [u64]) -> Result<()> {
+        let start = self.bytes_before(blocks.start);
+        let length = self.blocks[blocks.end - 1].0.bytes - start;
+        let bytes = self.file.read_at(self.head.span(FINGERPRINTS).start + start as u64, length)?;
+        for at in blocks {
+            let (block, checksum) = &self.blocks[at];
+            let found = bytes.get(self.bytes_before(at) - start..block.bytes - start).unwrap_or_default();
+            let (into, rest) = rows.split_at_mut(self.rows_of(at).len());
+            let decoded = self.decoder.decode(found, into);
+            if short_checksum(found) != *checksum || decoded.is_err() || into.last() != Some(&block.key) {
+                return Err(self.head.damaged(&format!("block {at} does not read")));
+            }
+            rows = rest;
+        }
+        Ok(())
+    }
+}
+
+/// Reads the directory; what it says is safe to act on afterwards.
+fn directory(head: &Opened<About>, bytes: &[u8]) -> Result<Vec<(Block, u32)>> {
+    let entry = |entry: &[u8; ENTRY]| {
+        let [k @ .., a, b, c, d, e, f, g, h, i, j, l, m] = *entry;
+        let (rows, bytes) = (u32::from_le_bytes([a, b, c, d]) as usize, u32::from_le_bytes([e, f, g, h]) as usize);
+        (Block { key: u64::from_le_bytes(k), rows, bytes }, u32::from_le_bytes([i, j, l, m]))
+    };
+    let (entries, rest) = bytes.as_chunks::<ENTRY>();
+    let blocks: Vec<_> = entries.iter().map(entry).collect();
+    let span = head.span(FINGERPRINTS);
+    let mut before = Block { key: 0, rows: 0, bytes: 0 };
+    let mut good = rest.is_empty();
+    for &(block, _) in &blocks {
+        good &= block.key >= before.key && block.rows > before.rows && block.bytes > before.bytes;
+        // No coder needs less than a bit for a row.
+        good = good && block.rows - before.rows <= 8 * (block.bytes - before.bytes);
+        before = block;
+    }
+    good &= before.rows as u64 == head.about.count && before.bytes as u64 == span.end - span.start;
+    if good { Ok(blocks) } else { Err(head.damaged("its directory contradicts itself")) }
+}

@@ -1,0 +1,165 @@
+//! Writing chunks, and sets of them.
+
+use super::super::coding::{Encoded, encode_into};
+use super::super::sections;
+use super::manifest::{self, Chunk, Manifest};
+use super::{About, CHUNK_ROWS, DOC_IDS, KIND, SECTIONS, short_checksum};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::DocId;
+use webtwin_job::Coder;
+
+/// The bytes of a chunk with these fingerprints, sorted, and their doc ids, if any.
+///
+/// The same rows give the same bytes.
+///
+/// # Errors
+/// [`Error::Invariant`] when rows are out of order, too wide, too many for 4 GiB, or without doc ids where others have.
+pub fn chunk(f: u32, coder: Coder, recipe: &str, fingerprints: &[u64], doc_ids: Option<&[DocId]>) -> Result<Vec<u8>> {
+    Ok(ChunkEncoder::default().encode(f, coder, recipe, fingerprints, doc_ids)?.all().concat())
+}
+
+/// Makes chunks one after the other, in the same memory.
+#[derive(Debug, Default)]
+pub struct ChunkEncoder {
+    encoded: Encoded,
+    directory: Vec<u8>,
+    checks: Vec<u8>,
+}
+
+/// The bytes of a chunk where they lie; doc ids are not copied.
+#[derive(Debug)]
+pub struct ChunkParts<'a> {
+    head: Vec<u8>,
+    sections: [&'a [u8]; SECTIONS],
+}
+
+impl ChunkParts<'_> {
+    /// The parts, in the order of the file.
+    pub fn all(&self) -> [&[u8]; 1 + SECTIONS] {
+        let [code, directory, checks, fingerprints, doc_ids] = self.sections;
+        [&self.head, code, directory, checks, fingerprints, doc_ids]
+    }
+}
+
+impl ChunkEncoder {
+    /// As [`chunk`].
+    ///
+    /// # Errors
+    /// As [`chunk`].
+    pub fn encode<'a>(
+        &'a mut self,
+        f: u32,
+        coder: Coder,
+        recipe: &str,
+        fingerprints: &[u64],
+        doc_ids: Option<&'a [DocId]>,
+    ) -> Result<ChunkParts<'a>> {
+        let last = fingerprints.last().copied().unwrap_or(0);
+        let fits = (1..=64).contains(&f) && (f == 64 || last >> f == 0) && u32::try_from(fingerprints.len()).is_ok();
+        if !fits || !fingerprints.is_sorted() || doc_ids.is_some_and(|doc_ids| doc_ids.len() != fingerprints.len()) {
+            let what =
+                format!("a chunk of {} {f}-bit fingerprints up to {last:#x}, perhaps unsorted", fingerprints.len());
+            return Err(Error::Invariant(what));
+        }
+        encode_into(coder, f, fingerprints, &mut self.encoded);
+        let encoded = &self.encoded;
+        if u32::try_from(encoded.bytes.len()).is_err() {
+            return Err(Error::Invariant(format!("a chunk of {} bytes, but 4 GiB are the most", encoded.bytes.len())));
+        }
+        self.directory.clear();
+        let mut start = 0;
+        for block in &encoded.blocks {
+            self.directory.extend(block.key.to_le_bytes());
+            for number in [block.rows as u32, block.bytes as u32, short_checksum(&encoded.bytes[start..block.bytes])] {
+                self.directory.extend(number.to_le_bytes());
+            }
+            start = block.bytes;
+        }
+        // As they lie in memory: this program is for little-endian machines only.
+        let doc_id_bytes: &[u8] = bytemuck::cast_slice(doc_ids.unwrap_or_default());
+        self.checks.clear();
+        self.checks.extend(doc_id_bytes.chunks(8 * DOC_IDS).flat_map(|bytes| short_checksum(bytes).to_le_bytes()));
+        let about = About {
+            f,
+            coder,
+            recipe: recipe.into(),
+            count: fingerprints.len() as u64,
+            first: fingerprints.first().copied().unwrap_or(0),
+            last,
+            doc_ids: doc_ids.is_some(),
+        };
+        let sections = [&encoded.code[..], &self.directory, &self.checks, &encoded.bytes, doc_id_bytes];
+        Ok(ChunkParts { head: sections::head(KIND, &about, &sections), sections })
+    }
+}
+
+/// A chunk to be put in the folder of its set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// Name of the file.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Cuts a sorted stream of fingerprints in chunks; holds one chunk in memory.
+#[derive(Debug)]
+pub struct ChunkWriter {
+    manifest: Manifest,
+    keep_doc_ids: bool,
+    rows: usize,
+    fingerprints: Vec<u64>,
+    doc_ids: Vec<DocId>,
+}
+
+impl ChunkWriter {
+    /// A writer of f-bit fingerprints made by `recipe`, in chunks of [`CHUNK_ROWS`].
+    pub fn new(f: u32, coder: Coder, recipe: &str, keep_doc_ids: bool) -> ChunkWriter {
+        let manifest =
+            Manifest { format: manifest::FORMAT, f, recipe: recipe.into(), coder, count: 0, chunks: Vec::new() };
+        ChunkWriter { manifest, keep_doc_ids, rows: CHUNK_ROWS, fingerprints: Vec::new(), doc_ids: Vec::new() }
+    }
+
+    /// The same with chunks of `rows` fingerprints, at least one.
+    pub fn with_chunk_rows(self, rows: usize) -> ChunkWriter {
+        ChunkWriter { rows: rows.max(1), ..self }
+    }
+
+    /// Takes the next row, in ascending order of (fingerprint, doc id), and returns a chunk when one is full.
+    ///
+    /// # Errors
+    /// [`Error::Invariant`] when it is out of order or too wide.
+    pub fn push(&mut self, fingerprint: u64, doc_id: DocId) -> Result<Option<Written>> {
+        let last = self.manifest.chunks.last().map_or(0, |chunk| chunk.last);
+        if self.fingerprints.last().is_some_and(|&before| before > fingerprint) || fingerprint < last {
+            return Err(Error::Invariant(format!("fingerprint {fingerprint:#x} came after a larger one")));
+        }
+        self.fingerprints.push(fingerprint);
+        if self.keep_doc_ids {
+            self.doc_ids.push(doc_id);
+        }
+        if self.fingerprints.len() == self.rows { self.write().map(Some) } else { Ok(None) }
+    }
+
+    /// Returns the last chunk, if rows are left, and the manifest, which is to be written after all chunks.
+    ///
+    /// # Errors
+    /// As [`ChunkWriter::push`].
+    pub fn finish(mut self) -> Result<(Option<Written>, Manifest)> {
+        let last = if self.fingerprints.is_empty() { None } else { Some(self.write()?) };
+        Ok((last, self.manifest))
+    }
+
+    fn write(&mut self) -> Result<Written> {
+        let manifest = &mut self.manifest;
+        let doc_ids = self.keep_doc_ids.then_some(&self.doc_ids[..]);
+        let bytes = chunk(manifest.f, manifest.coder, &manifest.recipe, &self.fingerprints, doc_ids)?;
+        let name = format!("part-{:05}.fp", manifest.chunks.len());
+        let chunk = Chunk::of(name.clone(), &self.fingerprints, &[&bytes]);
+        manifest.count += chunk.count;
+        manifest.chunks.push(chunk);
+        self.fingerprints.clear();
+        self.doc_ids.clear();
+        Ok(Written { name, bytes })
+    }
+}

@@ -1,0 +1,116 @@
+//! Making an index: its files, one at a time, so that no two need be in memory.
+
+use super::super::design::TableDesign;
+use super::super::permutation::Permutation;
+use super::super::permuted_table;
+use super::super::sections::checksum;
+use super::manifest::{FORMAT, File, Manifest};
+use super::{documents, home};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::DocId;
+
+/// Makes the files of an index: doc ids first, then a table for each key.
+#[derive(Debug)]
+pub struct Builder {
+    manifest: Manifest,
+    fingerprints: Vec<u64>,
+}
+
+/// A file to be written: its name, and its parts one after the other.
+#[derive(Debug)]
+pub struct Built {
+    /// Name of the file.
+    pub name: String,
+    /// Its parts.
+    pub parts: Vec<Vec<u8>>,
+}
+
+impl Built {
+    fn entry(&self) -> File {
+        let bytes = self.parts.iter().map(|part| part.len() as u64).sum();
+        File { name: self.name.clone(), bytes, head: checksum(&self.parts[0]) }
+    }
+}
+
+impl Builder {
+    /// Starts an index of sorted fingerprints, which may repeat, and returns the file of their doc ids, if these are given.
+    ///
+    /// # Errors
+    /// [`Error::Invariant`] when the fingerprints are not sorted, too wide or not as many as the doc ids, or the design
+    /// has no key; [`Error::Input`], about `recipe`, when there are 2^32 fingerprints or documents or more.
+    ///
+    /// # Cost
+    /// Beside the arguments, 16 to 24 bytes a document for a moment.
+    pub fn new(
+        design: &TableDesign,
+        recipe: &str,
+        mut fingerprints: Vec<u64>,
+        doc_ids: Option<Vec<DocId>>,
+    ) -> Result<(Builder, Option<Built>)> {
+        let &TableDesign { f, ref keys, .. } = design;
+        let last = fingerprints.last().copied().unwrap_or(0);
+        let fits = (1..=64).contains(&f) && [last].iter().chain(keys).all(|&bits| f == 64 || bits >> f == 0);
+        let as_many = doc_ids.as_ref().is_none_or(|doc_ids| doc_ids.len() == fingerprints.len());
+        if !fits || !as_many || keys.is_empty() || !fingerprints.is_sorted() {
+            let count = fingerprints.len();
+            return Err(Error::Invariant(format!(
+                "an index of {count} {f}-bit fingerprints up to {last:#x}, unsorted?"
+            )));
+        }
+        if u32::try_from(fingerprints.len()).is_err() {
+            let reason =
+                format!("{} documents, but an index holds up to 4294967295; split the set", fingerprints.len());
+            return Err(Error::input(recipe, reason));
+        }
+        let mut manifest = Manifest {
+            format: FORMAT,
+            recipe: recipe.into(),
+            design: design.clone(),
+            fingerprints: 0,
+            documents: doc_ids.as_ref().map_or(0, |doc_ids| doc_ids.len() as u64),
+            tables: Vec::new(),
+            doc_ids: None,
+        };
+        let doc_ids = doc_ids.map(|doc_ids| {
+            let home = Permutation::new(f, keys[home(f, keys)]);
+            Built { name: "doc-ids.docids".into(), parts: documents::build(recipe, &home, &fingerprints, doc_ids) }
+        });
+        manifest.doc_ids = doc_ids.as_ref().map(Built::entry);
+        fingerprints.dedup();
+        manifest.fingerprints = fingerprints.len() as u64;
+        Ok((Builder { manifest, fingerprints }, doc_ids))
+    }
+
+    /// Most bytes that are held while an index of `documents` is made and written, the fingerprints and doc ids that it is
+    /// made of included; `table` are those of its largest table.
+    pub fn bytes(documents: u64, doc_ids: bool, table: u64) -> u64 {
+        // Fingerprints, a copy and a table; or fingerprints and a table in parts and as a whole.
+        let tables = 8 * documents + table + table.max(8 * documents);
+        // Fingerprints, rows with their doc ids, starts, doc ids.
+        tables.max(if doc_ids { (8 + 16 + 8 + 8) * documents } else { 0 })
+    }
+
+    /// The next table's file; `None` when all are made.
+    ///
+    /// # Cost
+    /// For each fingerprint 8 bytes held, and 14 while a table is made; a sort.
+    pub fn next_table(&mut self) -> Option<Built> {
+        let Manifest { design, recipe, tables, .. } = &mut self.manifest;
+        let &key = design.keys.get(tables.len())?;
+        // The last table needs no copy.
+        let fingerprints = if tables.len() + 1 == design.keys.len() {
+            std::mem::take(&mut self.fingerprints)
+        } else {
+            self.fingerprints.clone()
+        };
+        let parts = permuted_table::build(design.f, key, recipe, fingerprints);
+        let built = Built { name: format!("table-{:02}.fptable", tables.len()), parts };
+        tables.push(built.entry());
+        Some(built)
+    }
+
+    /// The manifest, to be written when all files are.
+    pub fn finish(self) -> Manifest {
+        self.manifest
+    }
+}

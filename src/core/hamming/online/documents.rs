@@ -1,0 +1,158 @@
+//! Which documents have a fingerprint: doc ids beside the tables of an index.
+//!
+//! ```text
+//! head (see sections)   recipe, fingerprints, documents
+//! 0  checks             of starts and doc ids (see checked)
+//! 1  starts             4 bytes for each fingerprint: its first document; then the number of documents. Nothing when every
+//!                       fingerprint has one document
+//! 2  doc ids            8 bytes each, fingerprint by fingerprint, ascending within one
+//! ```
+//!
+//! Fingerprints are in the order of the index's home table: the permuted one.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::checked::{Checked, checks, checks_bytes};
+use super::super::permutation::Permutation;
+use super::super::sections::{self, FileKind, Opened};
+use webtwin_base::error::Result;
+use webtwin_base::ids::DocId;
+use webtwin_base::read_at::Bytes;
+
+/// Format of this file that this build writes and reads.
+pub(super) const FORMAT: u32 = 2;
+
+const KIND: FileKind =
+    FileKind { magic: b"wt-docid", format: FORMAT, what: "a file of doc ids", remedy: "build the index anew" };
+
+const CHECKS: usize = 0;
+const STARTS: usize = 1;
+const DOC_IDS: usize = 2;
+const SECTIONS: usize = 3;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct About {
+    recipe: String,
+    fingerprints: u64,
+    documents: u64,
+}
+
+/// Bytes of the doc ids of so many documents with so many different fingerprints, but for the head of their file.
+pub fn document_bytes(fingerprints: u64, documents: u64) -> u64 {
+    let starts = if fingerprints < documents { 4 * (fingerprints + 1) } else { 0 };
+    starts + 8 * documents + checks_bytes(starts) + checks_bytes(8 * documents)
+}
+
+/// The parts of the file for documents with these fingerprints, sorted, fewer than 2^32.
+pub(super) fn build(recipe: &str, home: &Permutation, fingerprints: &[u64], doc_ids: Vec<DocId>) -> Vec<Vec<u8>> {
+    let mut rows: Vec<(u64, DocId)> = fingerprints.iter().copied().zip(doc_ids).collect();
+    if !home.is_identity() {
+        rows.iter_mut().for_each(|row| row.0 = home.apply(row.0));
+    }
+    rows.sort_unstable();
+    let mut starts = Vec::new();
+    let (mut start, mut different) = (0u32, 0);
+    for same in rows.chunk_by(|a, b| a.0 == b.0) {
+        starts.extend(start.to_le_bytes());
+        start += same.len() as u32;
+        different += 1;
+    }
+    if different == rows.len() {
+        starts.clear();
+    } else {
+        starts.extend((rows.len() as u32).to_le_bytes());
+    }
+    let documents = rows.len() as u64;
+    let doc_ids: Vec<u8> = rows.iter().flat_map(|row| row.1.to_le_bytes()).collect();
+    let about = About { recipe: recipe.into(), fingerprints: different as u64, documents };
+    let checks = checks(&[&starts, &doc_ids]);
+    vec![sections::head(KIND, &about, &[&checks, &starts, &doc_ids]), checks, starts, doc_ids]
+}
+
+/// The file of doc ids, opened.
+#[derive(Debug)]
+pub(super) struct Documents<B> {
+    bytes: B,
+    head: Opened<About>,
+    starts: Checked,
+    doc_ids: Checked,
+}
+
+impl<B: AsRef<[u8]> + Send + Sync> Documents<B> {
+    /// Opens a file that is called `name` in messages. Its head is checked; of the rest, each block when it is first touched,
+    /// or all by [`Documents::verify`].
+    ///
+    /// # Errors
+    /// [`webtwin_base::error::Error::Input`] when it is no such file, of another format, or cut.
+    pub(super) fn open(name: &str, bytes: B) -> Result<Documents<B>> {
+        let head: Opened<About> = Opened::open(KIND, name, &Bytes(bytes.as_ref()), SECTIONS)?;
+        let span = |section| head.span(section).start as usize..head.span(section).end as usize;
+        let (starts, doc_ids): (Range<usize>, Range<usize>) = (span(STARTS), span(DOC_IDS));
+        let About { fingerprints, documents, .. } = head.about;
+        let one_each = starts.is_empty() && fingerprints == documents;
+        let many = fingerprints.checked_add(1).and_then(|starts| starts.checked_mul(4)) == Some(starts.len() as u64);
+        let good = documents.checked_mul(8) == Some(doc_ids.len() as u64) && (one_each || many);
+        let sections = Checked::sections([starts, doc_ids], span(CHECKS));
+        let Some([starts, doc_ids]) = sections.filter(|_| good) else {
+            return Err(head.damaged("its description contradicts itself"));
+        };
+        head.check(CHECKS, &bytes.as_ref()[span(CHECKS)])?;
+        Ok(Documents { bytes, head, starts, doc_ids })
+    }
+
+    /// Holds every byte against its checksum.
+    ///
+    /// # Errors
+    /// [`webtwin_base::error::Error::Input`] when the file is damaged.
+    pub(super) fn verify(&self) -> Result<()> {
+        let bytes = self.bytes.as_ref();
+        self.head.check(STARTS, self.starts.bytes(bytes))?;
+        self.head.check(DOC_IDS, self.doc_ids.bytes(bytes))?;
+        self.starts.set_good();
+        self.doc_ids.set_good();
+        Ok(())
+    }
+
+    /// Different fingerprints.
+    pub(super) fn fingerprints(&self) -> u64 {
+        self.head.about.fingerprints
+    }
+
+    /// Documents.
+    pub(super) fn documents(&self) -> u64 {
+        self.head.about.documents
+    }
+
+    /// Length of the file in bytes.
+    pub(super) fn len_bytes(&self) -> usize {
+        self.bytes.as_ref().len()
+    }
+
+    pub(super) fn has_head(&self, checksum: &str) -> bool {
+        self.head.is(checksum)
+    }
+
+    /// Doc ids of the fingerprint at a place, little-endian; none when there is no such place.
+    ///
+    /// # Errors
+    /// [`webtwin_base::error::Error::Input`] when the file is damaged where it tells of them.
+    pub(super) fn of(&self, place: usize) -> Result<&[[u8; 8]]> {
+        let bytes = self.bytes.as_ref();
+        let starts = self.starts.bytes(bytes).as_chunks().0;
+        let range = if starts.is_empty() {
+            place..place + 1
+        } else {
+            if !self.starts.is_good(bytes, 4 * place..4 * (place + 2)) {
+                return Err(self.head.damaged_block(STARTS));
+            }
+            let start = |at: usize| starts.get(at).map_or(0, |&bytes| u32::from_le_bytes(bytes)) as usize;
+            start(place)..start(place + 1)
+        };
+        if !self.doc_ids.is_good(bytes, 8 * range.start..8 * range.end) {
+            return Err(self.head.damaged_block(DOC_IDS));
+        }
+        Ok(self.doc_ids.bytes(bytes).as_chunks().0.get(range).unwrap_or_default())
+    }
+}

@@ -1,0 +1,65 @@
+//! `online-index.json`: which files make up an index.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::design::TableDesign;
+use super::super::sections::read_list;
+use webtwin_base::error::{Error, Result};
+
+/// Format of the list of files that this build writes and reads.
+pub(super) const FORMAT: u32 = 1;
+
+/// Name of the list of files in the index's folder; it is written last.
+pub const NAME: &str = "online-index.json";
+
+/// A file of an index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct File {
+    /// Its name.
+    pub name: String,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// XXH3 of its head (64 bits), in hexadecimal; the head has the checksums of the rest.
+    pub head: String,
+}
+
+/// The files of an index: `online-index.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of this format.
+    pub format: u32,
+    /// Name of the recipe that made the fingerprints.
+    pub recipe: String,
+    /// Width, largest distance, and the key of each table.
+    pub design: TableDesign,
+    /// Different fingerprints.
+    pub fingerprints: u64,
+    /// Documents; 0 when no doc ids are kept.
+    pub documents: u64,
+    /// One table for each key, in order.
+    pub tables: Vec<File>,
+    /// The doc ids, if they are kept.
+    pub doc_ids: Option<File>,
+}
+
+impl Manifest {
+    /// The bytes of the file.
+    pub fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec_pretty(self).expect("a manifest is plain values")
+    }
+
+    /// Reads the manifest that is called `name` in messages.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when it is none, of another format, or contradicts itself.
+    pub fn from_json(name: &str, bytes: &[u8]) -> Result<Manifest> {
+        let manifest: Manifest = read_list(name, bytes, FORMAT, "online index")?;
+        let files = || manifest.tables.iter().chain(&manifest.doc_ids);
+        // Names are joined to the folder's.
+        let plain = |file: &File| !file.name.contains(['/', '\\']) && ![".", "..", ""].contains(&&file.name[..]);
+        if manifest.tables.len() != manifest.design.keys.len() || !files().all(plain) {
+            return Err(Error::input(name, "its list of files contradicts its design; build the index anew"));
+        }
+        Ok(manifest)
+    }
+}

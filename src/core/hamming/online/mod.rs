@@ -1,0 +1,213 @@
+//! Online queries: one fingerprint against all existing ones, in memory.
+//!
+//! One permuted table for each key of a design ([`super::permuted_table`]). Of the fingerprints within k bits of a query,
+//! each agrees with it on some key, so it is among the rows of that table with the query's key; these are compared. What
+//! several tables find is reported by the first of them.
+//!
+//! What is mapped is checked block by block as it is touched, so a damaged file is an error and never a wrong answer.
+//!
+//! Tables hold each fingerprint once, however many documents have it; the doc ids stand in a file beside.
+//!
+//! # Source
+//! \[MJS07\] section 3.1.
+//!
+//! # Deviations
+//! The paper probes the tables in parallel, on several machines; here they are probed in turn, with all directories and
+//! then all rows asked for before the first is needed, so that their memory accesses overlap.
+
+mod build;
+mod documents;
+mod manifest;
+
+pub use build::{Builder, Built};
+pub use documents::document_bytes;
+pub use manifest::{File, Manifest, NAME};
+
+use self::documents::Documents;
+use super::design::TableDesign;
+use super::permutation::Permutation;
+use super::permuted_table::PermutedTable;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::DocId;
+
+/// An existing fingerprint near a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Near {
+    /// The fingerprint.
+    pub fingerprint: u64,
+    /// Bits in which it differs from the query.
+    pub distance: u32,
+}
+
+/// The table in whose order the doc ids stand: one sorted by the fingerprints themselves, if there is one.
+fn home(f: u32, keys: &[u64]) -> usize {
+    keys.iter().position(|&key| Permutation::new(f, key).is_identity()).unwrap_or(0)
+}
+
+/// An index over bytes in memory, or mapped there; threads may share it.
+///
+/// # Examples
+/// ```
+/// # mod webtwin { pub use {webtwin_base::*, webtwin_stages::*}; }
+/// use webtwin::hamming::design::paper::example_3_1;
+/// use webtwin::hamming::online::{Builder, Near, OnlineIndex};
+///
+/// // Four tables, for fingerprints of 64 bits and up to 3 that differ. Documents 10 and 11 have the same fingerprint.
+/// let [.., design] = example_3_1();
+/// let (mut builder, doc_ids) = Builder::new(&design, "mine-v1", vec![0xfe, 0xff, 0xff], Some(vec![12, 10, 11]))?;
+/// let files: Vec<_> = doc_ids.into_iter().chain(std::iter::from_fn(|| builder.next_table())).collect();
+/// let bytes = |name: &str| files.iter().find(|file| file.name == name).unwrap().parts.concat();
+/// let index = OnlineIndex::open(builder.finish(), |file| Ok(bytes(&file.name)))?;
+///
+/// let near = index.near(0xfd, 1)?;
+/// assert_eq!(near, [Near { fingerprint: 0xff, distance: 1 }]);
+/// assert_eq!(index.doc_ids(0xff)?.collect::<Vec<_>>(), [10, 11]);
+/// # Ok::<(), webtwin::error::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct OnlineIndex<B> {
+    manifest: Manifest,
+    tables: Vec<PermutedTable<B>>,
+    documents: Option<Documents<B>>,
+    home: usize,
+}
+
+impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
+    /// Opens the index of a manifest; `bytes_of` gives the bytes of a file by its name.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when a file is damaged or not of this index; those of `bytes_of`.
+    pub fn open(manifest: Manifest, mut bytes_of: impl FnMut(&File) -> Result<B>) -> Result<OnlineIndex<B>> {
+        let TableDesign { f, keys, .. } = &manifest.design;
+        let mut tables = Vec::new();
+        for (file, &key) in manifest.tables.iter().zip(keys) {
+            let table = PermutedTable::open(&file.name, bytes_of(file)?)?;
+            let about = table.about();
+            let same = (about.f, about.key, about.rows) == (*f, key, manifest.fingerprints);
+            if !same || about.recipe != manifest.recipe || !table.has_head(&file.head) {
+                return Err(not_of_this_index(&file.name));
+            }
+            tables.push(table);
+        }
+        let mut documents = None;
+        if let Some(file) = &manifest.doc_ids {
+            let opened = Documents::open(&file.name, bytes_of(file)?)?;
+            let same = (opened.documents(), opened.fingerprints()) == (manifest.documents, manifest.fingerprints);
+            if !same || !opened.has_head(&file.head) {
+                return Err(not_of_this_index(&file.name));
+            }
+            documents = Some(opened);
+        }
+        Ok(OnlineIndex { home: home(*f, keys), manifest, tables, documents })
+    }
+
+    /// Holds every byte of every file against its checksum.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when one is damaged.
+    pub fn verify(&self) -> Result<()> {
+        self.tables.iter().try_for_each(PermutedTable::verify)?;
+        self.documents.as_ref().map_or(Ok(()), Documents::verify)
+    }
+
+    /// What the index holds.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Bytes of the tables, which every query needs.
+    pub fn table_bytes(&self) -> usize {
+        self.tables.iter().map(PermutedTable::len_bytes).sum()
+    }
+
+    /// Bytes of the doc ids, which are touched for answers only.
+    pub fn document_bytes(&self) -> usize {
+        self.documents.as_ref().map_or(0, Documents::len_bytes)
+    }
+
+    /// The existing fingerprints that differ from `fingerprint` in at most `k` bits, each once, ascending.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when a file is damaged where the answer is looked for.
+    ///
+    /// # Panics
+    /// When `k` is larger than the design's, or the fingerprint wider.
+    ///
+    /// # Cost
+    /// For each table two memory accesses, a pass over the rows that share the query's key, and a sort of what is found.
+    pub fn near(&self, fingerprint: u64, k: u32) -> Result<Vec<Near>> {
+        let design = &self.manifest.design;
+        assert!(k <= design.k && (design.f == 64 || fingerprint >> design.f == 0), "no such query: {fingerprint:#x}");
+        let permuted: Vec<u64> = self.tables.iter().map(|table| table.permutation().apply(fingerprint)).collect();
+        for (table, &permuted) in self.tables.iter().zip(&permuted) {
+            table.prefetch_directory(permuted);
+        }
+        let mut rows = Vec::with_capacity(self.tables.len());
+        for (table, &permuted) in self.tables.iter().zip(&permuted) {
+            rows.push(table.with_prefix(permuted).map_err(|damaged| table.error(damaged))?);
+        }
+        let (mut near, mut found) = (Vec::new(), Vec::new());
+        for (at, ((table, &permuted), rows)) in self.tables.iter().zip(&permuted).zip(rows).enumerate() {
+            let looked = table.with_key(permuted, rows).and_then(|rows| table.near(permuted, rows, k, &mut found));
+            looked.map_err(|damaged| table.error(damaged))?;
+            for found in found.drain(..) {
+                let differing = found ^ fingerprint;
+                // Rows that share the prefix but not the whole key are found, too; some other table is to report them.
+                if design.keys.iter().position(|key| differing & key == 0) == Some(at) {
+                    near.push(Near { fingerprint: found, distance: differing.count_ones() });
+                }
+            }
+        }
+        near.sort_unstable();
+        Ok(near)
+    }
+
+    /// How many rows a query is compared with, over all tables.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when a table is damaged where they are looked for.
+    pub fn candidates(&self, fingerprint: u64) -> Result<usize> {
+        let rows = |table: &PermutedTable<B>| {
+            let permuted = table.permutation().apply(fingerprint);
+            let rows = table.with_prefix(permuted).and_then(|rows| table.with_key(permuted, rows));
+            rows.map(|rows| rows.len()).map_err(|damaged| table.error(damaged))
+        };
+        self.tables.iter().map(rows).sum()
+    }
+
+    /// Whether a fingerprint exists.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when a table is damaged where it is looked for.
+    pub fn contains(&self, fingerprint: u64) -> Result<bool> {
+        Ok(self.place(fingerprint)?.is_some())
+    }
+
+    /// Its place in the home table.
+    fn place(&self, fingerprint: u64) -> Result<Option<usize>> {
+        let home = &self.tables[self.home];
+        home.place(fingerprint).map_err(|damaged| home.error(damaged))
+    }
+
+    /// Doc ids of an existing fingerprint, ascending; none when it does not exist or no doc ids are kept.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when a file is damaged where they are looked for.
+    pub fn doc_ids(&self, fingerprint: u64) -> Result<impl ExactSizeIterator<Item = DocId>> {
+        let bytes = match &self.documents {
+            Some(documents) => match self.place(fingerprint)? {
+                Some(place) => documents.of(place)?,
+                None => &[],
+            },
+            None => &[],
+        };
+        Ok(bytes.iter().map(|&bytes| u64::from_le_bytes(bytes)))
+    }
+}
+
+fn not_of_this_index(name: &str) -> Error {
+    Error::input(name, "the file is not of this index; put the right one there or build the index anew")
+}
+
+#[cfg(test)]
+mod tests;

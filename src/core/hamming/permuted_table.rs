@@ -1,0 +1,353 @@
+//! A permuted table: the existing fingerprints, permuted and sorted, so that those that agree with a query on the table's
+//! key are found in a few memory accesses.
+//!
+//! The table is sorted, so the leading bits of its rows need not be stored: a directory says where the rows with each
+//! prefix of b bits begin, and a row keeps the other f - b bits, in whole bytes. b is p, the number of bits of the key,
+//! but for tables with so few rows that the directory would cost more than a byte for each of them.
+//!
+//! | 100 million rows of f = 64 bits | b | bytes a row | with directory |
+//! |---|---|---|---|
+//! | p = 16 | 16 | 6 | 6.00 |
+//! | p = 21 | 21 | 6 | 6.08 |
+//! | p = 24 or more | 24 | 5 | 5.67 |
+//!
+//! ```text
+//! head (see sections)   f, key, recipe, rows, b
+//! 0  checks             of directory and rows (see checked)
+//! 1  directory          2^b + 1 numbers (4 bytes): the first row with each prefix; the number of rows
+//! 2  rows               f - b bits each, little-endian, in whole bytes, without gaps
+//! ```
+//!
+//! # Source
+//! \[MJS07\] section 3.1, Steps 1 and 2.
+//!
+//! # Deviations
+//! The paper's interpolation search over the table is here one look into the directory, and a search between the rows
+//! of one prefix where the key is longer: interpolation for a few steps, then binary, so that clusters cost a
+//! logarithm. The paper compresses tables by blocks (section 3.2); this saves less, 25 to 30 %, but needs no decoding.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::checked::{Checked, checks, checks_bytes};
+use super::permutation::Permutation;
+use super::scan::{packed, prefetch, scan};
+use super::sections::{self, FileKind, Opened};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::read_at::Bytes;
+
+/// Format of tables that this build writes and reads.
+pub const FORMAT: u32 = 2;
+
+const KIND: FileKind =
+    FileKind { magic: b"wt-table", format: FORMAT, what: "a permuted table", remedy: "build the index anew" };
+
+const CHECKS: usize = 0;
+const DIRECTORY: usize = 1;
+const ROWS: usize = 2;
+const SECTIONS: usize = 3;
+
+/// Most rows of one prefix that are all compared; of more, those with the key are searched for.
+const FEW: usize = 64;
+
+/// Steps of interpolation before a search becomes binary.
+const INTERPOLATIONS: u32 = 4;
+
+/// What a table holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// Width of the fingerprints, in bits.
+    pub f: u32,
+    /// Bits that must be equal.
+    pub key: u64,
+    /// Name of the recipe that made the fingerprints.
+    pub recipe: String,
+    /// Rows, all different.
+    pub rows: u64,
+    /// b, bits that the directory has in place of the rows.
+    pub prefix_bits: u32,
+}
+
+/// The file of the table with this key: its parts, to be written one after the other.
+///
+/// Takes the different fingerprints of f bits in any order.
+///
+/// # Panics
+/// When there are 2^32 fingerprints or more, or they repeat (in debug builds).
+///
+/// # Cost
+/// A sort of the rows in place, and memory for the file beside them: 14 bytes a row at f = 64 and p = 16.
+pub fn build(f: u32, key: u64, recipe: &str, mut fingerprints: Vec<u64>) -> Vec<Vec<u8>> {
+    let permutation = Permutation::new(f, key);
+    permutation.apply_all(&mut fingerprints);
+    fingerprints.sort_unstable();
+    debug_assert!(fingerprints.is_sorted_by(|a, b| a < b));
+    let rows = u32::try_from(fingerprints.len()).expect("the caller splits larger sets");
+    let Shape { prefix_bits, width } = Shape::of(f, permutation.top_bits(), fingerprints.len());
+    let mut directory = Vec::with_capacity(4 * ((1 << prefix_bits) + 1));
+    let mut packed = Vec::with_capacity(width * fingerprints.len());
+    let below = u64::MAX >> (64 - (f - prefix_bits));
+    let mut prefix = 0u64;
+    for (row, permuted) in (0u32..).zip(&fingerprints) {
+        while prefix <= permuted.unbounded_shr(f - prefix_bits) {
+            directory.extend(row.to_le_bytes());
+            prefix += 1;
+        }
+        packed.extend_from_slice(&(permuted & below).to_le_bytes()[..width]);
+    }
+    for _ in prefix..=1 << prefix_bits {
+        directory.extend(rows.to_le_bytes());
+    }
+    drop(fingerprints);
+    let about = About { f, key, recipe: recipe.into(), rows: u64::from(rows), prefix_bits };
+    let checks = checks(&[&directory, &packed]);
+    let head = sections::head(KIND, &about, &[&checks, &directory, &packed]);
+    vec![head, checks, directory, packed]
+}
+
+/// How a table is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// b: bits that the directory has in place of the rows.
+    pub prefix_bits: u32,
+    /// Bytes of a row.
+    pub width: usize,
+}
+
+impl Shape {
+    /// That of a table with a key of `top_bits` of f bits: the longest prefix within the key whose directory costs no more
+    /// than a byte a row.
+    pub fn of(f: u32, top_bits: u32, rows: usize) -> Shape {
+        let prefix_bits = top_bits.min((rows / 4).checked_ilog2().unwrap_or(0)).min(f - 1);
+        Shape { prefix_bits, width: (f - prefix_bits).div_ceil(8) as usize }
+    }
+
+    /// Bytes of directory and rows, and of their checks.
+    pub fn bytes(self, rows: usize) -> u64 {
+        let (directory, rows) = (4 * ((1 << self.prefix_bits) + 1), (self.width * rows) as u64);
+        directory + rows + checks_bytes(directory) + checks_bytes(rows)
+    }
+}
+
+/// A block of a section that is not what was written. An error of the program is made of it by [`PermutedTable::error`] alone:
+/// to hand that on at every step would cost a query a third of its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct DamagedBlock(usize);
+
+/// What is found where no block that was looked at is damaged.
+pub(super) type Good<T> = std::result::Result<T, DamagedBlock>;
+
+/// A table over bytes in memory, or mapped there.
+#[derive(Debug)]
+pub struct PermutedTable<B> {
+    bytes: B,
+    head: Opened<About>,
+    permutation: Permutation,
+    directory: Checked,
+    rows: Checked,
+    width: usize,
+}
+
+impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
+    /// Opens a table that is called `name` in messages. Its head is checked; of the rest, each block when it is first touched,
+    /// or all by [`PermutedTable::verify`].
+    ///
+    /// # Errors
+    /// [`webtwin_base::error::Error::Input`] when it is no table, of another format, or cut.
+    pub fn open(name: &str, bytes: B) -> Result<PermutedTable<B>> {
+        let head: Opened<About> = Opened::open(KIND, name, &Bytes(bytes.as_ref()), SECTIONS)?;
+        let About { f, key, rows, prefix_bits, .. } = head.about;
+        let span = |section| head.span(section).start as usize..head.span(section).end as usize;
+        let (directory, rows_span) = (span(DIRECTORY), span(ROWS));
+        let good = (1..=64).contains(&f)
+            && (f == 64 || key >> f == 0)
+            && prefix_bits <= key.count_ones().min(31)
+            && prefix_bits < f
+            && directory.len() == 4 * ((1 << prefix_bits) + 1)
+            && rows.checked_mul(u64::from((f - prefix_bits).div_ceil(8))) == Some(rows_span.len() as u64);
+        let sections = Checked::sections([directory, rows_span], span(CHECKS));
+        let Some([directory, rows]) = sections.filter(|_| good) else {
+            return Err(head.damaged("its description contradicts itself"));
+        };
+        head.check(CHECKS, &bytes.as_ref()[span(CHECKS)])?;
+        let permutation = Permutation::new(f, key);
+        Ok(PermutedTable { permutation, directory, rows, width: (f - prefix_bits).div_ceil(8) as usize, bytes, head })
+    }
+
+    /// What the table holds.
+    pub fn about(&self) -> &About {
+        &self.head.about
+    }
+
+    /// Its permutation.
+    pub fn permutation(&self) -> &Permutation {
+        &self.permutation
+    }
+
+    /// Length of the table in bytes.
+    pub fn len_bytes(&self) -> usize {
+        self.bytes.as_ref().len()
+    }
+
+    /// Holds every byte against its checksum.
+    ///
+    /// # Errors
+    /// [`webtwin_base::error::Error::Input`] when the table is damaged.
+    pub fn verify(&self) -> Result<()> {
+        self.head.check(DIRECTORY, self.directory())?;
+        self.head.check(ROWS, self.packed())?;
+        self.directory.set_good();
+        self.rows.set_good();
+        Ok(())
+    }
+
+    /// The error that a damaged block is.
+    #[cold]
+    pub(super) fn error(&self, DamagedBlock(section): DamagedBlock) -> Error {
+        self.head.damaged_block(section)
+    }
+
+    pub(super) fn has_head(&self, checksum: &str) -> bool {
+        self.head.is(checksum)
+    }
+
+    fn directory(&self) -> &[u8] {
+        self.directory.bytes(self.bytes.as_ref())
+    }
+
+    fn packed(&self) -> &[u8] {
+        self.rows.bytes(self.bytes.as_ref())
+    }
+
+    /// Checks the blocks that have these rows.
+    #[inline]
+    fn check_rows(&self, rows: Range<usize>) -> Good<()> {
+        let bytes = rows.start * self.width..rows.end * self.width;
+        if self.rows.is_good(self.bytes.as_ref(), bytes) { Ok(()) } else { Err(DamagedBlock(ROWS)) }
+    }
+
+    /// Bits of a row that are stored.
+    fn low_bits(&self) -> u32 {
+        self.about().f - self.about().prefix_bits
+    }
+
+    fn low(&self, permuted: u64) -> u64 {
+        permuted & (u64::MAX >> (64 - self.low_bits()))
+    }
+
+    fn prefix(&self, permuted: u64) -> usize {
+        permuted.unbounded_shr(self.low_bits()) as usize
+    }
+
+    /// Asks for the directory's entry of a permuted fingerprint, which `PermutedTable::with_prefix` will read.
+    pub fn prefetch_directory(&self, permuted: u64) {
+        prefetch(self.directory(), 4 * self.prefix(permuted));
+    }
+
+    /// Rows with the prefix of a permuted fingerprint; asks for the first of them.
+    ///
+    /// # Errors
+    /// [`DamagedBlock`] when the directory is damaged where it tells of them.
+    #[inline]
+    pub(super) fn with_prefix(&self, permuted: u64) -> Good<Range<usize>> {
+        let at = 4 * self.prefix(permuted);
+        if !self.directory.is_good(self.bytes.as_ref(), at..at + 8) {
+            return Err(DamagedBlock(DIRECTORY));
+        }
+        let number = |bytes: &[u8]| bytes.first_chunk().map_or(0, |&bytes| u32::from_le_bytes(bytes)) as usize;
+        let entry = self.directory().get(at..at + 8).unwrap_or_default();
+        let rows = self.packed().len() / self.width;
+        let from = number(entry).min(rows);
+        let until = entry.get(4..).map_or(0, number).min(rows);
+        for line in 0..4 {
+            prefetch(self.packed(), from * self.width + 64 * line);
+        }
+        Ok(from..until.max(from))
+    }
+
+    /// Step 1: of the rows with its prefix, those that agree with a permuted fingerprint on the whole key; where there are
+    /// few with the prefix, all of these.
+    ///
+    /// # Errors
+    /// [`DamagedBlock`] when rows that are looked at are damaged.
+    #[inline]
+    pub(super) fn with_key(&self, permuted: u64, rows: Range<usize>) -> Good<Range<usize>> {
+        let below = self.about().f - self.permutation.top_bits();
+        if rows.len() <= FEW || below == self.low_bits() {
+            return Ok(rows);
+        }
+        let rest = 1u64.unbounded_shl(below).wrapping_sub(1);
+        let (least, most) = (self.low(permuted) & !rest, self.low(permuted) | rest);
+        let from = self.first_not_below(least, rows.clone())?;
+        let until = match most.checked_add(1) {
+            Some(above) => self.first_not_below(above, from..rows.end)?,
+            None => rows.end,
+        };
+        Ok(from..until)
+    }
+
+    /// Step 2: appends the fingerprints of those of `rows`, all with its prefix, that differ from a permuted
+    /// fingerprint in at most `k` bits.
+    ///
+    /// # Errors
+    /// [`DamagedBlock`] when the rows are damaged; `found` then is as it was.
+    pub(super) fn near(&self, permuted: u64, rows: Range<usize>, k: u32, found: &mut Vec<u64>) -> Good<()> {
+        self.check_rows(rows.clone())?;
+        let mut near = Vec::new();
+        scan(self.packed(), self.width, rows, self.low(permuted), k, &mut near);
+        let prefix = permuted & !self.low(permuted);
+        found.extend(near.iter().map(|&row| self.permutation.invert(prefix | self.row(row))));
+        Ok(())
+    }
+
+    /// The place of a fingerprint in the table.
+    ///
+    /// # Errors
+    /// [`DamagedBlock`] when the table is damaged where the place is looked for.
+    #[inline]
+    pub(super) fn place(&self, fingerprint: u64) -> Good<Option<usize>> {
+        let permuted = self.permutation.apply(fingerprint);
+        let rows = self.with_prefix(permuted)?;
+        let row = self.first_not_below(self.low(permuted), rows.clone())?;
+        if !rows.contains(&row) {
+            return Ok(None);
+        }
+        self.check_rows(row..row + 1)?;
+        Ok((self.row(row) == self.low(permuted)).then_some(row))
+    }
+
+    /// The stored bits of a row, whose block was checked.
+    fn row(&self, row: usize) -> u64 {
+        packed(self.packed(), self.width, row)
+    }
+
+    /// The first of `rows`, which ascend, whose stored bits are not below `bound`.
+    ///
+    /// # Cost
+    /// A few steps where values are spread evenly, else the logarithm of the rows.
+    fn first_not_below(&self, bound: u64, rows: Range<usize>) -> Good<usize> {
+        // Rows before `from` are below the bound, those from `until` on are not; values are known to be within these.
+        let (mut from, mut until) = (rows.start, rows.end);
+        let (mut least, mut most) = (0, u64::MAX >> (64 - self.low_bits()));
+        let mut steps = 0;
+        while from < until {
+            let count = until - from;
+            let middle = if steps < INTERPOLATIONS && bound >= least && most > least {
+                let share = u128::from(bound - least) * count as u128 / (u128::from(most - least) + 1);
+                from + (share as usize).min(count - 1)
+            } else {
+                from + count / 2
+            };
+            steps += 1;
+            self.check_rows(middle..middle + 1)?;
+            let value = self.row(middle);
+            if value < bound {
+                (from, least) = (middle + 1, value);
+            } else {
+                (until, most) = (middle, value);
+            }
+        }
+        Ok(from)
+    }
+}

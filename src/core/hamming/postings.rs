@@ -1,0 +1,104 @@
+//! Documents by fingerprint: each distinct fingerprint once, with the documents that have it.
+
+use webtwin_base::ids::{DocId, SimHash};
+
+/// Distinct fingerprints, ascending, each with its documents, ascending.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Postings {
+    fingerprints: Vec<SimHash>,
+    /// Where the documents of each fingerprint end.
+    ends: Vec<u32>,
+    doc_ids: Vec<DocId>,
+}
+
+impl Postings {
+    /// Gathers rows of any order; a row that stands there twice counts once.
+    pub fn new(mut rows: Vec<(SimHash, DocId)>) -> Postings {
+        rows.sort_unstable();
+        rows.dedup();
+        let mut postings = Postings::default();
+        for documents in rows.chunk_by(|x, y| x.0 == y.0) {
+            postings.fingerprints.push(documents[0].0);
+            postings.doc_ids.extend(documents.iter().map(|row| row.1));
+            postings.ends.push(postings.doc_ids.len() as u32);
+        }
+        postings
+    }
+
+    /// The distinct fingerprints, ascending.
+    pub fn fingerprints(&self) -> &[SimHash] {
+        &self.fingerprints
+    }
+
+    /// Number of documents.
+    pub fn documents(&self) -> usize {
+        self.doc_ids.len()
+    }
+
+    /// Documents of the fingerprint at a place, ascending.
+    pub fn doc_ids(&self, place: usize) -> &[DocId] {
+        let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.doc_ids[start as usize..self.ends[place] as usize]
+    }
+}
+
+/// Leaves each of the ascending `fingerprints` once; `ends[place]` becomes the number of those before and at that place.
+pub fn distinct(fingerprints: &mut Vec<SimHash>, ends: &mut Vec<u32>) {
+    ends.clear();
+    if !fingerprints.windows(2).any(|pair| pair[0] == pair[1]) {
+        ends.extend(1..=fingerprints.len() as u32);
+        return;
+    }
+    let mut kept = 0;
+    for at in 0..fingerprints.len() {
+        let fingerprint = fingerprints[at];
+        if kept > 0 && fingerprints[kept - 1] == fingerprint {
+            ends[kept - 1] += 1;
+        } else {
+            fingerprints[kept] = fingerprint;
+            ends.push(at as u32 + 1);
+            kept += 1;
+        }
+    }
+    fingerprints.truncate(kept);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_document_stands_under_its_fingerprint(rows in prop::collection::vec((0u64..9, 0u64..30), 0..40)) {
+            let postings = Postings::new(rows.clone());
+            let told: Vec<_> = postings
+                .fingerprints()
+                .iter()
+                .enumerate()
+                .flat_map(|(place, &fingerprint)| postings.doc_ids(place).iter().map(move |&doc| (fingerprint, doc)))
+                .collect();
+            let mut expected = rows;
+            expected.sort_unstable();
+            expected.dedup();
+            prop_assert_eq!(postings.documents(), expected.len());
+            prop_assert_eq!(told, expected);
+        }
+
+        #[test]
+        fn distinct_leaves_each_once_and_tells_where_its_rows_end(mut all in prop::collection::vec(0u64..9, 0..40)) {
+            all.sort_unstable();
+            let (mut once, mut ends) = (all.clone(), vec![7]);
+            distinct(&mut once, &mut ends);
+            prop_assert_eq!(once.len(), ends.len());
+            let mut start = 0;
+            let mut again = Vec::new();
+            for (fingerprint, end) in once.iter().zip(&ends) {
+                again.extend((start..*end).map(|_| *fingerprint));
+                start = *end;
+            }
+            prop_assert_eq!(again, all);
+            prop_assert!(once.windows(2).all(|pair| pair[0] < pair[1]));
+        }
+    }
+}

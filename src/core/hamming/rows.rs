@@ -1,0 +1,242 @@
+//! Fingerprints with their documents on their way to F, and their sort.
+//!
+//! The sort orders rows by a few more leading bits than it takes to tell so many even fingerprints apart, in two stable passes
+//! from the lower digit to the higher; what these bits leave together is sorted likewise. Bits that are the same in all rows are
+//! passed over, so fingerprints that share their leading bits, as those of one bucket of the space do, cost no more than others;
+//! copies of one fingerprint are sorted by document in the same way.
+
+use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
+
+use super::close_pairs::Item;
+use webtwin_base::ids::{DocId, SimHash};
+
+/// A fingerprint and a document that has it. Orders by fingerprint, then document.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
+#[repr(C)]
+pub struct FingerprintRow {
+    /// The fingerprint.
+    pub fingerprint: SimHash,
+    /// The document.
+    pub document: DocId,
+}
+
+/// A distinct fingerprint, and which of the rows in ascending order have it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Run {
+    /// The fingerprint.
+    pub fingerprint: SimHash,
+    /// Place of the first of its rows.
+    pub first: u32,
+    /// How many they are.
+    pub copies: u32,
+}
+
+impl Item for Run {
+    fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+}
+
+/// Two runs whose fingerprints are near; a run of several rows is near itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct NearRuns {
+    /// The one.
+    pub x: Run,
+    /// The other.
+    pub y: Run,
+    /// Bits in which they differ.
+    pub distance: u32,
+}
+
+impl NearRuns {
+    /// Whether both are one run.
+    pub fn is_one(&self) -> bool {
+        self.x.first == self.y.first
+    }
+
+    /// Pairs of rows that this stands for.
+    pub fn pairs(&self) -> u64 {
+        let (x, y) = (u64::from(self.x.copies), u64::from(self.y.copies));
+        if self.is_one() { x * (x - 1) / 2 } else { x * y }
+    }
+}
+
+/// Rows that are sorted by comparing them.
+const FEW: usize = 32;
+
+/// Logarithm of the number of rows that are sorted within a core's cache, with their scratch. More are first dealt out by one
+/// digit, even ones in half as many.
+const CACHED_LOG: u32 = 15;
+
+/// Most bits of that digit: more would be as many places written in turn as no cache follows.
+const DEALT_BITS: u32 = 5;
+
+/// Digits of half the bits by which that many rows are ordered.
+const DIGITS: usize = 1 << (CACHED_LOG + SPARE_BITS).div_ceil(2);
+
+/// Bits beyond the logarithm of the number of rows by which these are ordered: one even row in 32 has the leading bits of the
+/// row before it.
+const SPARE_BITS: u32 = 5;
+
+/// Sorts rows; `scratch` is grown to as many.
+///
+/// # Cost
+/// For each row of 2^15 even fingerprints three reads and two copies, and half as much again for 2^20.
+pub fn sort(rows: &mut [FingerprintRow], scratch: &mut Vec<FingerprintRow>) {
+    if scratch.len() < rows.len() {
+        scratch.resize(rows.len(), FingerprintRow::default());
+    }
+    sort_with(rows, scratch);
+}
+
+fn sort_with(rows: &mut [FingerprintRow], scratch: &mut [FingerprintRow]) {
+    if rows.len() <= FEW {
+        rows.sort_unstable();
+        return;
+    }
+    let scratch = &mut scratch[..rows.len()];
+    let first = rows[0];
+    let differ = |(fingerprints, documents): (u64, u64), row: &FingerprintRow| {
+        (fingerprints | row.fingerprint ^ first.fingerprint, documents | row.document ^ first.document)
+    };
+    match rows.iter().fold((0, 0), differ) {
+        (0, 0) => {}
+        (0, documents) => sort_by_word(rows, scratch, u64::BITS - documents.leading_zeros(), |row| row.document),
+        (fingerprints, _) => {
+            sort_by_word(rows, scratch, u64::BITS - fingerprints.leading_zeros(), |row| row.fingerprint)
+        }
+    }
+}
+
+/// Sorts rows that differ in no more than the low `width` bits of a word, and in the highest of these.
+#[inline(always)]
+fn sort_by_word(
+    rows: &mut [FingerprintRow],
+    scratch: &mut [FingerprintRow],
+    width: u32,
+    word: impl Fn(&FingerprintRow) -> u64 + Copy,
+) {
+    if rows.len() > 1 << CACHED_LOG {
+        let bits = (rows.len().ilog2() + 2 - CACHED_LOG).min(DEALT_BITS).min(width);
+        let digit = move |row: &FingerprintRow| (word(row) >> (width - bits)) as usize & ((1 << bits) - 1);
+        let ends = deal(rows, scratch, bits, digit);
+        rows.copy_from_slice(scratch);
+        let mut start = 0;
+        for end in ends {
+            sort_with(&mut rows[start..end], &mut scratch[start..end]);
+            start = end;
+        }
+        return;
+    }
+    let ordered = (rows.len().ilog2() + SPARE_BITS).min(width);
+    let (low, below) = (ordered.div_ceil(2), width - ordered);
+    let low_digit = move |row: &FingerprintRow| (word(row) >> below) as usize & ((1 << low) - 1);
+    let high_digit = move |row: &FingerprintRow| (word(row) >> below >> low) as usize & ((1 << (ordered - low)) - 1);
+    let (mut lows, mut highs) = ([0u32; DIGITS], [0u32; DIGITS]);
+    for row in &*rows {
+        lows[low_digit(row) % DIGITS] += 1;
+        highs[high_digit(row) % DIGITS] += 1;
+    }
+    deal_small(rows, scratch, &mut lows, low_digit);
+    deal_small(scratch, rows, &mut highs, high_digit);
+    let mut start = 0;
+    while start < rows.len() {
+        let leading = word(&rows[start]) >> below;
+        let end = start + 1 + rows[start + 1..].iter().take_while(|row| word(row) >> below == leading).count();
+        if end - start > 1 {
+            sort_with(&mut rows[start..end], &mut scratch[start..end]);
+        }
+        start = end;
+    }
+}
+
+/// Copies rows to `to` in the order of their digits of so many bits, those of one digit as they stood; returns where each digit
+/// ends.
+#[inline(always)]
+fn deal(
+    rows: &[FingerprintRow],
+    to: &mut [FingerprintRow],
+    bits: u32,
+    digit: impl Fn(&FingerprintRow) -> usize,
+) -> Vec<usize> {
+    let mut ends = vec![0; 1 << bits];
+    rows.iter().for_each(|row| ends[digit(row)] += 1);
+    let mut sum = 0;
+    for end in &mut ends {
+        (*end, sum) = (sum, sum + *end);
+    }
+    for row in rows {
+        let place = &mut ends[digit(row)];
+        to[*place] = *row;
+        *place += 1;
+    }
+    ends
+}
+
+/// As [`deal`], for digits that are counted already, below [`DIGITS`].
+#[inline(always)]
+fn deal_small(
+    rows: &[FingerprintRow],
+    to: &mut [FingerprintRow],
+    counts: &mut [u32; DIGITS],
+    digit: impl Fn(&FingerprintRow) -> usize,
+) {
+    let mut sum = 0;
+    for count in counts.iter_mut() {
+        (*count, sum) = (sum, sum + *count);
+    }
+    for row in rows {
+        let place = &mut counts[digit(row) % DIGITS];
+        to[*place as usize] = *row;
+        *place += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use webtwin_base::ids::splitmix64;
+
+    /// A row of one of several kinds: even fingerprints, copies of one fingerprint, copies of few rows, bits in the middle.
+    fn row(&(kind, x, y): &(u32, u64, u64), copy: u64) -> FingerprintRow {
+        match kind {
+            0 => FingerprintRow { fingerprint: splitmix64(x ^ copy), document: y },
+            1 => FingerprintRow { fingerprint: x, document: splitmix64(y ^ copy) },
+            2 => FingerprintRow { fingerprint: 7, document: y % 3 },
+            _ => FingerprintRow { fingerprint: copy & 0xff00, document: copy },
+        }
+    }
+
+    fn sorted(mut rows: Vec<FingerprintRow>) -> Vec<FingerprintRow> {
+        sort(&mut rows, &mut Vec::new());
+        rows
+    }
+
+    fn by_comparing(mut rows: Vec<FingerprintRow>) -> Vec<FingerprintRow> {
+        rows.sort_unstable();
+        rows
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn rows_come_in_the_order_that_comparing_gives(
+            kinds in prop::collection::vec((0u32..4, any::<u64>(), any::<u64>()), 0..40), copies in 1u64..60
+        ) {
+            let rows: Vec<_> = kinds.iter().flat_map(|kind| (0..copies).map(|copy| row(kind, copy))).collect();
+            prop_assert_eq!(sorted(rows.clone()), by_comparing(rows));
+        }
+
+        #[test]
+        fn so_do_more_rows_than_a_cache_holds(
+            kinds in prop::collection::vec((0u32..4, any::<u64>(), any::<u64>()), 1..4), more in 0u64..1000
+        ) {
+            let copies = ((3 << CACHED_LOG) + more) / kinds.len() as u64;
+            let rows: Vec<_> = kinds.iter().flat_map(|kind| (0..copies).map(|copy| row(kind, copy))).collect();
+            prop_assert!(sorted(rows.clone()) == by_comparing(rows));
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Files of sections behind a checked head: the form of fingerprint files and permuted tables.
+//!
+//! ```text
+//! magic (8 bytes) | format (4) | length of the description (4) | description | XXH3 of all before (8) | zeros to 64
+//! section | section | ...
+//! ```
+//!
+//! Numbers are little-endian. The description is JSON: what the file is about, and length and XXH3 (64 bits, in
+//! hexadecimal) of each section. Sections follow each other without gaps, from a multiple of 64 bytes.
+
+use std::ops::Range;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
+
+use webtwin_base::error::{Error, Result};
+use webtwin_base::read_at::ReadAt;
+
+/// Magic, format and length.
+const FIXED: usize = 16;
+
+/// Longest description that is read, in bytes.
+const LONGEST: usize = 1 << 20;
+
+/// What tells a kind of file from others.
+#[derive(Debug, Clone, Copy)]
+pub struct FileKind {
+    /// First bytes of the file.
+    pub magic: &'static [u8; 8],
+    /// Format that this build writes and reads.
+    pub format: u32,
+    /// What it is, for messages: "a fingerprint file".
+    pub what: &'static str,
+    /// What makes a new one, for messages.
+    pub remedy: &'static str,
+}
+
+/// Reads a list of files in JSON, called `name` in messages, of this format; `what` it should be.
+///
+/// # Errors
+/// [`Error::Input`] when it is none, or of another format.
+pub fn read_list<List: DeserializeOwned>(name: &str, bytes: &[u8], format: u32, what: &str) -> Result<List> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        format: u32,
+    }
+    let unreadable = |error| Error::input(name, format!("this is no {what}: {error}"));
+    let Versioned { format: found } = serde_json::from_slice(bytes).map_err(unreadable)?;
+    if found != format {
+        let reason = format!("{what} of format {found}, but this build reads format {format}; make it anew");
+        return Err(Error::input(name, reason));
+    }
+    serde_json::from_slice(bytes).map_err(unreadable)
+}
+
+#[derive(Serialize, Deserialize)]
+struct Description<About> {
+    about: About,
+    sections: Vec<SectionEntry>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SectionEntry {
+    bytes: u64,
+    xxh3: String,
+}
+
+/// Checksum as it is written in descriptions and manifests.
+pub fn checksum(bytes: &[u8]) -> String {
+    format!("{:016x}", xxh3_64(bytes))
+}
+
+/// The same of bytes that stand one part after the other.
+pub fn checksum_of_parts(parts: &[&[u8]]) -> String {
+    let mut all = Xxh3Default::new();
+    parts.iter().for_each(|part| all.update(part));
+    format!("{:016x}", all.digest())
+}
+
+/// Checksum of a block of a section: the low half of XXH3.
+pub fn short_checksum(bytes: &[u8]) -> u32 {
+    xxh3_64(bytes) as u32
+}
+
+/// The head of a file with these sections, which are to follow it.
+pub fn head<About: Serialize>(kind: FileKind, about: &About, sections: &[&[u8]]) -> Vec<u8> {
+    let entry = |section: &&[u8]| SectionEntry { bytes: section.len() as u64, xxh3: checksum(section) };
+    let description = Description { about, sections: sections.iter().map(entry).collect() };
+    let description = serde_json::to_vec(&description).expect("a description is plain values");
+    let mut head = kind.magic.to_vec();
+    head.extend(kind.format.to_le_bytes());
+    head.extend((description.len() as u32).to_le_bytes());
+    head.extend(description);
+    head.extend(xxh3_64(&head).to_le_bytes());
+    head.resize(head.len().next_multiple_of(64), 0);
+    head
+}
+
+/// The head of a file, as read.
+#[derive(Debug, Clone)]
+pub struct Opened<About> {
+    pub(crate) about: About,
+    sections: Vec<(Range<u64>, String)>,
+    checksum: String,
+    name: String,
+    kind: FileKind,
+}
+
+impl<About: DeserializeOwned> Opened<About> {
+    /// Reads and checks the head of a file that has `sections` sections.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when it is no such file, of another format, damaged or cut; those of reading.
+    pub fn open(kind: FileKind, name: &str, file: &dyn ReadAt, sections: usize) -> Result<Opened<About>> {
+        let damaged = |how: &str| damaged(kind, name, how);
+        let mut head = file.read_at(0, 4 << 10)?;
+        let start = head.strip_prefix(kind.magic).and_then(|rest| rest.first_chunk::<8>());
+        let Some(&[a, b, c, d, e, f, g, h]) = start else {
+            return Err(Error::input(name, format!("this is not {}", kind.what)));
+        };
+        let format = u32::from_le_bytes([a, b, c, d]);
+        if format != kind.format {
+            let (what, known, remedy) = (kind.what, kind.format, kind.remedy);
+            let reason = format!("{what} of format {format}, but this build reads format {known}; {remedy}");
+            return Err(Error::input(name, reason));
+        }
+        let length = u32::from_le_bytes([e, f, g, h]) as usize;
+        if length > LONGEST {
+            return Err(damaged("its description is too long"));
+        }
+        let end = (FIXED + length + 8).next_multiple_of(64);
+        if head.len() < end {
+            head = file.read_at(0, end)?;
+        }
+        let (Some(checked), Some(rest)) = (head.get(..FIXED + length), head.get(FIXED + length..end)) else {
+            return Err(damaged("it ends within its head"));
+        };
+        if rest[..8] != xxh3_64(checked).to_le_bytes() || rest[8..].iter().any(|&byte| byte != 0) {
+            return Err(damaged("the checksum of its head is wrong"));
+        }
+        let description: Description<About> = serde_json::from_slice(&checked[FIXED..])
+            .map_err(|error| damaged(&format!("its description does not read: {error}")))?;
+        let mut at = end as u64;
+        let mut spans = Vec::new();
+        for section in description.sections {
+            let until = at.checked_add(section.bytes).ok_or_else(|| damaged("its sections are too long"))?;
+            spans.push((at..until, section.xxh3));
+            at = until;
+        }
+        if at != file.len() {
+            let reason = format!("it has {} bytes, but its head says {at}", file.len());
+            return Err(damaged(&reason));
+        }
+        if spans.len() != sections {
+            return Err(damaged("it has another number of sections"));
+        }
+        let checksum = checksum(&head[..end]);
+        Ok(Opened { about: description.about, sections: spans, checksum, name: name.into(), kind })
+    }
+}
+
+fn damaged(kind: FileKind, name: &str, how: &str) -> Error {
+    Error::input(name, format!("{} that is damaged: {how}; fetch it again or {}", kind.what, kind.remedy))
+}
+
+impl<About> Opened<About> {
+    /// Where a section is in the file.
+    pub fn span(&self, section: usize) -> Range<u64> {
+        self.sections[section].0.clone()
+    }
+
+    /// Whether this is the head with that checksum; as it holds the checksums of all sections, the file is then the same.
+    pub fn is(&self, checksum: &str) -> bool {
+        self.checksum == checksum
+    }
+
+    /// An error that says what is damaged and what to do.
+    pub fn damaged(&self, how: &str) -> Error {
+        damaged(self.kind, &self.name, how)
+    }
+
+    /// An error that says that a section has a damaged block.
+    #[cold]
+    pub fn damaged_block(&self, section: usize) -> Error {
+        self.damaged(&format!("the checksum of a block of section {section} is wrong"))
+    }
+
+    /// Checks the bytes of a section.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when they are not those that were written.
+    pub fn check(&self, section: usize, bytes: &[u8]) -> Result<()> {
+        let (span, xxh3) = &self.sections[section];
+        if bytes.len() as u64 == span.end - span.start && checksum(bytes) == *xxh3 {
+            return Ok(());
+        }
+        Err(self.damaged(&format!("the checksum of section {section} is wrong")))
+    }
+
+    /// Reads and checks a whole section.
+    ///
+    /// # Errors
+    /// Those of [`Opened::check`] and of reading.
+    pub fn read(&self, file: &dyn ReadAt, section: usize) -> Result<Vec<u8>> {
+        let span = self.span(section);
+        let length = usize::try_from(span.end - span.start).map_err(|_| self.damaged("a section is too long"))?;
+        let bytes = file.read_at(span.start, length)?;
+        self.check(section, &bytes)?;
+        Ok(bytes)
+    }
+}

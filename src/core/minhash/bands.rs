@@ -1,0 +1,99 @@
+//! Bands: a signature is cut into bands of a few rows, and texts that agree in all rows of some band are candidates.
+//!
+//! With resemblance s, a band of r rows agrees with probability sʳ, so one of b bands does with 1 − (1 − sʳ)ᵇ: an
+//! S-shaped curve in s. More rows make false candidates fewer, more bands make missed pairs fewer.
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use webtwin_job::Minhash;
+
+/// The least probability with which a pair at the threshold is to be a candidate.
+pub const RECALL: f64 = 0.99;
+
+/// How a signature is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bands {
+    /// b: number of bands.
+    pub bands: u32,
+    /// r: rows of each.
+    pub rows: u32,
+}
+
+impl Bands {
+    /// The bands with the most rows that make a pair with resemblance `threshold` a candidate with probability
+    /// [`RECALL`], out of at most `permutations` rows in all; bands of one row if none do.
+    pub fn choose(permutations: u32, threshold: f64) -> Bands {
+        let with_rows = |rows: u32| Bands { bands: permutations / rows, rows };
+        let suffices = |bands: &Bands| bands.probability(threshold) >= RECALL;
+        (1..=permutations).rev().map(with_rows).find(suffices).unwrap_or(with_rows(1))
+    }
+
+    /// The bands of a job: those that it names, or else those that [`Bands::choose`] chooses.
+    pub fn of(settings: &Minhash) -> Bands {
+        match *settings {
+            Minhash { bands: 0, permutations, threshold, .. } => Bands::choose(permutations, threshold),
+            Minhash { bands, rows, .. } => Bands { bands, rows },
+        }
+    }
+
+    /// Probability that a pair with this resemblance is a candidate.
+    pub fn probability(self, resemblance: f64) -> f64 {
+        1.0 - (1.0 - resemblance.powf(f64::from(self.rows))).powf(f64::from(self.bands))
+    }
+
+    /// Rows in all.
+    pub fn permutations(self) -> usize {
+        self.bands as usize * self.rows as usize
+    }
+
+    /// A key for each band of a signature. Different bands have no key in common but by chance.
+    pub fn keys(self, signature: &[u32]) -> impl Iterator<Item = u64> + '_ {
+        let bands = signature.chunks_exact(self.rows as usize).take(self.bands as usize);
+        bands.zip(1..).map(|(rows, band)| xxh3_64_with_seed(bytemuck::cast_slice(rows), band))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::minhash::signature::Permutations;
+    use webtwin_base::ids::splitmix64;
+
+    #[test]
+    fn as_many_rows_are_chosen_as_recall_allows() {
+        let chosen = |threshold| Bands::choose(128, threshold);
+        assert_eq!(chosen(0.8), Bands { bands: 21, rows: 6 });
+        assert_eq!(chosen(0.7), Bands { bands: 32, rows: 4 });
+        assert_eq!(chosen(1.0), Bands { bands: 1, rows: 128 });
+        assert_eq!(Bands::choose(1, 0.5), Bands { bands: 1, rows: 1 });
+        for threshold in [0.5, 0.6, 0.7, 0.8, 0.9, 0.95] {
+            let bands = chosen(threshold);
+            assert!(bands.probability(threshold) >= RECALL && bands.permutations() <= 128);
+            let next = Bands { bands: 128 / (bands.rows + 1), rows: bands.rows + 1 };
+            assert!(next.probability(threshold) < RECALL);
+        }
+    }
+
+    /// Of many pairs with one resemblance, as many are candidates as theory says, within four standard deviations.
+    #[test]
+    fn candidates_are_as_many_as_theory_says() {
+        let bands = Bands::choose(128, 0.8);
+        let permutations = Permutations::new(bands.permutations());
+        let (mut x, mut y) = (Vec::new(), Vec::new());
+        for (shared, own) in [(40u64, 40u64), (50, 25), (60, 15), (70, 10), (80, 10), (90, 5)] {
+            let expected = bands.probability(shared as f64 / (shared + 2 * own) as f64);
+            let pairs = 1000;
+            let mut found = 0;
+            for pair in 0..pairs {
+                let hash = |number: u64| (splitmix64(pair << 32 | number) >> 32) as u32;
+                let set = |from: u64| (0..shared).chain(from..from + own).map(hash).collect::<Vec<u32>>();
+                permutations.signature(&set(1000), &mut x);
+                permutations.signature(&set(2000), &mut y);
+                found += u32::from(bands.keys(&x).zip(bands.keys(&y)).any(|(x, y)| x == y));
+            }
+            let deviation = (expected * (1.0 - expected) / pairs as f64).sqrt();
+            let share = f64::from(found) / pairs as f64;
+            assert!((share - expected).abs() <= 4.0 * deviation + 1e-3, "{shared}, {own}: {share}, not {expected}");
+        }
+    }
+}

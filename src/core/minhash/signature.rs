@@ -1,0 +1,144 @@
+//! The signature of a set: its minimum under each of many permutations of all hashes.
+
+#![cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
+
+use crate::hamming::kernels::Level;
+use webtwin_base::ids::splitmix64;
+
+/// Permutations that are worked on at a time: as many as fit in the registers of AVX2, with their factors.
+const LANES: usize = 32;
+
+/// Permutations of 32-bit hashes: x ↦ (x ⊕ a) · b modulo 2³², with odd b.
+#[derive(Debug, Clone)]
+pub struct Permutations {
+    count: usize,
+    /// (a, b) of each, in blocks.
+    blocks: Vec<Factors>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Factors {
+    a: [u32; LANES],
+    b: [u32; LANES],
+}
+
+impl Permutations {
+    /// The first `count` permutations, the same for ever.
+    pub fn new(count: usize) -> Permutations {
+        let factor = |number: usize, which: u64| (splitmix64(2 * number as u64 + which) >> 32) as u32;
+        let block = |block: usize| Factors {
+            a: std::array::from_fn(|lane| factor(LANES * block + lane, 0)),
+            b: std::array::from_fn(|lane| factor(LANES * block + lane, 1) | 1),
+        };
+        Permutations { count, blocks: (0..count.div_ceil(LANES)).map(block).collect() }
+    }
+
+    /// Replaces the content of `into` with the minimum of `set` under each permutation; `u32::MAX` for an empty set.
+    ///
+    /// # Cost
+    /// set x permutations; about 10 ns per hash for 128 permutations with AVX2.
+    pub fn signature(&self, set: &[u32], into: &mut Vec<u32>) {
+        self.signature_at(Level::best(), set, into);
+    }
+
+    fn signature_at(&self, level: Level, set: &[u32], into: &mut Vec<u32>) {
+        into.clear();
+        for factors in &self.blocks {
+            into.extend_from_slice(&match level {
+                #[cfg(target_arch = "x86_64")]
+                Level::Avx512 if level.is_here() => minima_avx512(set, factors),
+                #[cfg(target_arch = "x86_64")]
+                Level::Avx2 if level.is_here() => minima_avx2(set, factors),
+                _ => minima(set, factors),
+            });
+        }
+        into.truncate(self.count);
+    }
+}
+
+#[inline(always)]
+fn minima(set: &[u32], Factors { a, b }: &Factors) -> [u32; LANES] {
+    let mut least = [u32::MAX; LANES];
+    for &hash in set {
+        for lane in 0..LANES {
+            least[lane] = least[lane].min((hash ^ a[lane]).wrapping_mul(b[lane]));
+        }
+    }
+    least
+}
+
+#[cfg(target_arch = "x86_64")]
+fn minima_avx2(set: &[u32], factors: &Factors) -> [u32; LANES] {
+    #[target_feature(enable = "avx2")]
+    fn go(set: &[u32], factors: &Factors) -> [u32; LANES] {
+        minima(set, factors)
+    }
+    // SAFETY: the caller has seen that the machine has AVX2.
+    unsafe { go(set, factors) }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn minima_avx512(set: &[u32], factors: &Factors) -> [u32; LANES] {
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    fn go(set: &[u32], factors: &Factors) -> [u32; LANES] {
+        minima(set, factors)
+    }
+    // SAFETY: the caller has seen that the machine has these instructions.
+    unsafe { go(set, factors) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_level_finds_the_minima(set in prop::collection::vec(any::<u32>(), 0..70), count in 1usize..140) {
+            let permutations = Permutations::new(count);
+            let permuted = |number: usize, hash: u32| {
+                let Factors { a, b } = &permutations.blocks[number / LANES];
+                (hash ^ a[number % LANES]).wrapping_mul(b[number % LANES])
+            };
+            let least = |number| set.iter().map(|&hash| permuted(number, hash)).min().unwrap_or(u32::MAX);
+            let plain: Vec<u32> = (0..count).map(least).collect();
+            for level in Level::all() {
+                let mut signature = vec![7];
+                permutations.signature_at(level, &set, &mut signature);
+                prop_assert_eq!(&signature, &plain, "{:?}", level);
+            }
+        }
+    }
+
+    #[test]
+    fn permutations_differ() {
+        let blocks = Permutations::new(4096).blocks;
+        let all: BTreeSet<(u32, u32)> = blocks.iter().flat_map(|f| f.a.into_iter().zip(f.b)).collect();
+        assert_eq!(all.len(), 4096);
+    }
+
+    /// The share of agreeing minima of many pairs of sets is their resemblance, within four standard deviations.
+    #[test]
+    fn agreeing_minima_estimate_the_resemblance() {
+        let permutations = Permutations::new(128);
+        for (shared, own) in [(10u64, 10u64), (50, 25), (80, 10), (5, 0), (1, 1)] {
+            let resemblance = shared as f64 / (shared + 2 * own) as f64;
+            let (mut agree, mut all) = (0, 0);
+            let (mut x, mut y) = (Vec::new(), Vec::new());
+            for pair in 0..200u64 {
+                let hash = |number: u64| (splitmix64(pair << 32 | number) >> 32) as u32;
+                let set = |from: u64| (0..shared).chain(from..from + own).map(hash).collect::<Vec<u32>>();
+                permutations.signature(&set(1000), &mut x);
+                permutations.signature(&set(2000), &mut y);
+                agree += x.iter().zip(&y).filter(|(x, y)| x == y).count();
+                all += x.len();
+            }
+            let deviation = (resemblance * (1.0 - resemblance) / all as f64).sqrt();
+            let off = (agree as f64 / all as f64 - resemblance).abs();
+            assert!(off <= 4.0 * deviation + 1e-12, "{shared} shared, {own} own: off by {off}, {deviation}");
+        }
+    }
+}

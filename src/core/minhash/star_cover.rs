@@ -1,0 +1,166 @@
+//! Which texts are kept: each that is not similar to one kept before it.
+//!
+//! Texts are taken in the order in which they are to be kept. A text is left out in favour of the first kept text that
+//! it is similar to. So whatever is left out is similar, by its own resemblance, to the text that stands for it; and no
+//! two kept texts were found similar. Connected components would give neither: in a chain, the first and the last may
+//! have nothing in common.
+
+use super::candidates::{Candidate, KeptMembers, Other};
+use webtwin_base::error::Result;
+
+/// A text that is left out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LeftOut {
+    /// The text.
+    pub text: u32,
+    /// The kept text in favour of which it is.
+    pub kept: u32,
+    /// Resemblance of the two.
+    pub resemblance: f64,
+}
+
+/// Decides one text after another.
+#[derive(Debug)]
+pub struct StarCover {
+    always_kept: u32,
+    is_left_out: Vec<u64>,
+    left_out: Vec<LeftOut>,
+    groups: KeptMembers,
+    others: Vec<u32>,
+    /// Comparisons made.
+    pub compared: u64,
+}
+
+impl StarCover {
+    /// A cover of `texts`, of which the first `always_kept` are not decided, with candidates in so many groups.
+    pub fn new(texts: usize, always_kept: u32, groups: usize) -> StarCover {
+        StarCover {
+            always_kept,
+            is_left_out: vec![0; texts.div_ceil(64)],
+            left_out: Vec::new(),
+            groups: KeptMembers::new(groups),
+            others: Vec::new(),
+            compared: 0,
+        }
+    }
+
+    /// Decides a text by all its candidates; texts must come in ascending order. One that does not come is kept.
+    ///
+    /// `similar(earlier)` is the resemblance of the text to an earlier one, if it is enough.
+    ///
+    /// # Errors
+    /// Those of `similar`.
+    pub fn decide(
+        &mut self,
+        text: u32,
+        candidates: &[Candidate],
+        mut similar: impl FnMut(u32) -> Result<Option<f64>>,
+    ) -> Result<()> {
+        if text >= self.always_kept {
+            self.others.clear();
+            for candidate in candidates {
+                match candidate.other() {
+                    Other::Text(other) if !self.is_left_out(other) => self.others.push(other),
+                    Other::Text(_) => {}
+                    Other::Group(group) => self.others.extend(self.groups.of(group)),
+                }
+            }
+            self.others.sort_unstable();
+            self.others.dedup();
+            for &kept in &self.others {
+                self.compared += 1;
+                if let Some(resemblance) = similar(kept)? {
+                    self.is_left_out[text as usize / 64] |= 1 << (text % 64);
+                    self.left_out.push(LeftOut { text, kept, resemblance });
+                    return Ok(());
+                }
+            }
+        }
+        for candidate in candidates {
+            if let Other::Group(group) = candidate.other() {
+                self.groups.add(group, text);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_left_out(&self, text: u32) -> bool {
+        self.is_left_out[text as usize / 64] >> (text % 64) & 1 == 1
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> u64 {
+        self.groups.bytes() + (self.is_left_out.len() * 8 + self.left_out.capacity() * size_of::<LeftOut>()) as u64
+    }
+
+    /// The texts that are left out, ascending.
+    pub fn left_out(self) -> Vec<LeftOut> {
+        self.left_out
+    }
+}
+
+/// The same by definition: every pair of texts is looked at.
+pub fn by_definition(texts: u32, always_kept: u32, similar: impl Fn(u32, u32) -> Option<f64>) -> Vec<LeftOut> {
+    let mut kept: Vec<u32> = (0..texts.min(always_kept)).collect();
+    let mut left_out = Vec::new();
+    for text in always_kept..texts {
+        let found = kept.iter().find_map(|&kept| Some(LeftOut { text, kept, resemblance: similar(text, kept)? }));
+        match found {
+            Some(found) => left_out.push(found),
+            None => kept.push(text),
+        }
+    }
+    left_out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::candidates::candidates;
+    use super::super::resemblance::Threshold;
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_cover_is_that_of_the_definition(
+            sets in prop::collection::vec(prop::collection::btree_set(0u32..12, 1..6), 0..50),
+            keys in prop::collection::vec(prop::collection::btree_set(0u64..9, 0..4), 50),
+            always_kept in 0u32..8,
+            hundredths in 10u32..100,
+        ) {
+            let sets: Vec<Vec<u32>> = sets.into_iter().map(|set| set.into_iter().collect()).collect();
+            let threshold = Threshold::new(f64::from(hundredths) / 100.0);
+            let similar = |x: u32, y: u32| threshold.reached(&sets[x as usize], &sets[y as usize]);
+            let share_a_key = |x: u32, y: u32| !keys[x as usize].is_disjoint(&keys[y as usize]);
+            let want = by_definition(sets.len() as u32, always_kept, |x, y| similar(x, y).filter(|_| share_a_key(x, y)));
+
+            let of_text = |text: usize| keys[text].iter().map(move |&key| (key, text as u32));
+            let mut rows: Vec<(u64, u32)> = (0..sets.len()).flat_map(of_text).collect();
+            let (mut found, mut groups) = (Vec::new(), 0);
+            let next_group = || {
+                groups += 1;
+                groups - 1
+            };
+            candidates(&mut rows, always_kept, next_group, |one| {
+                found.push(one);
+                Ok::<(), webtwin_base::error::Error>(())
+            })
+            .unwrap();
+            found.sort_unstable();
+            let mut cover = StarCover::new(sets.len(), always_kept, groups as usize);
+            for of_text in found.chunk_by(|x, y| x.text == y.text) {
+                let text = of_text[0].text;
+                cover.decide(text, of_text, |earlier| Ok(similar(text, earlier))).unwrap();
+            }
+            prop_assert_eq!(cover.left_out(), want);
+        }
+    }
+
+    #[test]
+    fn of_a_chain_both_ends_are_kept_and_what_is_left_out_resembles_what_stands_for_it() {
+        let sets: Vec<Vec<u32>> = [0..10, 2..12, 4..14].map(|set| set.collect()).into();
+        let similar = |x: u32, y: u32| Threshold::new(0.6).reached(&sets[x as usize], &sets[y as usize]);
+        assert_eq!(by_definition(3, 0, similar), [LeftOut { text: 1, kept: 0, resemblance: 8.0 / 12.0 }]);
+    }
+}

@@ -1,0 +1,86 @@
+//! Pairs that stand alone, which must share more than others.
+//!
+//! A third of their chunks is enough for two versions of a page, because their collections vouch for them: the pages
+//! around both are copies of each other, too. Two pages of sites that have nothing else in common often share that
+//! much, when a generator has filled both with its own words: the search of two manuals, the legend of their graphs. So
+//! once collections are known, a pair on two hosts whose pages are not in collections of one similar cluster *stands
+//! alone*, and stays only if it shares `overlap.min_resemblance_alone` of the chunks of the larger page. Pages that say
+//! the same speak for each other, and for a page in no collection those of its host speak. No collection can vouch for
+//! a page on a host without links, as the made-up host of a corpus of texts is, so the question is not asked there, nor
+//! within a host.
+
+use std::collections::BTreeSet;
+
+use super::millionths;
+use webtwin_base::ids::HostId;
+use webtwin_job::Overlap;
+
+/// Whether a similar pair shares too little to stand alone; doubt is added as in [`super::is_pairwise_similar`].
+pub fn is_weak(shared: u32, left_chunks: u32, right_chunks: u32, settings: &Overlap) -> bool {
+    let larger = u64::from(left_chunks.max(right_chunks)) + u64::from(settings.doubt);
+    u64::from(shared) * 1_000_000 < millionths(settings.min_resemblance_alone) * larger
+}
+
+/// What is known of a text once collections are: of all pages that say the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Around<T> {
+    /// Their hosts.
+    pub hosts: BTreeSet<HostId>,
+    /// Whether on each of these some page links to a page of the crawl.
+    pub links: bool,
+    /// The similar clusters of their collections.
+    pub similar_clusters: BTreeSet<T>,
+}
+
+impl<T: Ord> Around<T> {
+    /// Gathers it from the host of each page, whether that has links, and a similar cluster; a page may come several times.
+    pub fn gather(pages: impl Iterator<Item = (HostId, bool, Option<T>)>) -> Around<T> {
+        let mut around = Around { hosts: BTreeSet::new(), links: true, similar_clusters: BTreeSet::new() };
+        for (host, links, similar_cluster) in pages {
+            around.hosts.insert(host);
+            around.links &= links;
+            around.similar_clusters.extend(similar_cluster);
+        }
+        around
+    }
+}
+
+/// Whether nothing around two texts vouches for them, although something could.
+pub fn stands_alone<T: Ord>(a: &Around<T>, b: &Around<T>) -> bool {
+    a.links && b.links && a.hosts.is_disjoint(&b.hosts) && a.similar_clusters.is_disjoint(&b.similar_clusters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use webtwin_job::Job;
+
+    #[test]
+    fn only_pages_on_two_hosts_with_links_stand_alone_and_not_if_their_collections_are_mirrors() {
+        let page = |host, similar_cluster| (HostId(host), true, similar_cluster);
+        let unlinked = |host| (HostId(host), false, None);
+        for (a, b, alone) in [
+            (vec![page(0, Some(1))], vec![page(1, Some(1))], false),
+            (vec![page(0, Some(1))], vec![page(1, Some(2))], true),
+            (vec![page(0, Some(1))], vec![page(1, None)], true),
+            (vec![page(0, None)], vec![page(1, None)], true),
+            (vec![page(0, None)], vec![page(0, None)], false),
+            (vec![page(0, Some(1))], vec![page(0, Some(2))], false),
+            (vec![page(0, None)], vec![unlinked(1)], false),
+            // An exact copy speaks for the page that stands for it.
+            (vec![page(0, None), page(2, Some(1))], vec![page(1, Some(1))], false),
+            (vec![page(0, None), page(2, Some(1))], vec![page(1, Some(2))], true),
+            (vec![page(0, None), page(1, None)], vec![page(1, None)], false),
+        ] {
+            let [x, y] = [&a, &b].map(|pages| Around::gather(pages.iter().copied()));
+            assert_eq!((stands_alone(&x, &y), stands_alone(&y, &x)), (alone, alone), "{a:?} {b:?}");
+        }
+    }
+
+    #[test]
+    fn a_pair_is_weak_below_its_share_of_the_larger_page_and_the_doubt() {
+        let settings = Overlap { min_resemblance_alone: 0.7, doubt: 2, ..Job::default().overlap };
+        assert!(is_weak(6, 3, 7, &settings) && !is_weak(7, 8, 3, &settings));
+        assert!(!is_weak(0, 9, 9, &Overlap { min_resemblance_alone: 0.0, ..settings }));
+    }
+}

@@ -1,0 +1,117 @@
+//! Pairs of pages, once for each chunk they share, become counts.
+
+use webtwin_base::ids::Page;
+
+/// A pair as a number that sorts as pairs do; `a < b`.
+#[inline]
+pub fn pair_key(a: Page, b: Page) -> u64 {
+    u64::from(a) << 32 | u64::from(b)
+}
+
+/// The smaller page of a pair.
+#[inline]
+pub fn smaller(pair: u64) -> Page {
+    Page((pair >> 32) as u32)
+}
+
+/// Scratch of [`count`], reused from one bucket to the next.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    starts: Vec<u32>,
+    partners: Vec<Page>,
+    table: Vec<(Page, u32)>,
+    found: Vec<(Page, u32)>,
+}
+
+/// Calls `found(a, b, F)` for each distinct pair that occurs at least `least` times, in ascending order.
+///
+/// `pairs` are keys in any order whose `a` are in `first..first + pages`.
+///
+/// # Cost
+/// One scatter of the pairs by `a`, and one look-up in a small hash table for each.
+pub fn count(
+    pairs: &[u64],
+    first: Page,
+    pages: usize,
+    least: u32,
+    scratch: &mut Scratch,
+    mut found: impl FnMut(Page, Page, u32),
+) {
+    let Scratch { starts, partners, table, found: enough } = scratch;
+    let page = |pair: u64| (smaller(pair).0 - first.0) as usize;
+    starts.clear();
+    starts.resize(pages + 1, 0);
+    pairs.iter().for_each(|&pair| starts[page(pair) + 1] += 1);
+    // During the scatter, starts[p + 1] is the next free place of page p; afterwards it is where p ends.
+    let mut before = 0;
+    for start in &mut starts[1..] {
+        before += std::mem::replace(start, before);
+    }
+    partners.clear();
+    partners.resize(pairs.len(), Page::NONE);
+    for &pair in pairs {
+        let at = &mut starts[page(pair) + 1];
+        partners[*at as usize] = Page(pair as u32);
+        *at += 1;
+    }
+    for at in 0..pages {
+        let of_page = &partners[starts[at] as usize..starts[at + 1] as usize];
+        // A page in fewer rows than T cannot share T chunks with any one partner.
+        if of_page.len() < least.max(1) as usize {
+            continue;
+        }
+        let bits = (of_page.len() * 2).next_power_of_two().trailing_zeros();
+        table.clear();
+        table.resize(1 << bits, (Page::NONE, 0));
+        enough.clear();
+        for &b in of_page {
+            let mut slot = (b.0.wrapping_mul(0x9e37_79b1) >> (32 - bits.min(31))) as usize & ((1 << bits) - 1);
+            loop {
+                let (page, count) = &mut table[slot];
+                if *page == b {
+                    *count += 1;
+                    if *count == least {
+                        enough.push((b, slot as u32));
+                    }
+                    break;
+                }
+                if *page == Page::NONE {
+                    (*page, *count) = (b, 1);
+                    if least <= 1 {
+                        enough.push((b, slot as u32));
+                    }
+                    break;
+                }
+                slot = (slot + 1) & ((1 << bits) - 1);
+            }
+        }
+        enough.sort_unstable();
+        enough.iter().for_each(|&(b, slot)| found(Page(first.0 + at as u32), b, table[slot as usize].1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn counts_are_those_of_a_map(
+            pairs in prop::collection::vec((100u32..110, 0u32..40), 0..400), least in 0u32..6
+        ) {
+            let keys: Vec<u64> = pairs.iter().map(|&(a, b)| pair_key(Page(a), Page(b * 1000 + 200))).collect();
+            let mut want = BTreeMap::new();
+            keys.iter().for_each(|&key| *want.entry(key).or_insert(0u32) += 1);
+            let mut got = Vec::new();
+            let mut scratch = Scratch::default();
+            count(&[pair_key(Page(7), Page(8))], Page(7), 1, 1, &mut scratch, |_, _, _| {});
+            count(&keys, Page(100), 10, least, &mut scratch, |a, b, f| got.push((pair_key(a, b), f)));
+            want.retain(|_, f| *f >= least);
+            prop_assert_eq!(got, want.into_iter().collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Rows that cannot make a similar pair, found before a pair is emitted.
+//!
+//! A page can share only those of its chunks that another page has too. With fewer of these than it must share, it is
+//! in no similar pair; without its rows, other chunks are on one page only, and so on. What remains is a core in which
+//! every page has enough chunks that other pages of the core could share. Few rounds find it. Pairs, whose number grows
+//! with the square of document frequencies, are emitted from the core alone.
+//!
+//! # Deviations
+//! \[SGM98\] has no such step. It removes no pair with F >= T (`the_core_holds_every_similar_pair`).
+
+use webtwin_base::ids::{Number, Page};
+use webtwin_job::Overlap;
+
+use super::millionths;
+
+/// Counts of one region of pages: 64 KiB, which stay in a core's cache while they are raised.
+const REGION_BITS: u32 = 16;
+
+/// Pages that wait for a region before its counts are raised.
+const PENDING: usize = 1 << 13;
+
+/// For each page, the chunks that it shares with any other; 255 stands for that many or more.
+///
+/// The counts of many pages do not fit in a cache, so pages wait by region until there are many for it.
+#[derive(Debug)]
+pub struct SharedChunks {
+    counts: Vec<u8>,
+    pending: Vec<Vec<u16>>,
+}
+
+impl SharedChunks {
+    /// Starts with no chunks, for pages `0..pages`.
+    pub fn new(pages: usize) -> SharedChunks {
+        let regions = pages.div_ceil(1 << REGION_BITS);
+        SharedChunks { counts: vec![0; pages], pending: (0..regions).map(|_| Vec::new()).collect() }
+    }
+
+    /// Counts one chunk for each page that has it.
+    pub fn count(&mut self, docs: &[Page]) {
+        for &doc in docs {
+            let region = doc.index() >> REGION_BITS;
+            let pending = &mut self.pending[region];
+            if pending.len() == pending.capacity() {
+                self.raise(region);
+            }
+            self.pending[region].push(doc.0 as u16);
+        }
+    }
+
+    #[cold]
+    fn raise(&mut self, region: usize) {
+        let counts = &mut self.counts[region << REGION_BITS..];
+        let pending = &mut self.pending[region];
+        for page in pending.drain(..) {
+            let count = &mut counts[page as usize];
+            *count = count.saturating_add(1);
+        }
+        pending.reserve_exact(PENDING);
+    }
+
+    /// Returns the counts, by page.
+    pub fn finish(&mut self) -> &[u8] {
+        (0..self.pending.len()).for_each(|region| self.raise(region));
+        &self.counts
+    }
+
+    /// Forgets all chunks; keeps the memory.
+    pub fn clear(&mut self) {
+        self.pending.iter_mut().for_each(Vec::clear);
+        self.counts.fill(0);
+    }
+}
+
+/// Chunks that a page with `chunks` chunks must share to be in a similar pair.
+pub fn least_shared(chunks: u32, settings: &Overlap) -> u64 {
+    let larger = u64::from(chunks) + u64::from(settings.doubt);
+    let by_resemblance = (millionths(settings.min_resemblance) * larger).div_ceil(1_000_000);
+    by_resemblance.max(u64::from(settings.min_shared)).max(1)
+}
+
+/// A set of pages: one bit each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageSet(Vec<u64>);
+
+impl PageSet {
+    /// The pages below `pages` for which `is_in` holds.
+    pub fn new(pages: usize, is_in: impl Fn(Page) -> bool) -> PageSet {
+        let bit = |page: usize| u64::from(is_in(Page::from_index(page))) << (page % 64);
+        let word = |at: usize| (at * 64..pages.min(at * 64 + 64)).fold(0, |word, page| word | bit(page));
+        PageSet((0..pages.div_ceil(64)).map(word).collect())
+    }
+
+    /// Adds a page to the set.
+    pub fn insert(&mut self, page: Page) {
+        self.0[page.index() / 64] |= 1 << (page.0 % 64);
+    }
+
+    /// Removes a page from the set.
+    pub fn remove(&mut self, page: Page) {
+        self.0[page.index() / 64] &= !(1 << (page.0 % 64));
+    }
+
+    /// Whether a page is in the set.
+    #[inline]
+    pub fn contains(&self, page: Page) -> bool {
+        self.0[page.index() / 64] >> (page.0 % 64) & 1 == 1
+    }
+
+    /// Removes the set's pages from a list. This is `Vec::retain` without a branch, which exact copies would
+    /// mispredict, so that many look-ups are in flight at once.
+    pub fn leave_out(&self, pages: &mut Vec<Page>) {
+        let mut kept = 0;
+        for at in 0..pages.len() {
+            let page = pages[at];
+            pages[kept] = page;
+            kept += usize::from(!self.contains(page));
+        }
+        pages.truncate(kept);
+    }
+
+    /// Number of pages in the set.
+    pub fn count(&self) -> u64 {
+        self.0.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+}
+
+/// The pages of a set, numbered in their order: what is known of few pages is held for these alone.
+///
+/// # Memory
+/// 12 bytes for each 64 pages.
+#[derive(Debug)]
+pub struct Ranks {
+    set: PageSet,
+    /// Pages of the set before each word.
+    before: Vec<u32>,
+}
+
+impl Ranks {
+    /// Those of a set.
+    pub fn of(set: PageSet) -> Ranks {
+        let mut count = 0;
+        let before = set.0.iter().map(|word| {
+            count += word.count_ones();
+            count - word.count_ones()
+        });
+        let before = before.collect();
+        Ranks { set, before }
+    }
+
+    /// How many pages of the set are before a page, if it is in the set.
+    #[inline]
+    pub fn rank(&self, page: Page) -> Option<usize> {
+        let (word, bit) = (page.index() / 64, page.0 % 64);
+        let below = self.set.0[word] & ((1 << bit) - 1);
+        self.set.contains(page).then(|| (self.before[word] + below.count_ones()) as usize)
+    }
+
+    /// Number of pages in the set.
+    pub fn count(&self) -> usize {
+        self.set.count() as usize
+    }
+}
+
+/// The pages that may be in a similar pair. `chunks(page)` may be anything if no resemblance is required.
+pub fn core(shared: &[u8], chunks: impl Fn(Page) -> u32, settings: &Overlap) -> PageSet {
+    PageSet::new(shared.len(), |page| u64::from(shared[page]) >= least_shared(chunks(page), settings).min(255))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::overlap::{FPrintDocId, sort_based};
+    use webtwin_base::ids::HostId;
+
+    proptest! {
+        #[test]
+        fn the_rank_of_a_page_is_its_place_in_the_set(pages in prop::collection::btree_set(0u32..300, 0..300)) {
+            let ranks = Ranks::of(PageSet::new(300, |page| pages.contains(&page.0)));
+            let places: BTreeMap<u32, usize> = pages.iter().copied().zip(0..).collect();
+            prop_assert_eq!(ranks.count(), pages.len());
+            prop_assert!((0..300).all(|page| ranks.rank(Page(page)) == places.get(&page).copied()));
+        }
+
+        #[test]
+        fn the_core_holds_every_similar_pair(
+            rows in prop::collection::btree_set((0u64..30, (0u32..20).prop_map(Page)), 0..200), min_shared in 1u32..6,
+            min_resemblance in prop::sample::select(vec![0.0, 0.35, 0.8]), doubt in 0u32..3, rounds in 1usize..5
+        ) {
+            let settings = Overlap { min_shared, min_resemblance, doubt, ..Overlap::of_papers(1) };
+            let table: Vec<_> = rows.iter().map(|&(fprint, doc)| FPrintDocId::new(fprint, doc)).collect();
+            let want = sort_based::similar_pairs(&table, &[HostId(0); 20], &[], &settings);
+            let mut chunks = [0u32; 20];
+            let mut runs: BTreeMap<u64, Vec<Page>> = BTreeMap::new();
+            for &(fprint, doc) in &rows {
+                runs.entry(fprint).or_default().push(doc);
+                chunks[doc] += 1;
+            }
+            for _ in 0..rounds {
+                runs.retain(|_, docs| docs.len() > 1);
+                let mut shared = SharedChunks::new(20);
+                runs.values().for_each(|docs| shared.count(docs));
+                let core = core(shared.finish(), |page| chunks[page], &settings);
+                runs.values_mut().for_each(|docs| docs.retain(|&doc| core.contains(doc)));
+            }
+            for pair in want {
+                let both = runs.values().filter(|docs| docs.contains(&pair.a) && docs.contains(&pair.b)).count();
+                prop_assert_eq!(both as u32, pair.value);
+            }
+        }
+    }
+
+    #[test]
+    fn pages_that_wait_are_counted_like_the_others() {
+        let mut shared = SharedChunks::new(200_000);
+        let docs: Vec<Page> =
+            (0..100_000u64).map(|n| Page((webtwin_base::ids::splitmix64(n) % 200_000) as u32)).collect();
+        docs.chunks(7).for_each(|docs| shared.count(docs));
+        let mut want = vec![0u8; 200_000];
+        docs.iter().for_each(|&doc| want[doc] += 1);
+        assert!(shared.finish() == want);
+        shared.clear();
+        assert!(shared.finish().iter().all(|&count| count == 0));
+    }
+
+    #[test]
+    fn counts_stop_at_255_and_such_pages_stay() {
+        let mut shared = SharedChunks::new(1);
+        (0..300).for_each(|_| shared.count(&[Page(0)]));
+        assert_eq!(shared.finish(), [255]);
+        let settings = Overlap { min_shared: 1000, ..Overlap::of_papers(1) };
+        assert!(core(shared.finish(), |_| 2000, &settings).contains(Page(0)));
+        assert!(!core(&[254], |_| 2000, &settings).contains(Page(0)));
+    }
+}

@@ -1,0 +1,223 @@
+//! Rows of `FPrint-DocID` on their way to be grouped: fingerprints are spread, so that equal shares of the key space
+//! hold equal numbers of rows.
+//!
+//! Grouping needs equal fingerprints side by side, in any order. So a fingerprint is replaced by a bijection of itself
+//! with well mixed leading bits, which decide worker, bucket and place alike. It is never turned back.
+
+use bytemuck::{Pod, Zeroable};
+
+use webtwin_base::ids::{FPrint, Page, splitmix64};
+
+/// A row of `FPrint-DocID` of some width. Rows order by key, then page.
+pub trait Row: Pod + Ord + Send {
+    /// Makes the row of a fingerprint and a page.
+    fn new(fprint: FPrint, doc: Page) -> Self;
+
+    /// The spread fingerprint; its leading bits are well mixed.
+    fn key(&self) -> u64;
+
+    /// The page that has the chunk.
+    fn doc(&self) -> Page;
+}
+
+/// A row of a recipe with 32 bits: 8 bytes, as in \[SGM98\] section 2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct Row32(u64);
+
+impl Row for Row32 {
+    fn new(fprint: FPrint, doc: Page) -> Row32 {
+        Row32(u64::from((fprint as u32).wrapping_mul(0x9e37_79b1)) << 32 | u64::from(doc))
+    }
+
+    fn key(&self) -> u64 {
+        self.0 & !0xffff_ffff
+    }
+
+    fn doc(&self) -> Page {
+        Page(self.0 as u32)
+    }
+}
+
+/// A row of a recipe with 64 bits: 12 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+pub struct Row64 {
+    high: u32,
+    low: u32,
+    doc: Page,
+}
+
+impl Row for Row64 {
+    fn new(fprint: FPrint, doc: Page) -> Row64 {
+        let key = splitmix64(fprint);
+        Row64 { high: (key >> 32) as u32, low: key as u32, doc }
+    }
+
+    fn key(&self) -> u64 {
+        u64::from(self.high) << 32 | u64::from(self.low)
+    }
+
+    fn doc(&self) -> Page {
+        self.doc
+    }
+}
+
+/// Equal shares of the key space: for workers, each in passes, of which one is made after the other, and these in buckets.
+#[derive(Debug, Clone, Copy)]
+pub struct Shares {
+    workers: u64,
+    pass_bits: u32,
+    bucket_bits: u32,
+}
+
+impl Shares {
+    /// Shares for `workers`, each in `2^bucket_bits` buckets.
+    pub fn new(workers: usize, bucket_bits: u32) -> Shares {
+        Shares { workers: workers as u64, pass_bits: 0, bucket_bits }
+    }
+
+    /// The same of each of `2^pass_bits` passes.
+    pub fn in_passes(self, pass_bits: u32) -> Shares {
+        Shares { pass_bits, ..self }
+    }
+
+    /// Pass in which a key is taken.
+    #[inline]
+    pub fn pass(&self, key: u64) -> u64 {
+        let within = key.wrapping_mul(self.workers);
+        if self.pass_bits == 0 { 0 } else { within >> (64 - self.pass_bits) }
+    }
+
+    /// Worker that owns a key.
+    #[inline]
+    pub fn owner(&self, key: u64) -> usize {
+        ((u128::from(key) * u128::from(self.workers)) >> 64) as usize
+    }
+
+    /// Bucket of a key at its worker, in its pass.
+    #[inline]
+    pub fn bucket(&self, key: u64) -> usize {
+        let within = key.wrapping_mul(self.workers) << self.pass_bits;
+        if self.bucket_bits == 0 { 0 } else { (within >> (64 - self.bucket_bits)) as usize }
+    }
+
+    /// Place of a key within its bucket, ascending with the key, spread over 64 bits.
+    #[inline]
+    fn within(&self, key: u64) -> u64 {
+        key.wrapping_mul(self.workers) << (self.pass_bits + self.bucket_bits)
+    }
+}
+
+/// Sorts the rows of one bucket. `room` is scratch of the same length.
+///
+/// # Cost
+/// Two passes of a radix sort over as many leading bits as it takes to tell the rows apart, and a comparison sort of
+/// the few rows that agree in these.
+pub fn sort_bucket<R: Row>(rows: &mut [R], room: &mut Vec<R>, shares: Shares) {
+    let bits = (usize::BITS - rows.len().leading_zeros()).clamp(8, 24) & !1;
+    if rows.len() < 256 {
+        rows.sort_unstable();
+        return;
+    }
+    let half = bits / 2;
+    let low = |row: &R| ((shares.within(row.key()) >> (64 - bits)) & ((1 << half) - 1)) as usize;
+    let high = |row: &R| (shares.within(row.key()) >> (64 - half)) as usize;
+    let mut starts = vec![[0u32; 2]; 1 << half];
+    for row in rows.iter() {
+        starts[low(row)][0] += 1;
+        starts[high(row)][1] += 1;
+    }
+    let mut before = [0; 2];
+    for start in &mut starts {
+        for pass in 0..2 {
+            before[pass] += std::mem::replace(&mut start[pass], before[pass]);
+        }
+    }
+    room.clear();
+    room.resize(rows.len(), R::zeroed());
+    for row in rows.iter() {
+        let at = &mut starts[low(row)][0];
+        room[*at as usize] = *row;
+        *at += 1;
+    }
+    for row in room.iter() {
+        let at = &mut starts[high(row)][1];
+        rows[*at as usize] = *row;
+        *at += 1;
+    }
+    let digits = |row: &R| shares.within(row.key()) >> (64 - bits);
+    for alike in rows.chunk_by_mut(|x, y| digits(x) == digits(y)) {
+        if alike.len() > 1 {
+            alike.sort_unstable();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sorts<R: Row + std::fmt::Debug>(fprints: &[u64], workers: usize, (pass_bits, bucket_bits): (u32, u32)) {
+        let shares = Shares::new(workers, bucket_bits).in_passes(pass_bits);
+        let rows: Vec<R> = fprints.iter().zip(0..).map(|(&fprint, doc)| R::new(fprint, Page(doc))).collect();
+        let mut all: Vec<R> = Vec::new();
+        for worker in 0..workers {
+            for place in 0..1 << (pass_bits + bucket_bits) {
+                let (pass, bucket) = (place >> bucket_bits, place & ((1 << bucket_bits) - 1));
+                let here = |key| (shares.owner(key), shares.pass(key), shares.bucket(key));
+                let mine = |row: &&R| here(row.key()) == (worker, pass as u64, bucket);
+                let mut got: Vec<R> = rows.iter().filter(mine).copied().collect();
+                let mut want = got.clone();
+                sort_bucket(&mut got, &mut Vec::new(), shares);
+                want.sort();
+                assert_eq!(got, want);
+                all.extend(got);
+            }
+        }
+        // Worker by worker, pass by pass, bucket by bucket: all rows, ascending.
+        assert!(all.is_sorted() && all.len() == rows.len());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn a_bucket_comes_out_sorted(
+            distinct in 1u64..5_000, rows in 0usize..8_000, seed: u64, workers in 1usize..4,
+            bits in (0u32..3, 0u32..4), mixed: bool
+        ) {
+            let fprint = |n: usize| {
+                let number = splitmix64(seed ^ n as u64) % distinct;
+                if mixed { splitmix64(number) } else { number }
+            };
+            let fprints: Vec<u64> = (0..rows).map(fprint).collect();
+            sorts::<Row64>(&fprints, workers, bits);
+            let narrow: Vec<u64> = fprints.iter().map(|fprint| fprint >> if mixed { 32 } else { 0 }).collect();
+            sorts::<Row32>(&narrow, workers, bits);
+        }
+
+        #[test]
+        fn keys_are_equal_only_for_equal_fingerprints(x: u64, y: u64) {
+            prop_assert_eq!(Row64::new(x, Page(0)).key() == Row64::new(y, Page(0)).key(), x == y);
+            let (x, y) = (x >> 32, y >> 32);
+            prop_assert_eq!(Row32::new(x, Page(0)).key() == Row32::new(y, Page(0)).key(), x == y);
+        }
+    }
+
+    #[test]
+    fn shares_are_equal_even_for_fingerprints_that_are_small_numbers() {
+        let shares = Shares::new(3, 4);
+        let mut rows = vec![[0u32; 2]; 3 * 16];
+        for fprint in 0..48_000 {
+            for (kind, key) in
+                [Row32::new(fprint, Page(0)).key(), Row64::new(fprint, Page(0)).key()].into_iter().enumerate()
+            {
+                rows[shares.owner(key) * 16 + shares.bucket(key)][kind] += 1;
+            }
+        }
+        assert!(rows.iter().flatten().all(|n| (800..1200).contains(n)), "{rows:?}");
+    }
+}

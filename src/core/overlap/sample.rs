@@ -1,0 +1,116 @@
+//! How many pairs the chunks of a sample of pages make: what a plan extrapolates to a crawl that is not read yet.
+
+use super::FPrintDocId;
+use super::count_pairs::pair_key;
+use super::planner::{heavy_thousandths, pilot_rate};
+use super::prune::PageSet;
+use super::runs::pairs_of;
+use super::sort_based::counting_runs;
+use webtwin_base::ids::{HostId, Page, splitmix64};
+use webtwin_job::Overlap;
+
+/// Pairs of the pages of a sample, one for each chunk that two pages share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SamplePairs {
+    /// Pairs of two pages of one work item.
+    pub within: u64,
+    /// Pairs of two pages of different work items.
+    pub across: u64,
+    /// Of a thousand pairs, those of pages that share T chunks.
+    pub heavy_thousandths: u64,
+}
+
+impl SamplePairs {
+    /// Extrapolates pairs across work items, of which `sampled` of `items` were read: any two make as many as any two of the
+    /// sample.
+    pub fn across_all(&self, sampled: usize, items: usize) -> u64 {
+        let twos = |n: usize| (n as u128 * n.saturating_sub(1) as u128).max(1);
+        (u128::from(self.across) * twos(items) / twos(sampled)) as u64
+    }
+}
+
+/// Counts the pairs that the chunks of a sample make: without chunks that do not count, and without exact copies, which the
+/// filter counts.
+///
+/// `fprint_docid` is ascending and duplicate-free; `hosts[doc]` is a page's host, `item(doc)` its work item, which does not
+/// descend as `doc` ascends.
+///
+/// # Cost
+/// Memory of the rows of shared chunks, and of at most some four million pairs, from which the heavy ones are estimated
+/// ([`pilot_rate`]).
+pub fn sample_pairs(
+    fprint_docid: &[FPrintDocId],
+    hosts: &[HostId],
+    copies: &PageSet,
+    item: impl Fn(Page) -> u32,
+    settings: &Overlap,
+) -> SamplePairs {
+    let runs: Vec<Vec<Page>> = counting_runs(fprint_docid, hosts, settings)
+        .filter_map(|mut docs| {
+            copies.leave_out(&mut docs);
+            (docs.len() > 1).then_some(docs)
+        })
+        .collect();
+    let pairs: u64 = runs.iter().map(|docs| pairs_of(docs)).sum();
+    let within = runs.iter().flat_map(|docs| docs.chunk_by(|&x, &y| item(x) == item(y))).map(pairs_of).sum();
+    let rate = pilot_rate(pairs);
+    let mut pilot = Vec::new();
+    for docs in &runs {
+        for (at, &doc) in docs.iter().enumerate().filter(|(_, doc)| splitmix64(u64::from(**doc)).is_multiple_of(rate)) {
+            pilot.extend(docs[at + 1..].iter().map(|&other| pair_key(doc, other)));
+        }
+    }
+    let heavy_thousandths = heavy_thousandths(&mut pilot, settings.min_shared);
+    SamplePairs { within, across: pairs - within, heavy_thousandths }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::sort_based::similar_pairs;
+    use super::*;
+
+    fn page() -> impl Strategy<Value = Page> {
+        (0u32..24).prop_map(Page)
+    }
+
+    proptest! {
+        #[test]
+        fn pairs_are_the_chunks_that_the_pages_of_the_sort_based_table_share(
+            rows in prop::collection::btree_set((0u64..30, page()), 0..300),
+            hosts in prop::collection::vec((0u32..4).prop_map(HostId), 24),
+            copies in prop::collection::btree_set(page(), 0..6),
+            (min_shared, template_pages, max_documents) in (1u32..6, 0u32..4, prop::sample::select(vec![0u32, 9])),
+        ) {
+            let table: Vec<_> = rows.into_iter().map(|(fprint, doc)| FPrintDocId::new(fprint, doc)).collect();
+            let any = Overlap { template_pages, max_documents, ..Overlap::of_papers(1) };
+            let shared = similar_pairs(&table, &hosts, &copies.iter().copied().collect::<Vec<_>>(), &any);
+            let item = |doc: Page| doc.0 / 5;
+            let all: u64 = shared.iter().map(|pair| u64::from(pair.value)).sum();
+            let sum = |of: &dyn Fn(&crate::overlap::SimilarPair) -> bool| {
+                shared.iter().filter(|pair| of(pair)).map(|pair| u64::from(pair.value)).sum::<u64>()
+            };
+            let within = sum(&|pair| item(pair.a) == item(pair.b));
+            let heavy = sum(&|pair| pair.value >= min_shared);
+            let expected =
+                SamplePairs { within, across: all - within, heavy_thousandths: heavy * 1000 / all.max(1) };
+            let copies = PageSet::new(24, |page| copies.contains(&page));
+            let settings = Overlap { min_shared, ..any };
+            prop_assert_eq!(sample_pairs(&table, &hosts, &copies, item, &settings), expected);
+        }
+    }
+
+    #[test]
+    fn two_of_four_items_tell_the_pairs_across_all_four() {
+        let across = |items: u32| {
+            // A page per item, and one chunk on all of them.
+            let table: Vec<_> = Page::first(items as usize).map(|doc| FPrintDocId::new(7, doc)).collect();
+            let none = PageSet::new(items as usize, |_| false);
+            sample_pairs(&table, &vec![HostId(0); items as usize], &none, |doc| doc.0, &Overlap::of_papers(1))
+        };
+        assert_eq!((across(2).across, across(4).across), (1, 6));
+        assert_eq!(across(2).across_all(2, 4), 6);
+        assert_eq!(across(1).across_all(1, 4), 0);
+    }
+}

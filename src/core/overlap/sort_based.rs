@@ -1,0 +1,137 @@
+//! The sort-based approach (\[SGM98\] section 2.1), on one thread and in memory: the reference for the dataflow.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::filter::{Verdict, judge};
+use super::guard::{Match, best_on_each_host};
+use super::{FPrintDocId, SimilarPair, is_pairwise_similar};
+use webtwin_base::ids::{HostId, Page};
+use webtwin_job::{Guard, Overlap};
+
+/// Computes the similar pairs of a duplicate-free `FPrint-DocID` table; `hosts[doc]` is a page's host,
+/// `copies` are the exact copies of other pages, which are counted by the filter and then left out.
+///
+/// Pairs come ascending. The guard `neighbours`, which needs links, is left to [`super::neighbours::keep_apart`]. Time
+/// and space grow with the sum of squares of the pages per fingerprint.
+pub fn similar_pairs(
+    fprint_docid: &[FPrintDocId],
+    hosts: &[HostId],
+    copies: &[Page],
+    settings: &Overlap,
+) -> Vec<SimilarPair> {
+    let chunks = counting_chunks(fprint_docid, hosts, settings);
+    let mut shared = BTreeMap::new();
+    for mut run in counting_runs(&sorted(fprint_docid), hosts, settings) {
+        run.retain(|page| !copies.contains(page));
+        for (at, &left) in run.iter().enumerate() {
+            run[at + 1..].iter().for_each(|&right| *shared.entry((left, right)).or_insert(0u32) += 1);
+        }
+    }
+    shared.retain(|&(a, b), f| is_pairwise_similar(*f, chunks[a], chunks[b], settings));
+    let pairs = shared.iter().map(|(&(a, b), &value)| SimilarPair { a, b, value });
+    match settings.guard {
+        Guard::None | Guard::Neighbours => pairs.collect(),
+        Guard::Centre => {
+            let mut best: BTreeMap<Page, SimilarPair> = BTreeMap::new();
+            let mut by_larger: Vec<SimilarPair> = pairs.collect();
+            by_larger.sort_unstable_by_key(|pair| (pair.b, pair.a));
+            for pair in &by_larger {
+                // Smaller pages are settled: those with a centre are members, the others are centres.
+                if best.contains_key(&pair.a) {
+                    continue;
+                }
+                let larger = |pair: &SimilarPair| u64::from(chunks[pair.a].max(chunks[pair.b]));
+                let kept = best.entry(pair.b).or_insert(*pair);
+                if u64::from(pair.value) * larger(kept) > u64::from(kept.value) * larger(pair) {
+                    *kept = *pair;
+                }
+            }
+            let mut kept: Vec<SimilarPair> = best.into_values().collect();
+            kept.sort_unstable();
+            kept
+        }
+        Guard::MutualBest => {
+            let mut matches: Vec<Match> = pairs
+                .clone()
+                .flat_map(|SimilarPair { a, b, value }| {
+                    let larger = chunks[a].max(chunks[b]);
+                    [(a, b), (b, a)].map(|(from, to)| Match { from, host: hosts[to], to, shared: value, larger })
+                })
+                .collect();
+            let mut votes = BTreeSet::new();
+            best_on_each_host(&mut matches, |page| hosts[page], |best| _ = votes.insert((best.from, best.to)));
+            pairs.filter(|pair| votes.contains(&(pair.a, pair.b)) && votes.contains(&(pair.b, pair.a))).collect()
+        }
+    }
+}
+
+fn sorted(fprint_docid: &[FPrintDocId]) -> Vec<FPrintDocId> {
+    let mut table = fprint_docid.to_vec();
+    table.sort_unstable_by_key(FPrintDocId::key);
+    table
+}
+
+/// The pages of each chunk of an ascending table that counts.
+pub(super) fn counting_runs(
+    table: &[FPrintDocId],
+    hosts: &[HostId],
+    settings: &Overlap,
+) -> impl Iterator<Item = Vec<Page>> {
+    let runs = table.chunk_by(|x, y| x.fprint() == y.fprint()).map(|run| run.iter().map(|row| row.doc).collect());
+    runs.filter(|run: &Vec<Page>| judge(run, hosts, settings, &mut Vec::new()) == Verdict::Counts)
+}
+
+/// Chunks that count, by page.
+pub fn counting_chunks(fprint_docid: &[FPrintDocId], hosts: &[HostId], settings: &Overlap) -> Vec<u32> {
+    let mut chunks = vec![0; hosts.len()];
+    counting_runs(&sorted(fprint_docid), hosts, settings).flatten().for_each(|page| chunks[page] += 1);
+    chunks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(pages: &[&[u64]]) -> Vec<FPrintDocId> {
+        let rows = |(doc, fprints): (Page, &&[u64])| -> Vec<_> {
+            fprints.iter().map(|&fprint| FPrintDocId::new(fprint, doc)).collect()
+        };
+        Page::first(pages.len()).zip(pages).flat_map(rows).collect()
+    }
+
+    /// The numbers of the pages of similar pairs.
+    fn found(pages: &[FPrintDocId], hosts: &[HostId], settings: &Overlap) -> Vec<(u32, u32)> {
+        similar_pairs(pages, hosts, &[], settings).iter().map(|pair| (pair.a.0, pair.b.0)).collect()
+    }
+
+    #[test]
+    fn resemblance_is_held_against_the_larger_page() {
+        let pages = table(&[&[1, 2], &[1, 2, 3, 4], &[1, 2, 3, 4, 5, 6]]);
+        let settings = Overlap { min_resemblance: 0.5, ..Overlap::of_papers(1) };
+        assert_eq!(found(&pages, &[HostId(0); 3], &settings), [(0, 1), (1, 2)]);
+    }
+
+    #[test]
+    fn the_guard_keeps_the_best_match_on_each_host_only() {
+        // Pages 1 and 2 stand on one host; page 0's true counterpart is 1, and 2 is a lesser match.
+        let pages = table(&[&[1, 2, 3, 4], &[1, 2, 3, 4], &[1, 2, 3, 9]]);
+        let settings = Overlap { guard: Guard::MutualBest, ..Overlap::of_papers(1) };
+        assert_eq!(found(&pages, &[0, 1, 1].map(HostId), &settings), [(0, 1)]);
+    }
+
+    #[test]
+    fn a_chain_joins_its_centres_only() {
+        // Each page shares three of four chunks with the next.
+        let pages = table(&[&[1, 2, 3, 4], &[2, 3, 4, 5], &[3, 4, 5, 6], &[4, 5, 6, 7]]);
+        let settings = Overlap { guard: Guard::Centre, ..Overlap::of_papers(3) };
+        assert_eq!(found(&pages, &[0, 1, 2, 3].map(HostId), &settings), [(0, 1), (2, 3)]);
+    }
+
+    #[test]
+    fn furniture_joins_nothing() {
+        let pages = table(&[&[7, 1], &[7, 2], &[7, 3]]);
+        let settings = Overlap { template_pages: 2, ..Overlap::of_papers(1) };
+        assert_eq!(similar_pairs(&pages, &[0, 0, 0].map(HostId), &[], &settings), []);
+        assert_eq!(similar_pairs(&pages, &[0, 0, 1].map(HostId), &[], &settings).len(), 3);
+    }
+}

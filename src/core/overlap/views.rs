@@ -1,0 +1,436 @@
+//! Views: pages of one site that show one page under several URLs.
+//!
+//! A session, a tracking parameter, a print version or another order of the same list gives a page another URL and changes
+//! little of it. Such views share their links and nearly all of their text, so the filter of boilerplate takes their text for
+//! boilerplate as soon as there are more of them than `overlap.template_pages`, and the guard `neighbours` takes them for
+//! chapters. What chapters, products or threads do not share is their title. So two texts of one host are views if
+//!
+//! - they have the same title,
+//! - their chunks resemble each other by `overlap.views`, and
+//! - so do those of their chunks that are not boilerplate of the host; three quarters of that suffice, unless the title is
+//!   common on the host and therefore tells little.
+//!
+//! The *resemblance* of two sets is |A ∩ B| / |A ∪ B|. Boilerplate is relative here: a chunk on more than a quarter of the
+//! host's texts ([`most`]), of which [`SAMPLE`] are inspected on a large host. Pages with equal text count once, so a page that
+//! exists a thousand times is not its own boilerplate. A host with few texts has no boilerplate.
+//!
+//! *Placeholders* are another kind: what a server sends with status 200 where there is nothing, a text for each wrong URL. They have a
+//! notice in common ([`crate::text::notices`]). Two texts of one host with one notice, which at least [`LEAST_PLACEHOLDERS`] texts of
+//! the host have, are placeholders if they have few own chunks ([`MOST_OWN`]) and share half of all chunks of the larger text, and
+//! half of its own chunks but for [`NAMES`], which may name the URL or the session; but never may more than twice as many differ.
+//!
+//! Hosts of one registered domain often show one site, as `www.`, `m.` or `staging.` do, and so do `http:` and `https:`. Texts of
+//! them with the same path and query are views, too, by the same comparison, whatever their titles. A chunk that is boilerplate of
+//! either host is none of their own.
+//!
+//! A page may also *declare* that it is a copy: it calls another URL canonical (`rel=canonical`, RFC 6596). That is often wrong, as where all
+//! pages of a list call the first one canonical. So a page that calls the URL of another canonical is a copy of it if they share
+//! half of all chunks, and half of their own.
+//!
+//! Only texts with one title, path or notice, or of which one calls the other canonical, are compared, and of more than [`BLOCK`] of them only those with similar numbers of chunks
+//! ([`blocks`]).
+//!
+//! # Source
+//! \[MJS07\] section 1 and \[DDGMP03\] name pages of this kind. Broder, *On the resemblance and containment of documents*
+//! (1997) for resemblance.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use super::{SimilarPair, millionths};
+use crate::clusters::union_find::UnionFind;
+use webtwin_base::ids::{DocId, FPrint, HostId, Page, splitmix64};
+use webtwin_job::Overlap;
+
+/// Texts of a host that may have a chunk without its being boilerplate, however few texts the host has.
+pub const FEW: u32 = 12;
+
+/// Number of texts of a large host, about, in which boilerplate is looked for.
+pub const SAMPLE: u32 = 256;
+
+/// Texts of a group of which every two are compared.
+pub const BLOCK: usize = 128;
+
+/// Texts of a host that have the notice of a placeholder, at least.
+pub const LEAST_PLACEHOLDERS: usize = 10;
+
+/// Own chunks of a placeholder, at most: what is said of a URL is short.
+pub const MOST_OWN: u64 = 24;
+
+/// Own chunks in which placeholders may differ, however few they have; and twice as many, where they share as many again.
+pub const NAMES: u64 = 4;
+
+/// Reason to compare texts of one host, and with it what makes two of them one page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kin {
+    /// They have the same title.
+    Title,
+    /// They have the same title, as more than [`most`] texts of the host do.
+    CommonTitle,
+    /// They have the same path and query, on hosts of one domain.
+    Path,
+    /// They have the same notice.
+    Notice,
+    /// One calls the URL of the other canonical.
+    Canonical,
+}
+
+impl Kin {
+    /// Kin of `count` texts with one title on a host with `texts` texts.
+    pub fn of_title(count: usize, texts: u32) -> Kin {
+        if count as u32 > most(texts) { Kin::CommonTitle } else { Kin::Title }
+    }
+}
+
+/// A text with a title, as the order within [`blocks`] needs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Titled {
+    /// Number of its chunks.
+    pub chunks: u32,
+    /// Fingerprint of the whole text.
+    pub exact: FPrint,
+    /// Smallest page of the host that has the text.
+    pub page: Page,
+}
+
+/// Texts that may have a chunk without its being boilerplate, among `texts` that are inspected.
+pub fn most(texts: u32) -> u32 {
+    FEW.max(texts / 4)
+}
+
+/// True if a text is inspected for boilerplate, on a host with `texts` texts.
+pub fn is_sampled(exact: FPrint, texts: u32) -> bool {
+    texts <= SAMPLE || splitmix64(exact) % u64::from(texts) < u64::from(SAMPLE)
+}
+
+/// True if a chunk on `count` of the inspected texts of a host with `texts` texts is boilerplate.
+pub fn is_boilerplate(count: u32, texts: u32) -> bool {
+    count > most(texts.min(SAMPLE))
+}
+
+/// Key of a chunk on a host.
+pub fn on_host(fprint: FPrint, host: HostId) -> u64 {
+    splitmix64(fprint ^ splitmix64(u64::from(host)))
+}
+
+/// Chunk of a page as views are compared by it: a hash, and in the last bit whether the chunk is the page's own, which is to say no
+/// boilerplate of its host.
+pub fn marked(fprint: FPrint, is_own: bool) -> u32 {
+    ((splitmix64(fprint) >> 32) as u32) & !1 | u32::from(is_own)
+}
+
+/// Puts the texts with one title in order and cuts them into blocks, within each of which every two texts are compared.
+///
+/// Texts with similar numbers of chunks share a block. Of more than [`BLOCK`] texts, each is in two blocks, but for those at
+/// either end.
+pub fn blocks(texts: &mut [Titled]) -> impl Iterator<Item = &[Titled]> {
+    texts.sort_unstable();
+    let texts = &*texts;
+    let count = texts.len();
+    let starts = (0..count).step_by(BLOCK / 2).take_while(move |&start| start == 0 || start + BLOCK / 2 < count);
+    starts.map(move |start| &texts[start..count.min(start + BLOCK)])
+}
+
+/// Resemblance of two texts in millionths, if they are one page: for a title that of own chunks, else that of all chunks. Their
+/// marked chunks ascend.
+pub fn resemblance(a: &[u32], b: &[u32], kin: Kin, settings: &Overlap) -> Option<u32> {
+    let is_said = matches!(kin, Kin::Notice | Kin::Canonical);
+    let needed = if is_said { 500_000 } else { millionths(settings.views) };
+    let reaches = |common: u64, union: u64, needed: u64| common * 1_000_000 >= needed * union;
+    let (fewer, more) = (a.len().min(b.len()) as u64, a.len().max(b.len()) as u64);
+    if fewer == 0 || !reaches(fewer, more, needed) {
+        return None;
+    }
+    let (mut x, mut y, mut common, mut own_common, mut own_of_one) = (0, 0, 0u64, 0u64, 0u64);
+    while x < a.len() && y < b.len() {
+        match (a[x] | 1).cmp(&(b[y] | 1)) {
+            Ordering::Less => x += 1,
+            Ordering::Greater => y += 1,
+            Ordering::Equal => {
+                common += 1;
+                own_common += u64::from(a[x] & b[y] & 1);
+                own_of_one += u64::from((a[x] ^ b[y]) & 1);
+                (x, y) = (x + 1, y + 1);
+            }
+        }
+    }
+    let own = |chunks: &[u32]| chunks.iter().map(|chunk| u64::from(chunk & 1)).sum::<u64>();
+    let union = fewer + more - common;
+    if kin == Kin::Notice {
+        let (own_both, own_most) = (own_common + own_of_one, own(a).max(own(b)));
+        let differs_in_names = 2 * own_both + NAMES >= own_most && own_both + 2 * NAMES >= own_most;
+        let are_placeholders = 2 * common >= more && differs_in_names && own_most <= MOST_OWN;
+        return are_placeholders.then(|| (common * 1_000_000 / union) as u32);
+    }
+    let own_union = own(a) + own(b) - own_common - own_of_one;
+    if kin == Kin::Canonical {
+        let agree = reaches(common, union, needed) && reaches(own_common, own_union, needed);
+        return agree.then(|| (common * 1_000_000 / union) as u32);
+    }
+    let own_needed = if kin == Kin::Title { needed / 4 * 3 } else { needed };
+    let are_views = own_common > 0 && reaches(common, union, needed) && reaches(own_common, own_union, own_needed);
+    are_views.then(|| (own_common * 1_000_000 / own_union) as u32)
+}
+
+/// Finds pairs within one block, whose pages ascend: pairs of pages in order, without those that join what earlier ones have
+/// joined.
+pub fn join(block: &[(Page, &[u32])], kin: Kin, settings: &Overlap, mut found: impl FnMut(SimilarPair)) {
+    let mut joined = UnionFind::new(block.len());
+    for (at, &(a, of_a)) in block.iter().enumerate() {
+        for (after, &(b, of_b)) in block.iter().enumerate().skip(at + 1) {
+            if joined.find(at as u32) == joined.find(after as u32) {
+                continue;
+            }
+            if let Some(value) = resemblance(of_a, of_b, kin, settings) {
+                joined.union(at as u32, after as u32);
+                found(SimilarPair { a, b, value });
+            }
+        }
+    }
+}
+
+/// Compares a page with others that call its URL canonical, all of one block: calls `each` with a pair for each of them, or with
+/// nothing where the texts do not agree.
+pub fn agree(original: Page, block: &[(Page, &[u32])], settings: &Overlap, mut each: impl FnMut(Option<SimilarPair>)) {
+    let Some((_, of_original)) = block.iter().find(|text| text.0 == original) else { return };
+    for (other, chunks) in block.iter().filter(|text| text.0 != original) {
+        let value = resemblance(of_original, chunks, Kin::Canonical, settings);
+        each(value.map(|value| SimilarPair { a: original.min(*other), b: original.max(*other), value }));
+    }
+}
+
+/// A page for [`by_definition`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// Host of the page.
+    pub host: HostId,
+    /// Registered domain of the host.
+    pub domain: String,
+    /// Path and query of the page.
+    pub path: String,
+    /// Title of the page; empty for none.
+    pub title: String,
+    /// Notice of the page; 0 for none.
+    pub notice: u64,
+    /// Doc id of the page, and of the URL that it calls canonical; 0 for none.
+    pub doc_ids: [DocId; 2],
+    /// Fingerprint of the whole text.
+    pub exact: FPrint,
+    /// Fingerprints of its chunks: ascending, each once.
+    pub chunks: Vec<FPrint>,
+}
+
+/// Views, placeholders and declared copies among the pages, by definition: every host, chunk, title, path and notice by itself. Each
+/// ascends, with each pair once. With them the pages that others rightly call canonical.
+pub fn by_definition(pages: &[Shown], settings: &Overlap) -> ([Vec<SimilarPair>; 3], BTreeSet<Page>) {
+    let of = |page: Page| &pages[page];
+    let with_text = || Page::first(pages.len()).filter(|&page| !of(page).chunks.is_empty());
+    // The smallest of some pages, in order, that have a text.
+    let texts_of = |pages: &mut dyn Iterator<Item = Page>| {
+        let mut texts: Vec<Page> = Vec::new();
+        for page in pages {
+            if !texts.iter().any(|&text| of(text).exact == of(page).exact) {
+                texts.push(page);
+            }
+        }
+        texts
+    };
+    let texts_on = |host: HostId| texts_of(&mut with_text().filter(|&page| of(page).host == host));
+    let is_own = |chunk: FPrint, host: HostId| {
+        let texts = texts_on(host);
+        let count = texts.len() as u32;
+        let inspected = texts.iter().filter(|text| is_sampled(of(**text).exact, count));
+        !is_boilerplate(inspected.filter(|text| of(**text).chunks.contains(&chunk)).count() as u32, count)
+    };
+    let set = |page: Page| {
+        let Shown { host, chunks, .. } = of(page);
+        let chunks: BTreeSet<u32> = chunks.iter().map(|&chunk| marked(chunk, is_own(chunk, *host))).collect();
+        (page, chunks.into_iter().collect::<Vec<u32>>())
+    };
+    let compare = |kin: Kin, texts: &[Page], found: &mut Vec<SimilarPair>| {
+        let titled = |&page: &Page| Titled { chunks: of(page).chunks.len() as u32, exact: of(page).exact, page };
+        let mut titled: Vec<Titled> = texts.iter().map(titled).collect();
+        for block in blocks(&mut titled) {
+            let pages: BTreeSet<Page> = block.iter().map(|text| text.page).collect();
+            let sets: Vec<(Page, Vec<u32>)> = pages.into_iter().map(set).collect();
+            let sets: Vec<(Page, &[u32])> = sets.iter().map(|(page, set)| (*page, &set[..])).collect();
+            join(&sets, kin, settings, |pair| found.push(pair));
+        }
+    };
+    let (mut found, mut originals) = ([const { Vec::new() }; 3], BTreeSet::new());
+    let titles: BTreeSet<&String> = with_text().map(|page| &of(page).title).filter(|title| !title.is_empty()).collect();
+    let hosts: BTreeSet<HostId> = pages.iter().map(|page| page.host).collect();
+    for host in hosts {
+        let count = texts_on(host).len() as u32;
+        let on_host = || with_text().filter(|&page| of(page).host == host);
+        for title in &titles {
+            let with = || on_host().filter(|&page| of(page).title == **title);
+            let texts = texts_of(&mut with());
+            if with().any(|page| of(page).path.contains('?')) {
+                compare(Kin::of_title(texts.len(), count), &texts, &mut found[0]);
+            }
+        }
+        let notices: BTreeSet<u64> = on_host().map(|page| of(page).notice).filter(|&notice| notice != 0).collect();
+        for notice in notices {
+            let with = texts_of(&mut on_host().filter(|&page| of(page).notice == notice));
+            if with.len() >= LEAST_PLACEHOLDERS {
+                compare(Kin::Notice, &with, &mut found[1]);
+            }
+        }
+    }
+    let place = |page: Page| (&of(page).domain, &of(page).path);
+    let places: BTreeSet<_> = with_text().map(place).collect();
+    for one in places {
+        let texts = texts_of(&mut with_text().filter(|&page| place(page) == one));
+        compare(Kin::Path, &texts, &mut found[0]);
+    }
+    for original in with_text() {
+        let declaring = || with_text().filter(|&page| of(page).doc_ids[1] == of(original).doc_ids[0]);
+        let is_copy = |page: &Page| of(*page).exact == of(original).exact;
+        if declaring().any(|page| is_copy(&page)) {
+            originals.insert(original);
+        }
+        for other in texts_of(&mut declaring().filter(|page| !is_copy(page))) {
+            let (texts, before) = ([set(original), set(other)], found[2].len());
+            let texts = texts.each_ref().map(|(page, set)| (*page, &set[..]));
+            agree(original, &texts, settings, |pair| found[2].extend(pair));
+            if found[2].len() > before {
+                originals.insert(original);
+            }
+        }
+    }
+    for pairs in &mut found {
+        pairs.sort_unstable();
+        pairs.dedup();
+    }
+    (found, originals)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use webtwin_job::Job;
+
+    fn overlap() -> Overlap {
+        Job::default().overlap
+    }
+
+    fn set(boilerplate: std::ops::Range<u64>, own: std::ops::Range<u64>) -> Vec<u32> {
+        let mut set: Vec<u32> =
+            boilerplate.map(|chunk| marked(chunk, false)).chain(own.map(|chunk| marked(chunk, true))).collect();
+        set.sort_unstable();
+        set
+    }
+
+    #[test]
+    fn texts_are_views_if_all_chunks_and_own_chunks_agree() {
+        let of = |a: &[u32], b: &[u32], kin| resemblance(a, b, kin, &overlap());
+        let page = set(0..40, 100..110);
+        assert_eq!(of(&page, &page, Kin::CommonTitle), Some(1_000_000));
+        // Of eleven own chunks nine are shared, then eight of twelve.
+        assert_eq!(of(&page, &set(0..40, 101..111), Kin::CommonTitle), Some(818_181));
+        assert_eq!(of(&page, &set(0..40, 102..112), Kin::CommonTitle), None);
+        assert_eq!(of(&page, &set(0..40, 102..112), Kin::Title), Some(666_666));
+        // Boilerplate alone makes no views, and neither do own chunks without it.
+        assert_eq!(of(&set(0..40, 0..0), &set(0..40, 0..0), Kin::Title), None);
+        assert_eq!(of(&page, &set(50..90, 100..110), Kin::Title), None);
+        assert_eq!(of(&[], &[], Kin::Title), None);
+    }
+
+    #[test]
+    fn placeholders_may_differ_in_what_names_their_urls() {
+        let of = |a: &[u32], b: &[u32]| resemblance(a, b, Kin::Notice, &overlap()).is_some();
+        let page = set(0..20, 100..105);
+        assert!(of(&page, &set(0..20, 104..109)) && of(&page, &set(0..20, 104..106)));
+        // More of their own, or another frame, makes them other pages.
+        assert!(!of(&page, &set(0..20, 108..113)) && !of(&page, &set(15..35, 100..105)));
+        // Half of many agrees, but nine differ; or there are too many.
+        assert!(of(&set(0..20, 100..120), &set(0..20, 108..128)) && !of(&set(0..20, 100..120), &set(0..20, 109..129)));
+        assert!(!of(&set(0..20, 100..125), &set(0..20, 101..126)));
+        // Where there is nothing else on a host, all of it is boilerplate.
+        assert!(of(&set(0..2, 100..101), &set(0..2, 101..102)) && !of(&set(0..1, 100..102), &set(0..1, 102..104)));
+    }
+
+    #[test]
+    fn a_page_agrees_with_one_that_calls_it_canonical_if_half_of_all_chunks_and_of_own_ones_agree() {
+        let of = |other: &[u32]| {
+            let (original, mut found) = (set(0..20, 100..110), Vec::new());
+            let block = [(Page(3), other), (Page(7), &original[..])];
+            agree(Page(7), &block, &overlap(), |pair| found.push(pair));
+            assert_eq!(found.len(), 1);
+            found[0].map(|pair| (pair.a, pair.b, pair.value))
+        };
+        // Of 31 chunks 29 are shared, then of 13 own ones 7, then of 14 own ones 6.
+        assert_eq!(of(&set(0..20, 101..111)), Some((Page(3), Page(7), 935_483)));
+        assert_eq!(of(&set(0..20, 103..113)), Some((Page(3), Page(7), 818_181)));
+        assert_eq!(of(&set(0..20, 104..114)), None);
+        // The other page of a list shares its frame alone.
+        assert_eq!(of(&set(0..20, 200..210)), None);
+    }
+
+    #[test]
+    fn boilerplate_is_on_more_than_a_quarter_of_many_texts() {
+        assert_eq!([0, 12, 50, 100, 256].map(most), [12, 12, 12, 25, 64]);
+        assert!(is_boilerplate(65, 1_000_000) && !is_boilerplate(64, 1_000_000));
+        let sampled = (0..100_000).filter(|&exact| is_sampled(exact, 100_000)).count();
+        assert!((200..320).contains(&sampled), "{sampled}");
+    }
+
+    #[test]
+    fn texts_share_a_block_with_those_of_similar_size() {
+        for count in [0usize, 1, 2, 63, 64, 65, 127, 128, 129, 192, 193, 1000] {
+            let mut texts: Vec<Titled> =
+                (0..count as u32).rev().map(|at| Titled { chunks: at, exact: u64::from(at), page: Page(at) }).collect();
+            let all: Vec<Vec<u32>> =
+                blocks(&mut texts).map(|block| block.iter().map(|text| text.page.0).collect()).collect();
+            assert!(all.iter().all(|block| block.len() <= BLOCK), "{count}");
+            let together = |x: u32, y: u32| all.iter().any(|block| block.contains(&x) && block.contains(&y));
+            for at in 0..count as u32 {
+                let near = (at + 1..count as u32).take(if count <= BLOCK { BLOCK } else { BLOCK / 2 });
+                assert!(near.clone().all(|other| together(at, other)), "{count} {at}");
+            }
+            assert!(count < 2 || !all.is_empty());
+        }
+    }
+
+    #[test]
+    fn one_article_under_twelve_urls_is_one_page_and_its_siblings_are_others() {
+        let page = |title: &str, body: std::ops::Range<u64>, extra: u64| {
+            let mut chunks: Vec<u64> = (0..10).chain(body).chain([extra]).collect();
+            chunks.sort_unstable();
+            let (domain, path) = ("a.example".to_string(), format!("/?{extra}"));
+            let (title, doc_ids) = (title.into(), [extra, 0]);
+            Shown { host: HostId(0), domain, path, title, notice: 0, doc_ids, exact: splitmix64(extra), chunks }
+        };
+        let views = (0..12).map(|view| page("article", 100..120, 1000 + view));
+        let siblings = (0..12).map(|other| page("sibling", 200 + 20 * other..220 + 20 * other, 2000 + other));
+        let pages: Vec<Shown> = views.chain(siblings).collect();
+        let ([found, placeholders, declared], originals) = by_definition(&pages, &overlap());
+        assert_eq!((found.len(), placeholders.len(), declared.len(), originals.len()), (11, 0, 0, 0));
+        assert!(found.iter().all(|pair| pair.b < Page(12)));
+    }
+
+    proptest! {
+        #[test]
+        fn resemblance_is_that_of_sets(a in prop::collection::btree_set(0u64..60, 0..40), b in prop::collection::btree_set(0u64..60, 0..40), own in 0u64..60, is_common: bool) {
+            let marked = |set: &std::collections::BTreeSet<u64>| {
+                let mut all: Vec<u32> = set.iter().map(|&chunk| marked(chunk, chunk < own)).collect();
+                all.sort_unstable();
+                all
+            };
+            let of = |keep: &dyn Fn(u64) -> bool| {
+                let common = a.intersection(&b).filter(|&&chunk| keep(chunk)).count();
+                (common, a.union(&b).filter(|&&chunk| keep(chunk)).count())
+            };
+            let ((common, union), (own_common, own_union)) = (of(&|_| true), of(&|chunk| chunk < own));
+            let needed = if is_common { 0.8 } else { 0.6 };
+            let reaches = |common: usize, union: usize, needed: f64| common as f64 >= needed * union as f64 - 1e-9;
+            let are_views = own_common > 0 && reaches(common, union, 0.8) && reaches(own_common, own_union, needed);
+            let want = are_views.then(|| (own_common * 1_000_000 / own_union) as u32);
+            let kin = if is_common { Kin::CommonTitle } else { Kin::Title };
+            prop_assert_eq!(resemblance(&marked(&a), &marked(&b), kin, &overlap()), want);
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Which pages a crawl reaches that follows links, and where they lie in the bow tie.
+//!
+//! The core is the largest strongly connected component (of equally large ones that of the smallest page). A page outside
+//! it is *in* if the core can be reached from it, *out* if it can be reached from the core; else a *tube* if it lies on a way from an
+//! in page to an out page, a *tendril* if it hangs together with all these in any direction of links, and else *disconnected*.
+//!
+//! # Source
+//! \[PBZ06\] section 4.1: "we developed a simple algorithm to simulate a Web crawler following links (navigational and external
+//! links)"; with a seed in the core this reaches core and out. The classes are those of Broder et al., *Graph structure in the
+//! web*, which it cites.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clusters::union_find::UnionFind;
+use crate::overlap::prune::PageSet;
+use webtwin_base::ids::{Number, Page};
+
+/// The links of all pages.
+#[derive(Debug)]
+pub struct Graph {
+    starts: Vec<u32>,
+    targets: Vec<Page>,
+}
+
+impl Graph {
+    /// The graph of these links, in any order; fewer than 2^32. `backwards` turns each round.
+    pub fn new(pages: usize, links: &[[Page; 2]], backwards: bool) -> Graph {
+        let (from, to) = if backwards { (1, 0) } else { (0, 1) };
+        let mut starts = vec![0u32; pages + 1];
+        links.iter().for_each(|link| starts[link[from].index() + 1] += 1);
+        // While targets are laid down, starts[p + 1] is the next place of page p; after that it is where p ends.
+        let mut before = 0;
+        for start in &mut starts[1..] {
+            before += std::mem::replace(start, before);
+        }
+        let mut targets = vec![Page::NONE; links.len()];
+        for link in links {
+            let at = &mut starts[link[from].index() + 1];
+            targets[*at as usize] = link[to];
+            *at += 1;
+        }
+        Graph { starts, targets }
+    }
+
+    fn pages(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    fn targets(&self, page: Page) -> &[Page] {
+        &self.targets[self.starts[page] as usize..self.starts[page.index() + 1] as usize]
+    }
+
+    /// The pages that can be reached from some: a crawl that follows links.
+    pub fn reached(&self, from: impl Iterator<Item = Page>) -> PageSet {
+        let mut reached = PageSet::new(self.pages(), |_| false);
+        let mut waiting: Vec<Page> = from.collect();
+        waiting.iter().for_each(|&page| reached.insert(page));
+        while let Some(page) = waiting.pop() {
+            for &target in self.targets(page) {
+                if !reached.contains(target) {
+                    reached.insert(target);
+                    waiting.push(target);
+                }
+            }
+        }
+        reached
+    }
+
+    /// Strongly connected components: for every page a number that those of its component have too (Tarjan's algorithm, with
+    /// a stack of its own).
+    fn components(&self) -> Vec<u32> {
+        const UNSEEN: u32 = u32::MAX;
+        let pages = self.pages();
+        let (mut order, mut low) = (vec![UNSEEN; pages], vec![0u32; pages]);
+        let mut component = vec![UNSEEN; pages];
+        let (mut seen, mut components) = (0, 0);
+        let (mut open, mut path): (Vec<Page>, Vec<(Page, u32)>) = (Vec::new(), Vec::new());
+        for root in Page::first(pages) {
+            if order[root] != UNSEEN {
+                continue;
+            }
+            path.push((root, 0));
+            while let Some(&mut (page, ref mut next)) = path.last_mut() {
+                if *next == 0 && order[page] == UNSEEN {
+                    (order[page], low[page]) = (seen, seen);
+                    seen += 1;
+                    open.push(page);
+                }
+                if let Some(&target) = self.targets(page).get(*next as usize) {
+                    *next += 1;
+                    if order[target] == UNSEEN {
+                        path.push((target, 0));
+                    } else if component[target] == UNSEEN {
+                        low[page] = low[page].min(order[target]);
+                    }
+                    continue;
+                }
+                path.pop();
+                if let Some(&(above, _)) = path.last() {
+                    low[above] = low[above].min(low[page]);
+                }
+                if low[page] == order[page] {
+                    while let Some(member) = open.pop() {
+                        component[member] = components;
+                        if member == page {
+                            break;
+                        }
+                    }
+                    components += 1;
+                }
+            }
+        }
+        component
+    }
+
+    /// The pages of the largest strongly connected component, ascending.
+    pub fn core(&self) -> Vec<Page> {
+        let component = self.components();
+        let mut sizes = vec![0u32; component.len()];
+        component.iter().for_each(|&number| sizes[number as usize] += 1);
+        let most = sizes.iter().max().copied().unwrap_or(0);
+        let core = component.iter().find(|&&number| sizes[number as usize] == most);
+        Page::first(component.len()).filter(|&page| core == Some(&component[page])).collect()
+    }
+}
+
+/// Where a page lies in the bow tie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BowTiePlace {
+    /// In the largest strongly connected component.
+    Core,
+    /// The core can be reached from it.
+    In,
+    /// It can be reached from the core.
+    Out,
+    /// On a way from an in page to an out page that passes the core by.
+    Tube,
+    /// Hangs together with the bow tie otherwise.
+    Tendril,
+    /// Does not.
+    Disconnected,
+}
+
+impl BowTiePlace {
+    /// Its word in tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            BowTiePlace::Core => "core",
+            BowTiePlace::In => "in",
+            BowTiePlace::Out => "out",
+            BowTiePlace::Tube => "tube",
+            BowTiePlace::Tendril => "tendril",
+            BowTiePlace::Disconnected => "disconnected",
+        }
+    }
+}
+
+/// The place of every page; `core` is not empty.
+///
+/// # Cost
+/// Six passes over the links.
+pub fn bow_tie(links: &[[Page; 2]], forwards: &Graph, backwards: &Graph, core: &[Page]) -> Vec<BowTiePlace> {
+    let pages = forwards.pages();
+    let is_core = {
+        let mut set = PageSet::new(pages, |_| false);
+        core.iter().for_each(|&page| set.insert(page));
+        set
+    };
+    let from_core = forwards.reached(core.iter().copied());
+    let to_core = backwards.reached(core.iter().copied());
+    let all = || Page::first(pages);
+    let from_in = forwards.reached(all().filter(|&page| to_core.contains(page) && !is_core.contains(page)));
+    let to_out = backwards.reached(all().filter(|&page| from_core.contains(page) && !is_core.contains(page)));
+    let mut sets = UnionFind::new(pages);
+    links.iter().for_each(|link| _ = sets.union(link[0].0, link[1].0));
+    let hangs_together = core.first().map(|&page| sets.find(page.0));
+    let mut place = |page: Page| match page {
+        _ if is_core.contains(page) => BowTiePlace::Core,
+        _ if to_core.contains(page) => BowTiePlace::In,
+        _ if from_core.contains(page) => BowTiePlace::Out,
+        _ if from_in.contains(page) && to_out.contains(page) => BowTiePlace::Tube,
+        _ if Some(sets.find(page.0)) == hangs_together => BowTiePlace::Tendril,
+        _ => BowTiePlace::Disconnected,
+    };
+    all().map(&mut place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// 0, 1, 2 core; 3 in; 4 out; 5 tube from 3 to 4; 6 tendril from 3; 7 hangs on 6 backwards; 8, 9 apart.
+    #[test]
+    fn a_bow_tie_with_all_its_places() {
+        let links =
+            [[0, 1], [1, 2], [2, 0], [3, 0], [2, 4], [3, 5], [5, 4], [3, 6], [7, 6], [8, 9]].map(|link| link.map(Page));
+        let (forwards, backwards) = (Graph::new(10, &links, false), Graph::new(10, &links, true));
+        let core = forwards.core();
+        assert_eq!(core, [0, 1, 2].map(Page));
+        use BowTiePlace::*;
+        let want = [Core, Core, Core, In, Out, Tube, Tendril, Tendril, Disconnected, Disconnected];
+        assert_eq!(bow_tie(&links, &forwards, &backwards, &core), want);
+        let reached = forwards.reached([Page(1)].into_iter());
+        let reached: Vec<Page> = Page::first(10).filter(|&page| reached.contains(page)).collect();
+        assert_eq!(reached, [0, 1, 2, 4].map(Page));
+    }
+
+    #[test]
+    fn a_crawl_without_links_has_a_core_of_its_first_page() {
+        let graph = Graph::new(3, &[], false);
+        assert_eq!(graph.core(), [Page(0)]);
+        assert_eq!(Graph::new(0, &[], false).core(), [] as [Page; 0]);
+    }
+
+    #[test]
+    fn a_long_chain_needs_no_deep_stack() {
+        let links: Vec<[Page; 2]> = (0..200_001).map(|page| [Page(page), Page((page + 1) % 200_001)]).collect();
+        assert_eq!(Graph::new(200_001, &links, false).core().len(), 200_001);
+    }
+
+    proptest! {
+        #[test]
+        fn the_core_is_the_largest_set_of_pages_that_reach_each_other(
+            links in prop::collection::vec(prop::array::uniform2((0u32..12).prop_map(Page)), 0..30)
+        ) {
+            let forwards = Graph::new(12, &links, false);
+            let mut reach = [[false; 12]; 12];
+            (0..12).for_each(|page| reach[page][page] = true);
+            for [a, b] in &links {
+                reach[*a][*b] = true;
+            }
+            for via in 0..12 {
+                for a in 0..12 {
+                    for b in 0..12 {
+                        reach[a][b] |= reach[a][via] && reach[via][b];
+                    }
+                }
+            }
+            let around = |a: Page| Page::first(12).filter(|&b| reach[a][b] && reach[b][a]).collect::<Vec<_>>();
+            let most = Page::first(12).map(|a| around(a).len()).max().unwrap();
+            let core = around(Page::first(12).find(|&a| around(a).len() == most).unwrap());
+            prop_assert_eq!(&forwards.core(), &core);
+            let places = bow_tie(&links, &forwards, &Graph::new(12, &links, true), &core);
+            for page in Page::first(12) {
+                let (from, to) = (reach[core[0]][page], reach[page][core[0]]);
+                let place = places[page];
+                prop_assert_eq!(place == BowTiePlace::Core, from && to);
+                prop_assert_eq!(place == BowTiePlace::Out, from && !to);
+                prop_assert_eq!(place == BowTiePlace::In, to && !from);
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Clusters of duplicates within a collection, and how their number grows from step to step of the m-step algorithm.
+//!
+//! The algorithm's steps need not be gone: documents of one multiset are all joined in the step of the first of them, and a
+//! match (d, e) joins in the step of e, where any document of d's multiset is still in C. So clusters and growth follow
+//! from the multisets, their first and last documents, and the few matches between them.
+//!
+//! # Source
+//! \[PBZ06\] section 3; section 4.2 and Figure 5 for the growth. The steps themselves: [`super::steps`].
+
+use serde::{Deserialize, Serialize};
+
+use super::matches::Match;
+use crate::clusters::union_find::UnionFind;
+use webtwin_base::ids::Page;
+
+/// What is known after a step: a point of \[PBZ06\] Figure 5.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Documents in the subcollections so far.
+    pub documents: u64,
+    /// Clusters found.
+    pub clusters: u64,
+    /// Duplicates found: clustered documents but for one a cluster.
+    pub duplicates: u64,
+}
+
+/// Clusters of a collection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clusters {
+    /// For every page the first document of its cluster; itself for a unique document, and for what is no document of the
+    /// collection.
+    pub labels: Vec<Page>,
+    /// What is known after each step.
+    pub growth: Vec<Step>,
+}
+
+/// The step whose subcollection has document `position` of `count`.
+pub fn step_of(position: u64, count: u64, steps: u32) -> u32 {
+    (position * u64::from(steps) / count) as u32
+}
+
+/// No document.
+const NONE: u32 = u32::MAX;
+
+/// The documents of one multiset within the collection.
+#[derive(Clone, Copy)]
+struct Alike {
+    /// Step of the first.
+    first: u32,
+    /// Step of the last.
+    last: u32,
+    /// How many they are.
+    size: u32,
+    /// Step in which they are joined.
+    joined: u32,
+}
+
+/// Finds the clusters of the pages that are documents `of` a collection, ascending, as `steps` steps do.
+///
+/// `same[page]` is the smallest page of its multiset; `matches` are between such pages.
+///
+/// # Cost
+/// A few passes over the pages; 24 bytes a page.
+pub fn clusters(same: &[Page], matches: &[Match], of: impl Fn(Page) -> bool, steps: u32) -> Clusters {
+    let pages = || Page::first(same.len()).filter(|&page| of(page));
+    let count = pages().count() as u64;
+    let mut alike = vec![Alike { first: NONE, last: 0, size: 0, joined: NONE }; same.len()];
+    let mut growth = vec![Step::default(); steps as usize];
+    for (page, position) in pages().zip(0..) {
+        let step = step_of(position, count, steps);
+        growth[step as usize].documents += 1;
+        let alike = &mut alike[same[page]];
+        alike.first = alike.first.min(step);
+        (alike.joined, alike.last) = (alike.first, step);
+        alike.size += 1;
+    }
+    // Matches that a step finds, by step.
+    let mut joins: Vec<(u32, Page, Page)> = Vec::new();
+    for &Match { document, within } in matches {
+        let at = alike[within].first;
+        let looked_for = &mut alike[document];
+        if at != NONE && looked_for.size > 0 && looked_for.last >= at {
+            looked_for.joined = looked_for.joined.min(at);
+            joins.push((at, document, within));
+        }
+    }
+    joins.sort_unstable();
+    // Clusters and duplicates that a step adds; clusters may become fewer.
+    let mut more = vec![(0i64, 0u64); steps as usize];
+    for alike in alike.iter().filter(|alike| alike.size > 1) {
+        let (clusters, duplicates) = &mut more[alike.joined as usize];
+        *clusters += 1;
+        *duplicates += u64::from(alike.size) - 1;
+    }
+    let mut sets = UnionFind::new(same.len());
+    for (at, document, within) in joins {
+        let (x, y) = (sets.find(document.0), sets.find(within.0));
+        if sets.union(x, y) {
+            let (x_size, y_size) = (alike[x as usize].size, alike[y as usize].size);
+            let (clusters, duplicates) = &mut more[at as usize];
+            *clusters += 1 - i64::from(x_size > 1) - i64::from(y_size > 1);
+            *duplicates += 1;
+            alike[x.min(y) as usize].size = x_size + y_size;
+        }
+    }
+    let mut sum = Step::default();
+    for (step, (clusters, duplicates)) in growth.iter_mut().zip(more) {
+        sum.documents += step.documents;
+        sum.clusters = sum.clusters.checked_add_signed(clusters).expect("only clusters that were found are joined");
+        sum.duplicates += duplicates;
+        *step = sum;
+    }
+    drop(alike);
+    let mut labels: Vec<Page> = Page::first(same.len()).collect();
+    let mut first = vec![Page::NONE; same.len()];
+    for page in pages() {
+        let first = &mut first[sets.find(same[page].0) as usize];
+        *first = page.min(*first);
+        labels[page] = *first;
+    }
+    Clusters { labels, growth }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::super::matches::matches;
+    use super::super::paragraphs::mark;
+    use super::super::steps::by_steps;
+    use super::*;
+    use webtwin_base::ids::splitmix64;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+        #[test]
+        fn clusters_and_their_growth_are_those_of_the_steps(
+            texts in prop::collection::vec((prop::collection::vec(0u64..4, 1..5), 0u8..4), 1..40), steps in 1u32..12
+        ) {
+            let marks = |text: &[u64]| {
+                let mut marks: Vec<u64> = text.iter().map(|&name| splitmix64(name)).collect();
+                mark(&mut marks);
+                marks
+            };
+            let mut first: BTreeMap<Vec<u64>, Page> = BTreeMap::new();
+            let same: Vec<Page> = Page::first(texts.len())
+                .map(|page| *first.entry(marks(&texts[page].0)).or_insert(page))
+                .collect();
+            let mut centres: Vec<(Page, Vec<u64>)> = first.into_iter().map(|(marks, page)| (page, marks)).collect();
+            centres.sort_unstable();
+            let of = |page: Page| texts[page].1 > 0;
+            let got = clusters(&same, &matches(&centres), of, steps);
+
+            let pages: Vec<Page> = Page::first(texts.len()).filter(|&page| of(page)).collect();
+            let documents: Vec<Vec<u64>> = pages.iter().map(|&page| texts[page].0.clone()).collect();
+            let want = by_steps(&documents, steps);
+            if !pages.is_empty() {
+                prop_assert_eq!(got.growth, want.growth);
+            }
+            for (&page, label) in pages.iter().zip(want.labels) {
+                prop_assert_eq!(got.labels[page], pages[label]);
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The paper's tables out of clusters, matches and the reached pages.
+//!
+//! # Source
+//! \[PBZ06\] Tables 2 to 6, Figures 2 to 5, Definitions 3 to 5.
+//!
+//! # Deviations
+//! - Table 3 counts near-duplicates as Table 2 counts duplicates: of each set that pairs join, all documents but one. (By the
+//!   letter of Definition 5 the original duplicated documents would be near-duplicates of their duplicates, and the table's
+//!   figures would be larger by the clusters of Table 2.) How many documents have another one as near as that stands beside it.
+//! - "This percentage is related to the number of shingle paragraphs of both documents": the occurrences of paragraphs that two
+//!   documents share, held against the longer one.
+//! - Near-duplicates are counted exactly, and duplicates are among them, as "slightly greater than the percentage of duplicates"
+//!   (section 4.1) has it: those that the m steps find, false matches as well. A false match that they never look for, because
+//!   its document left C before the other's step, makes no near-duplicate either; so Table 3 depends on m as Table 2 does.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::clusters::{Clusters, Step, clusters};
+use super::estimate::{Estimate, PERCENTS, estimate};
+use super::matches::Match;
+use crate::overlap::prune::PageSet;
+use webtwin_base::ids::Page;
+
+/// The least percentages of Table 3.
+pub const NEAR: [u32; 3] = [90, 70, 50];
+
+/// Which of [`NEAR`] two documents reach, the first that they do; `None` for none. `paragraphs` are those of the longer one.
+pub fn nearness(shared: u32, paragraphs: u32) -> Option<usize> {
+    NEAR.iter().position(|&percent| u64::from(shared) * 100 >= u64::from(percent) * u64::from(paragraphs))
+}
+
+/// Clusters and duplicates of a collection: a row of Table 2.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Documents.
+    pub documents: u64,
+    /// Clusters, each with one original duplicated document.
+    pub clusters: u64,
+    /// Duplicates.
+    pub duplicates: u64,
+    /// Of the documents, per cent.
+    pub duplicates_percent: f64,
+    /// Documents in no cluster.
+    pub unique: u64,
+    /// Unique and original documents.
+    pub useful: u64,
+    /// Clusters by the multiset rule, without false matches.
+    pub clusters_by_multiset: u64,
+    /// Duplicates by it.
+    pub duplicates_by_multiset: u64,
+    /// Clusters by their documents: Figures 2 to 4.
+    pub documents_per_cluster: BTreeMap<u64, u64>,
+    /// What is known after each step: Figure 5.
+    pub growth: Vec<Step>,
+}
+
+/// Of a number of things those in the connected part.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct InConnected {
+    /// All.
+    pub all: u64,
+    /// Those in the connected part.
+    pub connected: u64,
+    /// Per cent.
+    pub percent: f64,
+}
+
+/// A column of Table 3.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Near {
+    /// Paragraphs shared at least, per cent of the longer document.
+    pub percent: u32,
+    /// Documents that pairs so near join to others, but for one of each set.
+    pub near_duplicates: u64,
+    /// Of the documents, per cent.
+    pub near_duplicates_percent: f64,
+    /// Documents that have another one so near.
+    pub with_another: u64,
+}
+
+/// The tables of a study.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tables {
+    /// Table 2, and the first column of Table 4.
+    pub complete: Part,
+    /// Table 4: what is found within the part that the crawl reaches.
+    pub connected: Part,
+    /// Table 4: what is found within the rest.
+    pub disconnected: Part,
+    /// Table 5: clusters of the complete collection with a document in the connected part.
+    pub clusters_in_connected: InConnected,
+    /// Table 6: unique documents of the complete collection.
+    pub unique_in_connected: InConnected,
+    /// Both together.
+    pub useful_in_connected: InConnected,
+    /// Table 3.
+    pub near: Vec<Near>,
+    /// Section 4.2: one half of the documents (each second one) estimated by the growth in the other.
+    pub estimates_by_other_half: Vec<Estimate>,
+}
+
+/// What pages are, and which documents of them are alike.
+pub struct Findings<'a> {
+    /// For every page the smallest of its multiset; itself for a page that is no document.
+    pub same: &'a [Page],
+    /// Matches between such pages.
+    pub matches: &'a [Match],
+    /// Pages that are documents.
+    pub documents: &'a PageSet,
+    /// Pages that a crawl reaches.
+    pub reached: &'a PageSet,
+    /// m.
+    pub steps: u32,
+}
+
+/// A share in per cent, to four places, so that it prints the same everywhere.
+pub fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { (part as f64 * 1e6 / whole as f64).round() / 1e4 }
+}
+
+fn of_all(all: u64, connected: u64) -> InConnected {
+    InConnected { all, connected, percent: percent(connected, all) }
+}
+
+/// Makes the tables but Table 3, and the clusters of the complete collection.
+///
+/// # Cost
+/// Some passes over the pages for each of five collections.
+pub fn tables(found: &Findings<'_>) -> (Tables, Clusters) {
+    let Findings { same, matches, documents, reached, steps } = *found;
+    let is = |page: Page| documents.contains(page);
+    let part = |of: &dyn Fn(Page) -> bool| part(same, matches, of, steps);
+    let (complete, all) = part(&is);
+    let (connected, _) = part(&|page| is(page) && reached.contains(page));
+    let (disconnected, _) = part(&|page| is(page) && !reached.contains(page));
+
+    let mut sizes = vec![0u32; same.len()];
+    let mut in_connected = PageSet::new(same.len(), |_| false);
+    for page in Page::first(same.len()).filter(|&page| is(page)) {
+        let cluster = all.labels[page];
+        sizes[cluster] += 1;
+        if reached.contains(page) {
+            in_connected.insert(cluster);
+        }
+    }
+    let count = |of: fn(u32) -> bool| {
+        let clusters = Page::first(sizes.len()).filter(|&page| of(sizes[page]));
+        clusters.filter(|&cluster| in_connected.contains(cluster)).count() as u64
+    };
+    let (clusters, unique) = (count(|size| size > 1), count(|size| size == 1));
+
+    let halves = [0, 1].map(|odd| self::clusters(same, matches, |page| is(page) && page.0 % 2 == odd, steps).growth);
+    let estimates = PERCENTS.iter().filter_map(|&percent| estimate(&halves[0], &halves[1], percent)).collect();
+    let tables = Tables {
+        clusters_in_connected: of_all(complete.clusters, clusters),
+        unique_in_connected: of_all(complete.unique, unique),
+        useful_in_connected: of_all(complete.useful, clusters + unique),
+        complete,
+        connected,
+        disconnected,
+        near: Vec::new(),
+        estimates_by_other_half: estimates,
+    };
+    (tables, all)
+}
+
+fn part(same: &[Page], matches: &[Match], of: &dyn Fn(Page) -> bool, steps: u32) -> (Part, Clusters) {
+    let found = clusters(same, matches, of, steps);
+    let by_multiset = clusters(same, &[], of, 1).growth[0];
+    let mut sizes = vec![0u64; same.len()];
+    Page::first(same.len()).filter(|&page| of(page)).for_each(|page| sizes[found.labels[page]] += 1);
+    let mut documents_per_cluster = BTreeMap::new();
+    for size in sizes.into_iter().filter(|&size| size > 1) {
+        *documents_per_cluster.entry(size).or_default() += 1;
+    }
+    let Step { documents, clusters, duplicates } = found.growth.last().copied().unwrap_or_default();
+    let part = Part {
+        documents,
+        clusters,
+        duplicates,
+        duplicates_percent: percent(duplicates, documents),
+        unique: documents - clusters - duplicates,
+        useful: documents - duplicates,
+        clusters_by_multiset: by_multiset.clusters,
+        duplicates_by_multiset: by_multiset.duplicates,
+        documents_per_cluster,
+        growth: found.growth.clone(),
+    };
+    (part, found)
+}
+
+/// A column of Table 3, and the documents that have another one so near; `labels[page]` is the smallest page that pairs of
+/// at least `percent_shared` join a page to.
+pub fn near(labels: &[Page], documents: &PageSet, percent_shared: u32) -> (Near, PageSet) {
+    let mut sizes = vec![0u64; labels.len()];
+    let pages = Page::first(labels.len()).filter(|&page| documents.contains(page));
+    pages.for_each(|page| sizes[labels[page]] += 1);
+    let with_another = PageSet::new(labels.len(), |page| sizes[labels[page]] > 1);
+    let sets = sizes.iter().filter(|&&size| size > 1).count() as u64;
+    let near_duplicates = with_another.count() - sets;
+    let row = Near {
+        percent: percent_shared,
+        near_duplicates,
+        near_duplicates_percent: percent(near_duplicates, documents.count()),
+        with_another: with_another.count(),
+    };
+    (row, with_another)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_are_no_documents_count_nowhere() {
+        let same = [0, 0, 2, 2, 4].map(Page);
+        let documents = PageSet::new(5, |page| page < Page(3));
+        let found = Findings { same: &same, matches: &[], documents: &documents, reached: &documents, steps: 3 };
+        let (tables, clusters) = tables(&found);
+        assert_eq!(clusters.labels, [0, 0, 2, 3, 4].map(Page));
+        let all = &tables.complete;
+        assert_eq!((all.documents, all.clusters, all.duplicates, all.unique, all.useful), (3, 1, 1, 1, 2));
+        let (near, with_another) = near(&clusters.labels, &documents, 90);
+        assert_eq!((near.near_duplicates, near.with_another), (1, 2));
+        assert!(with_another.contains(Page(1)) && !with_another.contains(Page(2)));
+    }
+
+    #[test]
+    fn nearness_is_the_highest_percentage_reached_in_whole_numbers() {
+        assert_eq!(nearness(9, 10), Some(0));
+        assert_eq!((nearness(8, 10), nearness(7, 10)), (Some(1), Some(1)));
+        assert_eq!((nearness(1, 2), nearness(4, 9), nearness(0, 1)), (Some(2), None, None));
+    }
+}

@@ -1,0 +1,171 @@
+//! Plain text becomes weighted features: what a page is about, regardless of order.
+//!
+//! In: the text of a page. Out: its [`Feature`]s. A feature is a phrase of a few neighbouring terms, or a single term,
+//! identified by its 64-bit hash.
+//!
+//! # Source
+//! \[MJS07\] section 2: "features are computed using standard IR techniques like tokenization, case folding, stop-word
+//! removal, stemming and phrase detection".
+//!
+//! # Deviations
+//! - The paper does not say which phrases it detects; ours are all runs of a given number of terms.
+//! - It does not say how it weights features; see [`Weights`].
+
+pub mod fold;
+pub mod language;
+mod memo;
+pub mod notices;
+mod plain;
+mod runs;
+mod scripts;
+pub mod terms;
+pub mod titles;
+pub mod words;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use terms::Terms;
+use webtwin_job::Weights;
+use words::Words;
+
+/// A feature with its weight on a page: more than 0, in sixteenths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Feature {
+    /// XXH3 hash of the term, or of its terms' hashes.
+    pub hash: u64,
+    /// Weight in sixteenths, more than 0.
+    pub weight: u32,
+}
+
+/// Finds the features of one text after another; keeps its memory.
+#[derive(Debug)]
+pub struct Features {
+    words: Words,
+    terms: Terms,
+    phrase: usize,
+    /// Terms of the current text, then its features, repeats included.
+    hashes: Vec<u64>,
+}
+
+impl Features {
+    /// Makes features of `phrase` terms each, with the stop words and the stemmer of one language each
+    /// ([`Terms::new`]).
+    pub fn new(phrase: u32, stop_words: &str, stemming: &str) -> Features {
+        let terms = Terms::new(stop_words, stemming);
+        Features { words: Words::default(), terms, phrase: phrase as usize, hashes: Vec::new() }
+    }
+
+    /// The features of `text`, repeats included. A text with fewer terms than a phrase is one phrase.
+    ///
+    /// # Cost
+    /// One pass over the text, one over its terms.
+    pub fn of(&mut self, text: &str) -> &mut [u64] {
+        let Features { words, terms, phrase, hashes } = self;
+        hashes.clear();
+        words.each(text, |word| hashes.extend(terms.term(word)));
+        if *phrase > 1 && !hashes.is_empty() {
+            let phrases = (hashes.len() + 1).saturating_sub(*phrase).max(1);
+            for first in 0..phrases {
+                let last = hashes.len().min(first + *phrase);
+                hashes[first] = xxh3_64(bytemuck::cast_slice(&hashes[first..last]));
+            }
+            hashes.truncate(phrases);
+        }
+        hashes
+    }
+}
+
+/// Weights features by how often they occur on a page: `hashes` in any order, `features` ascending by hash, each once.
+pub fn weigh(hashes: &mut [u64], weights: Weights, features: &mut Vec<Feature>) {
+    features.clear();
+    hashes.sort_unstable();
+    let run = |run: &[u64]| Feature { hash: run[0], weight: weight(run.len() as u32, weights) };
+    features.extend(hashes.chunk_by(|x, y| x == y).map(run));
+}
+
+/// Weight of a feature that occurs `count` times on a page, in sixteenths.
+pub fn weight(count: u32, weights: Weights) -> u32 {
+    match weights {
+        Weights::Count => count.saturating_mul(16),
+        Weights::Log => 16 + log2(u64::from(count)),
+        Weights::Once => 16,
+    }
+}
+
+/// Weight of a feature in a crawl, in sixteenths: log2 of (pages of the crawl / pages with the feature); one sixteenth
+/// for features that are on all pages.
+pub fn inverse_document_frequency(pages: u64, pages_with: u64) -> u32 {
+    (log2(pages) - log2(pages_with.clamp(1, pages.max(1)))).max(1)
+}
+
+/// log2 in sixteenths, rounded down; 0 for 0. It works by squaring, so no machine's floating point matters.
+pub fn log2(number: u64) -> u32 {
+    if number == 0 {
+        return 0;
+    }
+    let whole = number.ilog2();
+    // The number divided by its highest power of two, in [1, 2), with 31 fractional bits.
+    let mut rest = if whole > 31 { number >> (whole - 31) } else { number << (31 - whole) };
+    let mut log = u64::from(whole);
+    for _ in 0..4 {
+        rest = (rest * rest) >> 31;
+        log <<= 1;
+        if rest >> 32 > 0 {
+            rest >>= 1;
+            log |= 1;
+        }
+    }
+    log as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use webtwin_job::languages::NONE;
+
+    fn features(phrase: u32, text: &str) -> Vec<u64> {
+        Features::new(phrase, NONE, NONE).of(text).to_vec()
+    }
+
+    #[test]
+    fn a_feature_is_a_term_or_a_run_of_terms() {
+        let hash = |word: &str| xxh3_64(word.as_bytes());
+        assert_eq!(features(1, "One two, one."), [hash("one"), hash("two"), hash("one")]);
+        let pair = |x, y| xxh3_64(bytemuck::cast_slice(&[hash(x), hash(y)]));
+        assert_eq!(features(2, "one two\none"), [pair("one", "two"), pair("two", "one")]);
+        assert_eq!(features(3, "one two"), [pair("one", "two")]);
+        assert!(features(2, " -- ").is_empty());
+    }
+
+    #[test]
+    fn weights_count_or_count_less_and_less_or_do_not_count() {
+        let mut found = Vec::new();
+        let mut weights = |weights| {
+            weigh(&mut [7, 3, 7, 7, 7], weights, &mut found);
+            found.iter().map(|feature| (feature.hash, feature.weight)).collect::<Vec<_>>()
+        };
+        assert_eq!(weights(Weights::Count), [(3, 16), (7, 64)]);
+        assert_eq!(weights(Weights::Log), [(3, 16), (7, 48)]);
+        assert_eq!(weights(Weights::Once), [(3, 16), (7, 16)]);
+    }
+
+    #[test]
+    fn a_feature_on_every_page_weighs_next_to_nothing() {
+        assert_eq!(inverse_document_frequency(1024, 1), 160);
+        assert_eq!(inverse_document_frequency(1024, 512), 16);
+        assert_eq!(inverse_document_frequency(1024, 1024), 1);
+        assert_eq!(inverse_document_frequency(0, 0), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn the_logarithm_is_the_logarithm(number in 1u64..1 << 40) {
+            // Sixteenths are exact enough to compare, but for numbers next to a step.
+            let want = (number as f64).log2() * 16.0;
+            let off = (f64::from(log2(number)) - want.floor()).abs();
+            prop_assert!(off == 0.0 || (off == 1.0 && (want.fract() < 1e-5 || want.fract() > 1.0 - 1e-5)));
+        }
+    }
+}

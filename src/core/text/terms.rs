@@ -1,0 +1,97 @@
+//! Words become terms: stop words are dropped, inflected words are reduced to their stem, and the rest is hashed.
+//!
+//! Both need to know the language, and both are off unless the job names one: if the language of a page were guessed
+//! wrongly, its features would change, and differ from those of its copies.
+
+use std::collections::HashSet;
+
+use rust_stemmers::Stemmer;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::fold::Folding;
+use webtwin_job::languages::{stemmer, stop_words};
+
+/// Words remembered with their terms, a power of two.
+const MEMO: usize = 1 << 13;
+
+/// Longest word that is remembered, in bytes.
+const LONGEST: usize = 16;
+
+/// Maps words to hashed terms.
+pub struct Terms {
+    /// Folded, as words are.
+    stop_words: HashSet<String>,
+    stemmer: Option<Stemmer>,
+    /// Recent words by their hash, each with its term: stemming costs fifty times as much as a look-up.
+    memo: Vec<(u128, Option<u64>)>,
+}
+
+impl std::fmt::Debug for Terms {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Terms with {} stop words", self.stop_words.len())
+    }
+}
+
+impl Terms {
+    /// Terms by the stop words of one language and the stemmer of one, each a code or [`webtwin_job::languages::NONE`].
+    pub fn new(stop_words: &str, stemming: &str) -> Terms {
+        let stemmer = stemmer(stemming).map(Stemmer::create);
+        let mut folding = Folding::default();
+        let words = self::stop_words(stop_words).unwrap_or_default();
+        let stop_words: HashSet<String> = words.iter().map(|word| folding.folded(word).to_string()).collect();
+        let memo = if stemmer.is_some() || !stop_words.is_empty() { vec![(0, None); MEMO] } else { Vec::new() };
+        Terms { stop_words, stemmer, memo }
+    }
+
+    /// The term of a folded word, as its 64-bit XXH3 hash; `None` for a stop word.
+    pub fn term(&mut self, word: &[u8]) -> Option<u64> {
+        let hash = xxh3_64(word);
+        if self.memo.is_empty() {
+            return Some(hash);
+        }
+        if word.len() > LONGEST {
+            return self.look_up(word, hash);
+        }
+        let mut key = [0; LONGEST];
+        key[..word.len()].copy_from_slice(word);
+        let (key, place) = (u128::from_le_bytes(key), hash as usize % MEMO);
+        if self.memo[place].0 != key {
+            self.memo[place] = (key, self.look_up(word, hash));
+        }
+        self.memo[place].1
+    }
+
+    fn look_up(&self, word: &[u8], hash: u64) -> Option<u64> {
+        let text = std::str::from_utf8(word).expect("words are UTF-8");
+        if self.stop_words.contains(text) {
+            return None;
+        }
+        Some(self.stemmer.as_ref().map_or(hash, |stemmer| xxh3_64(stemmer.stem(text).as_bytes())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use webtwin_job::languages::NONE;
+
+    #[test]
+    fn stop_words_have_no_term_and_inflections_have_one() {
+        let mut terms = Terms::new("en", "en");
+        assert_eq!(terms.term(b"the"), None);
+        assert_eq!(terms.term(b"duplicates"), Some(xxh3_64(b"duplic")));
+        assert_eq!(terms.term(b"duplicates"), terms.term(b"duplicate"));
+        assert_eq!(terms.term(b"incomprehensibilities"), terms.term(b"incomprehensibility"));
+        // Words are folded, and so are stop words: final sigma is sigma, and ß is ss.
+        assert_eq!(Terms::new("el", NONE).term("τησ".as_bytes()), None);
+        assert_eq!(Terms::new("de", NONE).term(b"dass"), None);
+        assert_eq!(Terms::new(NONE, NONE).term(b"the"), Some(xxh3_64(b"the")));
+    }
+
+    #[test]
+    fn what_is_remembered_is_what_would_be_found_anew() {
+        let mut terms = Terms::new("en", "en");
+        let words: Vec<String> = (0..4 * MEMO).map(|n| format!("{}ing", n % (2 * MEMO + 7))).collect();
+        assert!(words.iter().all(|word| terms.term(word.as_bytes()) == Terms::look_up(&terms, word.as_bytes(), 0)));
+    }
+}

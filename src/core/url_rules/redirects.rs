@@ -1,0 +1,111 @@
+//! URLs that redirect for good: to rules they are further URLs of the pages that they lead to.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::address::Address;
+use super::evidence::DomainPage;
+use webtwin_base::ids::{DocId, doc_id};
+
+/// A URL without a page that leads to another URL of its registered domain for good.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Redirect {
+    /// Canonical URL.
+    pub url: String,
+    /// Doc id of the URL it leads to.
+    pub to: DocId,
+}
+
+/// Redirects that are followed one after another.
+const LONGEST_CHAIN: usize = 10;
+
+/// Most paths from which one page is led to: what more lead to, such as a form to log in or the front page in the place of pages that are
+/// gone, is not what their URLs are about.
+const MOST_PATHS: usize = 3;
+
+/// Adds redirecting URLs to the pages of a domain, each with the trivial cluster of the page that it leads to, over other redirects or
+/// not. Those that lead to no page, or to a page that more than three paths lead to, are left out.
+///
+/// # Cost
+/// A table of all pages and redirects, if there are redirects.
+pub fn add_redirects(pages: &mut Vec<DomainPage>, redirects: &[Redirect]) {
+    if redirects.is_empty() {
+        return;
+    }
+    let of_page: HashMap<DocId, usize> = pages.iter().zip(0..).map(|(page, at)| (doc_id(&page.url), at)).collect();
+    let leads: HashMap<DocId, DocId> = redirects.iter().map(|redirect| (doc_id(&redirect.url), redirect.to)).collect();
+    let target = |redirect: &Redirect| {
+        let hops = std::iter::successors(Some(redirect.to), |url| leads.get(url).copied());
+        hops.take(LONGEST_CHAIN).find_map(|url| of_page.get(&url).copied())
+    };
+    let found: Vec<(usize, &str)> =
+        redirects.iter().filter_map(|redirect| Some((target(redirect)?, redirect.url.as_str()))).collect();
+    let mut paths: HashMap<usize, BTreeSet<&str>> = HashMap::new();
+    for &(page, url) in &found {
+        let path = Address::parse(url).map_or("", |address| address.path);
+        paths.entry(page).or_default().insert(path.split(';').next().unwrap_or(path));
+    }
+    let evidence = found.into_iter().filter(|(page, _)| paths[page].len() <= MOST_PATHS);
+    let rows: Vec<DomainPage> = evidence
+        .map(|(page, url)| DomainPage {
+            url: url.to_string(),
+            cluster: pages[page].cluster,
+            skipped: true,
+            is_page: false,
+        })
+        .collect();
+    pages.extend(rows);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages(urls: &[&str]) -> Vec<DomainPage> {
+        let page = |(url, cluster): (&&str, u32)| DomainPage {
+            url: format!("http://a.example{url}"),
+            cluster,
+            skipped: false,
+            is_page: true,
+        };
+        urls.iter().zip(0..).map(page).collect()
+    }
+
+    /// The URLs that are added, with their clusters.
+    fn added(of: &[&str], redirects: &[(&str, &str)]) -> Vec<(String, u32)> {
+        let redirect = |&(url, to): &(&str, &str)| Redirect {
+            url: format!("http://a.example{url}"),
+            to: doc_id(&format!("http://a.example{to}")),
+        };
+        let mut pages = pages(of);
+        add_redirects(&mut pages, &redirects.iter().map(redirect).collect::<Vec<_>>());
+        let of_redirects = pages.into_iter().filter(|page| !page.is_page);
+        of_redirects.map(|page| (page.url.replace("http://a.example", ""), page.cluster)).collect()
+    }
+
+    #[test]
+    fn a_redirect_is_a_further_url_of_the_page_at_the_end_of_its_chain() {
+        let redirects =
+            [("/x?s=1", "/x"), ("/X", "/x?s=1"), ("/y/", "/gone"), ("/l", "/m"), ("/m", "/l"), ("/n", "/n")];
+        assert_eq!(added(&["/w", "/x"], &redirects), [("/x?s=1".to_string(), 1), ("/X".to_string(), 1)]);
+        let long: Vec<(String, String)> = (0..12)
+            .map(|hop| (format!("/{hop}"), if hop == 11 { "/x".into() } else { format!("/{}", hop + 1) }))
+            .collect();
+        let long: Vec<(&str, &str)> = long.iter().map(|(url, to)| (url.as_str(), to.as_str())).collect();
+        // The last of the chain, of which the page is led to from three paths alone.
+        assert_eq!(added(&["/w", "/x"], &long[9..]).len(), 3);
+        assert!(added(&["/w", "/x"], &[&long[..1], &long[3..]].concat()).is_empty());
+        assert!(added(&["/x"], &[]).is_empty());
+    }
+
+    #[test]
+    fn what_many_paths_lead_to_is_not_what_they_are_about() {
+        let login = [("/a", "/login"), ("/b/", "/login"), ("/c", "/login"), ("/d?x", "/login")];
+        assert!(added(&["/login"], &login).is_empty());
+        assert_eq!(added(&["/login"], &login[..3]).len(), 3);
+        // One path under many queries and path parameters.
+        let sessions: Vec<String> =
+            (0..9).map(|n| if n % 2 == 0 { format!("/p?sid={n}") } else { format!("/p;sid={n}") }).collect();
+        let sessions: Vec<(&str, &str)> = sessions.iter().map(|url| (url.as_str(), "/p")).collect();
+        assert_eq!(added(&["/p"], &sessions).len(), 9);
+    }
+}

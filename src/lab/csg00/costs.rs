@@ -1,0 +1,55 @@
+//! Table 1: storage and time costs for computing trivial similar clusters.
+
+use super::super::made::tables::Chunking;
+use super::super::source::{By, Run, made_up, not_ours};
+use super::super::{Options, Row, beside, figure};
+use super::PAGES;
+use webtwin_base::error::Result;
+
+/// A column of Table 1, section 5: megabytes of fingerprints, minutes to compute trivial similar clusters.
+fn published(by: By) -> Option<(f64, f64)> {
+    match by {
+        By::Document => Some((800.0, 97.0)),
+        By::FourLines => Some((2400.0, 302.0)),
+        By::TwoLines => Some((4600.0, 630.0)),
+        By::Other => None,
+    }
+}
+
+/// The row "Compute fingerprints", the same in all columns.
+const READING: (&str, f64) = ("compute fingerprints", 44.0 * 3600.0);
+
+pub(super) fn table_1(options: &Options) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    let mut push = |by: By, pages: f64, bytes: f64, seconds: f64| {
+        let (space, minutes) = published(by).unzip();
+        let share = pages / PAGES;
+        let scaled = |figure: Option<f64>, by: f64| figure.map(|figure| figure * by * share);
+        let [name, name_of_time] = ["fingerprints", "trivial clusters"].map(|what| format!("{}: {what}", by.name()));
+        rows.push(Row { published: scaled(space, 1.0), ..figure(&name, bytes / 1e6, "MB") });
+        rows.push(Row { published: scaled(minutes, 60.0), ..figure(&name_of_time, seconds, "s") });
+    };
+    if let Some(run) = &options.input {
+        let run = Run::read(run)?;
+        let pages = run.summary.pages.pages as f64;
+        let a_row = run.manifest.job["chunks"]["bits"].as_u64().unwrap_or(64) as f64 / 8.0 + 4.0;
+        let seconds = |stage: &str| run.manifest.seconds.get(stage).copied().unwrap_or(0.0);
+        // A run times its collections within the same stage.
+        push(run.by(), pages, run.summary.overlap.tuples as f64 * a_row, seconds("2 find"));
+        rows.push(beside(READING.0, seconds("1 read"), READING.1 * pages / PAGES, "s"));
+        rows.push(figure("pages", pages, "pages"));
+        return Ok(rows);
+    }
+    let pages = options.scale as f64;
+    for (by, chunking) in [(By::FourLines, Chunking::FourLines), (By::TwoLines, Chunking::TwoLines)] {
+        let found = made_up(options, chunking)?;
+        if by == By::FourLines {
+            push(By::Document, pages, pages * 8.0, found.seconds[0]);
+        }
+        push(by, pages, found.rows as f64 * 8.0, found.seconds.iter().sum());
+    }
+    // A made-up table has no pages to read.
+    rows.push(not_ours(READING.0, READING.1 * pages / PAGES, "s"));
+    rows.push(figure("pages", pages, "pages"));
+    Ok(rows)
+}

@@ -1,0 +1,71 @@
+//! \[CSG00\]: replicated collections.
+
+mod clusters;
+mod costs;
+mod second_crawl;
+mod targets;
+
+use super::{Entry, Options, Row};
+use webtwin_base::error::Result;
+
+/// The paper's tables and figures.
+pub fn entries() -> Vec<Entry> {
+    vec![
+        Entry {
+            name: "csg00-table1",
+            about: "space and time of trivial clusters by chunking, the paper's scaled to as many pages (CSG00 Table 1); --input RUN",
+            unit: "pages of a made-up table, without --input",
+            scale: 200_000,
+            full: PAGES as u64,
+            run: costs::table_1,
+        },
+        Entry {
+            name: "csg00-figure11",
+            about: "pages by number of similar pages (CSG00 Figure 11); --input RUN for a real crawl's",
+            unit: "pages of a made-up table, without --input",
+            scale: 200_000,
+            full: PAGES as u64,
+            run: figure_11,
+        },
+        Entry {
+            name: "csg00-figure12",
+            about: "similar clusters by cardinality and size (CSG00 Figure 12); --input RUN for a real crawl's",
+            unit: "pages of a made-up crawl, without --input",
+            scale: 10_000,
+            full: PAGES as u64,
+            run: clusters::figure_12,
+        },
+        Entry {
+            name: "csg00-section4",
+            about: "collections found against the targets, exact and extended (CSG00 section 4); --input RUN --truth FILE finds \
+                    them anew in its crawl",
+            unit: "pages of a made-up crawl, without --input",
+            scale: 10_000,
+            full: 50_000,
+            run: targets::section_4,
+        },
+        Entry {
+            name: "csg00-table2",
+            about: "collections with the most replicas (CSG00 Table 2); --input RUN for a real crawl's",
+            unit: "pages of a made-up crawl, without --input",
+            scale: 10_000,
+            full: PAGES as u64,
+            run: clusters::table_2,
+        },
+        Entry {
+            name: "csg00-second-crawl",
+            about: "similar pages of a crawl, and of a second one that avoids what the first one's list names (CSG00 section 5.1)",
+            unit: "pages of a made-up crawl, which the second one has seven fifths of to see",
+            scale: 10_000,
+            full: PAGES as u64,
+            run: second_crawl::second_crawl,
+        },
+    ]
+}
+
+/// "approximately 25 million web pages" (section 5.1).
+const PAGES: f64 = 25e6;
+
+fn figure_11(options: &Options) -> Result<Vec<Row>> {
+    super::sgm98::histogram(options, "csg00-figure11", "Similar pages (CSG00 Figure 11)")
+}

@@ -1,0 +1,151 @@
+//! Section 5.1: a second crawl, which avoids what the list of the first one names.
+//!
+//! The web is a made-up crawl of seven fifths of `scale` pages, as the paper's second crawl has 35 million pages where the first one
+//! has 25. The first crawl sees five in seven of it, and the second one goes everywhere, but not to a page that the first one's list
+//! names, or that begins with a prefix of it: what a crawler does with `exports/urls.txt` and `exports/prefixes.txt`. A last crawl,
+//! without a list, shows what the second one would have been.
+//!
+//! # Deviations
+//! The paper does not say what its second crawl has that the first one has not. So there are two: one with new hosts, whose mirrors
+//! no list can know, and one with new pages of all hosts, which prefixes cover.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+
+use super::super::source::{Run, run_job};
+use super::super::{Options, Row, beside, figure};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::doc_id;
+use webtwin_dataflow::sinks::summary::Bar;
+use webtwin_job::resolve;
+use webtwin_results::compared::canonical;
+use webtwin_synth::{Params, Synth, SynthPage};
+
+const JOB: &str = include_str!("../../../jobs/repro/csg00-second-crawl.toml");
+
+/// What a crawler that obeys the list of a run does not fetch.
+struct List {
+    urls: HashSet<String>,
+    prefixes: Vec<String>,
+}
+
+impl List {
+    fn of(run: &Run) -> Result<List> {
+        let lines = |path: &str| -> Result<Vec<String>> {
+            let entry = run.manifest.files.iter().find(|file| file.path == path);
+            let entry = entry.ok_or_else(|| Error::input(run.folder.name(), format!("the run has no {path}")))?;
+            let text = run.manifest.read_file(&run.folder, entry)?;
+            Ok(String::from_utf8_lossy(&text).lines().map(str::to_string).collect())
+        };
+        let mut prefixes = lines("exports/prefixes.txt")?;
+        prefixes.sort_unstable();
+        Ok(List { urls: lines("exports/urls.txt")?.into_iter().collect(), prefixes })
+    }
+
+    /// Whether it names a canonical URL. Prefixes of a list do not contain each other, so the last one before it decides.
+    fn names(&self, url: &str) -> bool {
+        let before = self.prefixes.partition_point(|prefix| prefix.as_str() <= url);
+        self.urls.contains(url) || before > 0 && url.starts_with(&self.prefixes[before - 1])
+    }
+}
+
+/// Runs the job on those pages of the web that are fetched.
+fn crawl(options: &Options, web: &Synth, name: &str, fetched: impl Fn(&SynthPage, &str) -> bool) -> Result<Run> {
+    let path = options.work.join(format!("{name}.jsonl"));
+    let failed = |cause: std::io::Error| Error::storage(path.display().to_string(), cause);
+    let mut out = BufWriter::new(File::create(&path).map_err(failed)?);
+    for page in web.pages(0..web.len()) {
+        if fetched(&page, canonical(name, &page.url)?.as_str()) {
+            let html = String::from_utf8_lossy(&page.html);
+            let line = serde_json::json!({"url": page.url, "html": html, "fetch_time": page.fetch_time});
+            writeln!(out, "{line}").map_err(failed)?;
+        }
+    }
+    out.flush().map_err(failed)?;
+    drop(out);
+    let result = options.work.join(name).display().to_string();
+    let value = |text: &str| serde_json::Value::from(text);
+    let sets =
+        [format!("input.urls=[{}]", value(&path.display().to_string())), format!("output.url={}", value(&result))];
+    run_job(options, resolve("jobs/repro/csg00-second-crawl.toml", JOB, &sets)?)?;
+    Run::read(&result)
+}
+
+fn pages_of(run: &Run) -> f64 {
+    run.summary.pages.pages as f64
+}
+
+/// Percent of the pages that have a replica.
+fn replicated(bars: &[Bar]) -> f64 {
+    bars.iter().filter(|bar| bar.replicas != "1").map(|bar| 100.0 * bar.share).sum()
+}
+
+fn similar(run: &Run) -> f64 {
+    replicated(&run.summary.replication_similar)
+}
+
+fn exact(run: &Run) -> f64 {
+    replicated(&run.summary.replication_exact)
+}
+
+pub(super) fn second_crawl(options: &Options) -> Result<Vec<Row>> {
+    if options.input.is_some() {
+        return Err(Error::Usage("csg00-second-crawl makes its own crawls; it takes no --input".into()));
+    }
+    let pages = options.scale * 7 / 5;
+    let web = Synth::new(&Params { pages, ..Params::default() })?;
+    let host = |page: &SynthPage| page.url.split('/').nth(2).unwrap_or_default().to_string();
+    let mut rows = Vec::new();
+    for (name, grows_by) in
+        [("new hosts", &host as &dyn Fn(&SynthPage) -> String), ("new pages", &|page| page.url.clone())]
+    {
+        let of = |crawl: &str| format!("{crawl} {name}").replace(' ', "-");
+        let first = crawl(options, &web, &of("first"), |page, _| doc_id(&grows_by(page)) % 7 < 5)?;
+        let list = List::of(&first)?;
+        let second = crawl(options, &web, &of("second"), |_, url| !list.names(url))?;
+        let what = |what: &str| format!("{name}: {what}");
+        rows.extend([
+            figure(&what("first crawl"), pages_of(&first), "pages"),
+            figure(&what("on its list"), first.summary.skip.pages as f64, "pages"),
+            beside(&what("similar in the first crawl"), similar(&first), 48.0, "%"),
+            figure(&what("with an exact copy in the first crawl"), exact(&first), "%"),
+            figure(&what("second crawl"), pages_of(&second), "pages"),
+            beside(&what("similar in the second crawl"), similar(&second), 13.0, "%"),
+            beside(&what("with an exact copy in the second crawl"), exact(&second), 8.0, "%"),
+        ]);
+    }
+    let without = crawl(options, &web, "without", |_, _| true)?;
+    rows.extend([
+        figure("second crawl without a list", pages_of(&without), "pages"),
+        figure("similar in it", similar(&without), "%"),
+        figure("with an exact copy in it", exact(&without), "%"),
+    ]);
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_names_its_urls_and_what_begins_with_its_prefixes() {
+        let strings = |of: &[&str]| of.iter().map(|url| url.to_string()).collect::<Vec<String>>();
+        let list = List {
+            urls: HashSet::from(["http://a.example/one".to_string()]),
+            prefixes: strings(&["http://a.example/pub/", "http://b.example/m/"]),
+        };
+        for (url, named) in [
+            ("http://a.example/one", true),
+            ("http://a.example/one.html", false),
+            ("http://a.example/pub/x", true),
+            ("http://a.example/pub/", true),
+            ("http://a.example/puc/", false),
+            ("http://b.example/m/z", true),
+            ("http://b.example/", false),
+            ("http://0.example/", false),
+        ] {
+            assert_eq!(list.names(url), named, "{url}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Section 4: how many of the mirrored collections are found.
+
+use super::super::source::{job_and_truth, run_job};
+use super::super::{Options, Row, beside, figure, source::not_ours};
+use webtwin_base::error::Result;
+use webtwin_job::MergeCondition;
+use webtwin_results::compared::report;
+
+/// "Our algorithm identified 180 non-trivial collections."
+const COLLECTIONS: f64 = 180.0;
+
+/// Share of problem collections under the condition of Algorithm 3.1, and under the extended one.
+const PROBLEMS: [(MergeCondition, &str, f64); 2] =
+    [(MergeCondition::Exact, "exact", 31.0), (MergeCondition::Extended, "extended", 8.0)];
+
+/// "25 clusters, corresponding to our 25 targets".
+const TARGETS: f64 = 25.0;
+
+/// Finds the collections of one crawl under both conditions, and under its own if that is a third.
+pub(super) fn section_4(options: &Options) -> Result<Vec<Row>> {
+    let name = "jobs/repro/csg00-section4.toml";
+    let (job, truth) = job_and_truth(options, name, include_str!("../../../jobs/repro/csg00-section4.toml"))?;
+    let mut rows = vec![figure("targets", 0.0, "targets")];
+    let own = (!PROBLEMS.iter().any(|of| of.0 == job.clusters.merge)).then_some((job.clusters.merge, "its own", None));
+    for (merge, condition, problems) in PROBLEMS.map(|(merge, name, n)| (merge, name, Some(n))).into_iter().chain(own) {
+        let mut job = job.clone();
+        job.clusters.merge = merge;
+        job.output.url = options.work.join(condition).display().to_string();
+        let found = report(&run_job(options, job)?, truth.clone())?.collections;
+        rows[0] = beside("targets", found.targets as f64, TARGETS, "targets");
+        let named = |what: &str| format!("{condition}: {what}");
+        let row = |what: &str, ours: u64, published: Option<f64>, unit: &str| Row {
+            published,
+            ..figure(&named(what), ours as f64, unit)
+        };
+        let all = problems.map(|_| COLLECTIONS);
+        rows.push(row("collections of 10 and more pages", found.collections, all, "collections"));
+        let problem = found.collections - found.corresponding;
+        rows.push(row("problem collections", problem, problems, "collections"));
+        let share = found.problem_share().value().unwrap_or(0.0);
+        rows.push(Row {
+            published: problems.map(|problems| problems / COLLECTIONS),
+            ..figure(&named("problem share"), share, "share")
+        });
+        rows.push(row("targets found", found.targets_found, problems.map(|_| TARGETS), "targets"));
+        rows.push(row("copies found", found.copies_found, None, "copies"));
+        rows.push(row("copies", found.copies, None, "copies"));
+        rows.push(figure(&named("coverage"), found.coverage().value().unwrap_or(0.0), "share"));
+        rows.push(row("mixed clusters", found.mixed, None, "clusters"));
+    }
+    rows.push(not_ours("pages of the targets (the paper's)", 35_000.0, "pages"));
+    Ok(rows)
+}

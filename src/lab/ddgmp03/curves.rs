@@ -1,0 +1,193 @@
+//! Precision and recall of colliding signatures for a whole grid of tolerances, computed by one join.
+
+use webtwin_core::signatures::collide::{Points, collisions};
+use webtwin_core::signatures::{distance, parts};
+
+/// Tolerances per decade of the grid.
+const A_DECADE: i32 = 8;
+
+/// Pairs examined per true pair; looser tolerances give too many pairs to be of interest.
+const PAIRS_A_TRUE_ONE: u64 = 50;
+
+/// A page with its signatures and its name.
+pub(super) struct Page {
+    /// Components of the RP signature, then those of the HM signature.
+    pub point: Vec<u64>,
+    /// Equal for copies of each other; `None` for a page of no target.
+    pub name: Option<u32>,
+}
+
+/// Precision and recall at one point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Quality {
+    /// True ones among those returned.
+    pub precision: f64,
+    /// Returned ones among the true.
+    pub recall: f64,
+}
+
+impl Quality {
+    fn of(hits: u64, returned: u64, actual: u64) -> Quality {
+        let share = |whole: u64| if whole == 0 { 0.0 } else { hits as f64 / whole as f64 };
+        Quality { precision: if returned == 0 { 1.0 } else { share(returned) }, recall: share(actual) }
+    }
+
+    /// The value at the break-even point of a curve, where both are equal; on a grid, at the nearest point.
+    pub(super) fn break_even(&self) -> f64 {
+        self.precision.min(self.recall)
+    }
+}
+
+/// Quality at one (C, D), counted in two ways.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Cell {
+    /// Of pairs: a pair is true if both pages are copies of one page.
+    pub pairs: Quality,
+    /// Of documents, as in the paper: those returned collide with any other, true ones have a replica.
+    pub documents: Quality,
+}
+
+/// Quality for each D and C of [`Curves::tolerances`].
+pub(super) struct Curves {
+    /// Values of C and D, ascending to 1.
+    pub tolerances: Vec<f64>,
+    /// One row per D, as far as examined, of one cell per C; the last cell is that of RP alone.
+    pub cells: Vec<Vec<Cell>>,
+    /// Number of pairs of copies.
+    pub true_pairs: u64,
+}
+
+impl Curves {
+    /// Measures `pages`, whose signatures have `dims` components each.
+    ///
+    /// # Cost
+    /// A join for each D, of which all but the last only count; a byte per page and D.
+    pub(super) fn new(pages: &[Page], dims: usize) -> Curves {
+        let tolerances: Vec<f64> =
+            (0..=10 * A_DECADE).rev().map(|step| 10f64.powf(f64::from(-step) / f64::from(A_DECADE))).collect();
+        let bounds: Vec<u64> = tolerances.iter().map(|&tolerance| parts(tolerance)).collect();
+        let step = |distance: u64| bounds.partition_point(|&bound| bound <= distance);
+        let steps = tolerances.len();
+
+        let mut points = Points::new(dims);
+        pages.iter().for_each(|page| points.push(&page.point[..dims]));
+        let mut replicas = std::collections::BTreeMap::new();
+        pages.iter().filter_map(|page| page.name).for_each(|name| *replicas.entry(name).or_insert(0u64) += 1);
+        let true_pairs = replicas.values().map(|n| n * (n - 1) / 2).sum::<u64>();
+        let has_replica: Vec<bool> =
+            pages.iter().map(|page| page.name.is_some_and(|name| replicas[&name] > 1)).collect();
+
+        let most = PAIRS_A_TRUE_ONE * true_pairs.max(1000);
+        let count = |bound: u64| {
+            let mut pairs = 0;
+            collisions(&points, points.len(), &vec![bound; dims], |block| pairs += block.count());
+            pairs
+        };
+        // Counting a block costs nothing per pair, so D can be widened until there are too many pairs to enumerate.
+        let looked = bounds.iter().take_while(|&&bound| count(bound) <= most).count().max(1);
+
+        // Wrong and right pairs, by the first step of D and of C at which they collide; below, the step of C by page
+        // and D.
+        let mut pairs = vec![[0u64; 2]; looked * (steps + 1)];
+        let mut returned = vec![u8::MAX; looked * pages.len()];
+        collisions(&points, points.len(), &vec![bounds[looked - 1]; dims], |block| {
+            block.each(|x, y| {
+                let (x, y) = (x as usize, y as usize);
+                let (one, other) = (&pages[x], &pages[y]);
+                let rp = step(distance(&one.point[..dims], &other.point[..dims]));
+                let hm = step(distance(&one.point[dims..], &other.point[dims..]));
+                let right = one.name.is_some() && one.name == other.name;
+                pairs[rp * (steps + 1) + hm][usize::from(right)] += 1;
+                for page in [x, y] {
+                    let first = &mut returned[page * looked + rp];
+                    *first = (*first).min(hm as u8);
+                }
+            });
+        });
+
+        let documents_with_replica = has_replica.iter().filter(|has| **has).count() as u64;
+        let (mut pairs_by_hm, mut first_hm) = (vec![[0u64; 2]; steps], vec![usize::MAX; pages.len()]);
+        let cells = (0..looked).map(|rp| {
+            let mut documents_by_hm = vec![[0u64; 2]; steps];
+            for (page, first) in first_hm.iter_mut().enumerate() {
+                *first = (*first).min(usize::from(returned[page * looked + rp]));
+                if *first < steps {
+                    documents_by_hm[*first][usize::from(has_replica[page])] += 1;
+                }
+            }
+            // Sums along C within a row, on top of the sums along D in `pairs_by_hm`: prefix sums over the grid.
+            let (mut sum_pairs, mut sum_documents) = ([0; 2], [0; 2]);
+            let row = (0..steps).map(|hm| {
+                for right in 0..2 {
+                    pairs_by_hm[hm][right] += pairs[rp * (steps + 1) + hm][right];
+                    sum_pairs[right] += pairs_by_hm[hm][right];
+                    sum_documents[right] += documents_by_hm[hm][right];
+                }
+                let quality = |[wrong, right]: [u64; 2], actual| Quality::of(right, wrong + right, actual);
+                Cell {
+                    pairs: quality(sum_pairs, true_pairs),
+                    documents: quality(sum_documents, documents_with_replica),
+                }
+            });
+            row.collect()
+        });
+        let cells = cells.collect();
+        Curves { tolerances, cells, true_pairs }
+    }
+
+    /// Steps (D, C) of the best break-even: with C = 1 for RP alone, or with any C.
+    pub(super) fn best(&self, of: fn(&Cell) -> Quality, alone: bool) -> (usize, usize) {
+        let last = self.tolerances.len() - 1;
+        let all = (0..self.cells.len()).flat_map(|rp| (0..=last).map(move |hm| (rp, hm)));
+        let best = all.filter(|&(_, hm)| !alone || hm == last).max_by(|&(rp, hm), &(other_rp, other_hm)| {
+            let break_even = |rp: usize, hm: usize| of(&self.cells[rp][hm]).break_even();
+            break_even(rp, hm).total_cmp(&break_even(other_rp, other_hm))
+        });
+        best.expect("at least one D is looked at")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use webtwin_base::ids::splitmix64;
+
+    #[test]
+    fn every_cell_equals_what_its_tolerances_return() {
+        let near = |seed: u64, dim: u64| {
+            400_000_000_000
+                + splitmix64(seed % 20 * 7 + dim) % 100_000_000_000
+                + splitmix64(seed * 3 + dim) % 40_000_000
+        };
+        let pages: Vec<Page> = (0..60)
+            .map(|seed| Page {
+                point: (0..4).map(|dim| near(seed, dim)).collect(),
+                name: (seed % 7 > 0).then_some((seed % 20) as u32),
+            })
+            .collect();
+        let curves = Curves::new(&pages, 2);
+        let true_pair = |x: usize, y: usize| pages[x].name.is_some() && pages[x].name == pages[y].name;
+        let all: Vec<(usize, usize)> = (0..60).flat_map(|x| (x + 1..60).map(move |y| (x, y))).collect();
+        let replicated: Vec<bool> =
+            (0..60).map(|x| all.iter().any(|&(a, b)| (a == x || b == x) && true_pair(a, b))).collect();
+        assert_eq!(curves.true_pairs as usize, all.iter().filter(|pair| true_pair(pair.0, pair.1)).count());
+        assert_eq!(curves.cells.len(), curves.tolerances.len());
+        for (rp, row) in curves.cells.iter().enumerate() {
+            for (hm, cell) in row.iter().enumerate() {
+                let (d, c) = (parts(curves.tolerances[rp]), parts(curves.tolerances[hm]));
+                let collide = |x: usize, y: usize| {
+                    let (x, y) = (&pages[x].point, &pages[y].point);
+                    distance(&x[..2], &y[..2]) < d && distance(&x[2..], &y[2..]) < c
+                };
+                let pairs: Vec<_> = all.iter().filter(|pair| collide(pair.0, pair.1)).collect();
+                let right = pairs.iter().filter(|pair| true_pair(pair.0, pair.1)).count() as u64;
+                assert_eq!(cell.pairs, Quality::of(right, pairs.len() as u64, curves.true_pairs));
+                let returned: Vec<usize> =
+                    (0..60).filter(|&x| pairs.iter().any(|pair| pair.0 == x || pair.1 == x)).collect();
+                let right = returned.iter().filter(|&&x| replicated[x]).count() as u64;
+                let actual = replicated.iter().filter(|has| **has).count() as u64;
+                assert_eq!(cell.documents, Quality::of(right, returned.len() as u64, actual));
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Figure 1: precision and recall over (C, D), from the signatures of a run and the truth about its crawl.
+//!
+//! The paper judged 100 sampled documents by hand, and the lists returned by their cosine. Here the truth is known for
+//! all pages, and precision and recall are also given for pairs, because "a document that has a replica" is easy to get
+//! right where nearly every page has one. All pages take part, including exact copies, and there is no guard and no
+//! clustering, as in the paper. The made-up crawl only shows that the code works: its pages share one small vocabulary.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use super::super::source::{Run, put};
+use super::super::{Options, Row, beside, draw, figure};
+use super::curves::{Cell, Curves, Page, Quality};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{DocId, doc_id};
+use webtwin_core::signatures::parts;
+use webtwin_results::compared;
+
+/// Break-even points of RP alone, and of RP + HM (section 3).
+const PUBLISHED: (f64, f64) = (0.90, 0.93);
+
+/// Steps of the grid between the values of D that the figure draws.
+const APART: usize = 4;
+
+pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+    let job = include_str!("../../../jobs/repro/ddgmp03-figure1.toml");
+    let run = Run::given_or_made(options, "jobs/repro/ddgmp03-figure1.toml", job)?;
+    let (pages, dims) = pages(&run, &names(options, &run)?)?;
+    let curves = Curves::new(&pages, dims);
+
+    let alone = curves.best(|cell| cell.pairs, true);
+    let both = curves.best(|cell| cell.pairs, false);
+    let at = |(d, c): (usize, usize)| &curves.cells[d][c];
+    let drawn = [both.0.saturating_sub(APART), both.0, (both.0 + APART).min(curves.cells.len() - 1)];
+    draw_curves(options, &curves, drawn)?;
+
+    let tolerance = |step: usize| curves.tolerances[step];
+    let mut rows = vec![
+        figure("pages that have signatures", pages.len() as f64, "pages"),
+        figure("K", dims as f64, "components"),
+        figure("true pairs", curves.true_pairs as f64, "pairs"),
+    ];
+    let break_even = |step| at(step).pairs.break_even();
+    rows.push(beside("RP alone: break-even of pairs", break_even(alone), PUBLISHED.0, ""));
+    rows.push(figure("RP alone: D", tolerance(alone.0), ""));
+    rows.push(beside("RP + HM: break-even of pairs, at the best (C, D)", break_even(both), PUBLISHED.1, ""));
+    rows.push(figure("RP + HM: D", tolerance(both.0), ""));
+    rows.push(figure("RP + HM: C", tolerance(both.1), ""));
+    let gain = break_even(both) - break_even(alone);
+    rows.push(beside("what HM adds to pairs", gain, PUBLISHED.1 - PUBLISHED.0, "").at_least(PUBLISHED.1 - PUBLISHED.0));
+    let alone = at(curves.best(|cell| cell.documents, true)).documents.break_even();
+    let both = at(curves.best(|cell| cell.documents, false)).documents.break_even();
+    rows.push(beside("RP alone: break-even of documents, as the paper counts", alone, PUBLISHED.0, ""));
+    rows.push(beside("RP + HM: break-even of documents, as the paper counts", both, PUBLISHED.1, ""));
+    rows.push(beside("what HM adds to documents", both - alone, PUBLISHED.1 - PUBLISHED.0, ""));
+    Ok(rows)
+}
+
+/// The name of each page by doc id, equal for copies; `None` for pages of no target. Pages unknown to the truth are
+/// absent.
+fn names(options: &Options, run: &Run) -> Result<HashMap<DocId, Option<u32>>> {
+    let rows = match &options.truth {
+        Some(path) => {
+            let file = path.display().to_string();
+            let text = std::fs::read_to_string(path).map_err(|cause| Error::input(&file, cause))?;
+            compared::truth(&file, &text)?
+        }
+        None => {
+            let made_up = run.manifest.job["input"]["urls"][0].as_str().filter(|url| url.starts_with("synth://"));
+            let url = made_up.ok_or_else(|| {
+                Error::Usage("ddgmp03-figure1 --input RUN: give the truth about its crawl, --truth FILE".into())
+            })?;
+            compared::planted(url)?
+        }
+    };
+    let (mut names, mut numbers) = (HashMap::new(), HashMap::new());
+    for row in rows {
+        let (page, is_of_target) = (doc_id(&row.url), row.is_of_target());
+        let name = is_of_target.then(|| {
+            let next = numbers.len() as u32;
+            *numbers.entry((row.target, row.page)).or_insert(next)
+        });
+        names.entry(page).or_insert(name);
+    }
+    Ok(names)
+}
+
+/// The pages that have signatures and are in the truth; below, K.
+fn pages(run: &Run, names: &HashMap<DocId, Option<u32>>) -> Result<(Vec<Page>, usize)> {
+    let table = run.table("signatures")?;
+    let dims = table.columns.iter().filter(|(name, _)| name.starts_with("rp_")).count();
+    if dims == 0 {
+        let reason = "the run has no signatures; run it with kind = \"signatures\"";
+        return Err(Error::input("signatures", reason));
+    }
+    let columns: Vec<&[f64]> = ["rp", "hm"]
+        .iter()
+        .flat_map(|name| (0..dims).map(move |dim| format!("{name}_{dim}")))
+        .map(|name| table.f64(&name))
+        .collect::<Result<_>>()?;
+    let known = table.u64("doc_id")?.iter().enumerate().filter_map(|(row, doc_id)| {
+        let point = columns.iter().map(|column| parts(column[row])).collect();
+        Some(Page { point, name: *names.get(doc_id)? })
+    });
+    Ok((known.collect(), dims))
+}
+
+fn draw_curves(options: &Options, curves: &Curves, drawn: [usize; 3]) -> Result<()> {
+    let last = curves.tolerances.len() - 1;
+    let point = |cell: &Cell| (cell.pairs.recall, cell.pairs.precision);
+    let mut series: Vec<(String, Vec<(f64, f64)>)> = drawn
+        .iter()
+        .map(|&d| (format!("D = {:.1e}", curves.tolerances[d]), curves.cells[d].iter().map(point).collect()))
+        .collect();
+    series.push(("C = 1".into(), curves.cells.iter().map(|row| point(&row[last])).collect()));
+    let title = "Precision and recall of colliding signatures (DDGMP03 Figure 1)";
+    let svg = draw::curves(title, ("recall", 1.0), ("precision", 1.0), &series);
+    let mut tsv = String::from("D\tC\tprecision\trecall\tdocument_precision\tdocument_recall\n");
+    for (d, row) in curves.cells.iter().enumerate() {
+        for (c, Cell { pairs, documents }) in row.iter().enumerate() {
+            let of = |quality: &Quality| format!("{:.6}\t{:.6}", quality.precision, quality.recall);
+            let (d, c) = (curves.tolerances[d], curves.tolerances[c]);
+            let _ = writeln!(tsv, "{d:.3e}\t{c:.3e}\t{}\t{}", of(pairs), of(documents));
+        }
+    }
+    put(options, "ddgmp03-figure1", svg, tsv)
+}

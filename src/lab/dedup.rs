@@ -1,0 +1,139 @@
+//! `webtwin dedup` on made-up texts: its speed beside that of decoding and compressing the same files, and what it finds.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Write};
+use std::path::Path;
+
+use super::measure::{core_seconds, forget_peak_memory, processor_seconds, seconds};
+use super::{Entry, Options, Row, figure};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::splitmix64;
+use webtwin_core::minhash::bands::Bands;
+use webtwin_dedup::settings::{Near, Settings};
+use webtwin_dedup::{Dedup, Summary};
+use webtwin_job::Shingling;
+
+/// Words of a text.
+const WORDS: u64 = 250;
+
+/// Words there are.
+const VOCABULARY: u64 = 50_000;
+
+/// Of so many texts one is the copy of another, and one a copy with a word changed.
+const PERIOD: u64 = 20;
+
+/// Level of zstd of the files: its default.
+const LEVEL: i32 = 3;
+
+/// Files, of equal length.
+const FILES: u64 = 2;
+
+/// The benchmark of `webtwin dedup`.
+pub fn entries() -> Vec<Entry> {
+    vec![Entry {
+        name: "bench-dedup",
+        about: "dedup of made-up texts in .jsonl.zst, within 2 GiB, beside a copy of the files",
+        unit: "texts",
+        scale: 200_000,
+        full: 5_600_000,
+        run,
+    }]
+}
+
+fn run(options: &Options) -> Result<Vec<Row>> {
+    let folder = options.work.join("in");
+    let failed = |cause: io::Error| Error::storage(folder.display().to_string(), cause);
+    let (text_bytes, planted) = make(&folder, options.scale).map_err(failed)?;
+    let (copying, copied) = core_seconds(|| (0..FILES).try_for_each(|file| copy(&file_of(&folder, file))));
+    copied.map_err(failed)?;
+
+    let is_reset = forget_peak_memory();
+    let before = processor_seconds();
+    let (all, found) = seconds(|| dedup(options, &folder, options.workers, true));
+    let spent = processor_seconds() - before;
+    let peak = is_reset.then(webtwin_base::build_info::peak_memory_bytes);
+    let records = found?.records;
+    let (one, found) = seconds(|| dedup(options, &folder, 1, true));
+    found?;
+    let (exact_only, found) = seconds(|| dedup(options, &folder, options.workers, false));
+    found?;
+
+    let removed = |why: &str| records.removed_by.get(why).copied().unwrap_or(0) as f64 / planted as f64;
+    let megabytes = text_bytes as f64 / 1e6;
+    let mut rows = vec![
+        figure("text", megabytes, "MB"),
+        figure("dedup, end to end", megabytes / all, "MB/s").at_least(50.0 * options.workers.min(2) as f64),
+        figure("the same with one worker", megabytes / one, "MB/s"),
+        figure("  the former against the latter", one / all, "times"),
+        figure("the same without near-duplicates", megabytes / exact_only, "MB/s"),
+        figure("files decoded and compressed, one core", megabytes / copying, "MB/s"),
+        figure("  dedup against that, by processor time", spent / copying, "times").at_most(3.0),
+        figure("exact copies removed, of those planted", removed("exact"), "share").at_least(1.0),
+        figure("near-copies removed, of those planted", removed("near"), "share").at_least(0.9999),
+        figure("records removed beside them", records.removed as f64 - 2.0 * planted as f64, "records").at_most(0.0),
+    ];
+    rows.extend(peak.map(|bytes| figure("peak memory", bytes as f64 / 1e6, "MB").at_most(2147.0)));
+    Ok(rows)
+}
+
+fn dedup(options: &Options, folder: &Path, workers: usize, near: bool) -> Result<Summary> {
+    let output = options.work.join("out");
+    let near = near.then(|| Near { shingling: Shingling::Words(5), threshold: 0.8, bands: Bands::choose(128, 0.8) });
+    let settings = Settings {
+        inputs: vec![folder.display().to_string()],
+        output: output.display().to_string(),
+        text_fields: vec!["text".into()],
+        id_field: Some("id".into()),
+        near,
+        max_bad: 0.0,
+        workers,
+        spill: options.work.clone(),
+        ..Settings::default()
+    };
+    let summary = Dedup::find(&settings, &|_| ())?.run()?;
+    std::fs::remove_dir_all(&output).map_err(|cause| Error::storage(&settings.output, cause))?;
+    Ok(summary)
+}
+
+fn file_of(folder: &Path, file: u64) -> std::path::PathBuf {
+    folder.join(format!("{file}.jsonl.zst"))
+}
+
+/// Writes the texts; returns their bytes, and how many copies of either kind there are.
+fn make(folder: &Path, texts: u64) -> io::Result<(u64, u64)> {
+    let word = |number: u64| -> String {
+        let bits = splitmix64(number);
+        (0..3 + bits % 7).map(|at| char::from(b'a' + (splitmix64(bits ^ at) % 26) as u8)).collect()
+    };
+    let words: Vec<String> = (0..VOCABULARY).map(word).collect();
+    let (mut bytes, mut planted) = (0, 0);
+    std::fs::create_dir_all(folder)?;
+    for file in 0..FILES {
+        let out = BufWriter::new(File::create(file_of(folder, file))?);
+        let mut out = zstd::stream::write::Encoder::new(out, LEVEL)?.auto_finish();
+        for number in texts * file / FILES..texts * (file + 1) / FILES {
+            // The first text of each period has two copies within it.
+            let original = number - number % PERIOD;
+            let of_kind = |kind: u64| number % PERIOD == kind && original >= texts * file / FILES;
+            let (is_copy, is_changed) = (of_kind(7), of_kind(13));
+            let source = if is_copy || is_changed { original } else { number };
+            planted += u64::from(is_copy);
+            let word = |at: u64| match is_changed && at == number % WORDS {
+                true => "changed",
+                false => &words[(splitmix64(source * WORDS + at) % VOCABULARY) as usize],
+            };
+            let text = (0..WORDS).map(word).collect::<Vec<_>>().join(" ");
+            bytes += text.len() as u64;
+            writeln!(out, "{{\"id\":{number},\"text\":\"{text}\"}}")?;
+        }
+    }
+    Ok((bytes, planted))
+}
+
+/// Decodes a file and compresses it again, into nothing.
+fn copy(file: &Path) -> io::Result<()> {
+    let mut input = zstd::stream::read::Decoder::new(BufReader::new(File::open(file)?))?;
+    let mut out = zstd::stream::write::Encoder::new(io::sink(), LEVEL)?;
+    io::copy(&mut input, &mut out)?;
+    out.finish().map(drop)
+}

@@ -1,0 +1,95 @@
+//! Published tables and figures with ours beside them, and benchmarks of our own.
+//!
+//! An entry makes its input, does the work, and returns rows: what was measured, our figure, the paper's figure, and
+//! the target. Names are `PAPER-ITEM`; `bench-ITEM` for our own.
+
+pub mod csg00;
+pub mod ddgmp03;
+pub mod dedup;
+pub mod draw;
+pub mod made;
+mod measure;
+pub mod mjs07;
+pub mod pbz06;
+pub mod scale;
+pub mod sgm98;
+mod source;
+mod table_clusters;
+mod table_overlap;
+
+use std::path::PathBuf;
+
+use webtwin_base::error::{Error, Result};
+pub use webtwin_evaluate::Row;
+
+/// Options of a reproduction.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Main size: documents, fingerprints or tuples.
+    pub scale: u64,
+    /// A run's folder, for reproductions on real data.
+    pub input: Option<String>,
+    /// File with the truth about the crawl of that run, for reproductions that need one.
+    pub truth: Option<PathBuf>,
+    /// Folder for temporary files, which are removed at the end.
+    pub work: PathBuf,
+    /// Folder for figures and their data; none are written without it.
+    pub output: Option<PathBuf>,
+    /// Worker threads of each job.
+    pub workers: usize,
+}
+
+/// A table or figure that can be reproduced.
+pub struct Entry {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// What it is, with its place in the paper.
+    pub about: &'static str,
+    /// The unit of the scale.
+    pub unit: &'static str,
+    /// Scale that ends within a minute.
+    pub scale: u64,
+    /// Scale of the paper, or of our target.
+    pub full: u64,
+    /// Computes the rows.
+    pub run: fn(&Options) -> Result<Vec<Row>>,
+}
+
+/// All entries, ascending by name.
+pub fn entries() -> Vec<Entry> {
+    let mut all = mjs07::entries();
+    all.extend(scale::entries());
+    all.extend(dedup::entries());
+    all.extend(sgm98::entries());
+    all.extend(csg00::entries());
+    all.extend(ddgmp03::entries());
+    all.extend(pbz06::entries());
+    all.sort_by_key(|entry| entry.name);
+    all
+}
+
+/// Finds the entry with a name.
+///
+/// # Errors
+/// [`Error::Usage`] if there is none, naming the nearest.
+pub fn find(name: &str) -> Result<Entry> {
+    let mut all = entries();
+    let nearest = (0..all.len()).min_by_key(|&at| strsim::damerau_levenshtein(all[at].name, name)).unwrap_or(0);
+    if all[nearest].name == name {
+        return Ok(all.swap_remove(nearest));
+    }
+    Err(Error::Usage(format!(
+        "nothing is called {name}, perhaps {}; `webtwin reproduce --list` names all",
+        all[nearest].name
+    )))
+}
+
+/// A row with our figure only.
+pub fn figure(what: &str, ours: f64, unit: &str) -> Row {
+    Row { what: what.into(), ours: Some(ours), published: None, reach: None, unit: unit.into(), holds: None }
+}
+
+/// A row with our figure beside the paper's.
+pub fn beside(what: &str, ours: f64, published: f64, unit: &str) -> Row {
+    Row { published: Some(published), ..figure(what, ours, unit) }
+}

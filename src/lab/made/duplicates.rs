@@ -1,0 +1,416 @@
+//! Collections of documents with duplicates as counted in \[PBZ06\]: shingle paragraphs and links, without pages of
+//! HTML.
+//!
+//! What is planted, for each of the paper's three collections:
+//!
+//! | what | source |
+//! |---|---|
+//! | clusters and duplicates, per thousand documents | Table 2 |
+//! | 63 % of the clusters have two documents, 95.7 % ten or fewer; the rest follow a power law that makes up the
+//! duplicates | section 4.1 |
+//! | in 2004, nine clusters that hold 7.1 % of the documents | section 4.1 |
+//! | clusters within the connected part, within the rest, and in both; how the latter are divided; unique documents in
+//! it | solved from Tables 4 to 6 |
+//! | clusters of two divide less often than others; those of more than 100 always, most of them in the rest | section 4.1 |
+//! | documents that share 90, 70 and 50 % with another without being duplicates | Table 3 |
+//!
+//! Not planted, and so findings of a run: the growth over the steps and the estimates.
+//!
+//! The connected part has a core, in which trees of links lead to all pages and back, and out pages; the other part has
+//! in pages, tendrils and islands. Four documents in ten begin with furniture: a shingle paragraph from a vocabulary
+//! with Zipf document frequencies (s = 1/2). One unique document in two thousand repeats the paragraphs of another: a
+//! false match.
+//!
+//! # Deviations
+//! - The sizes of clusters beyond what the text says about them are missing from our copy of the paper (Figures 2 to
+//!   4).
+//! - The links of the Chilean web are unknown; only the two parts are the paper's.
+
+use std::ops::Range;
+
+use super::groups::Groups;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{FPrint, Page};
+use webtwin_core::study::paragraphs::mark;
+use webtwin_synth::random::{Stream, key};
+
+/// One of the paper's collections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Year {
+    /// The collection of August 2003.
+    Y2003,
+    /// The collection of January 2004.
+    Y2004,
+    /// The collection of February 2005.
+    Y2005,
+}
+
+/// Planted quantities, per million documents or per thousand clusters and unique documents.
+struct Planted {
+    clusters: u64,
+    duplicates: u64,
+    /// Documents of each giant cluster.
+    giants: &'static [u64],
+    connected_clusters: u64,
+    disconnected_clusters: u64,
+    /// Of the third and later documents of a divided cluster of up to [`LARGE`], per thousand, those in the connected
+    /// part.
+    connected_members: u64,
+    connected_unique: u64,
+    /// Near-duplicates at 90, 70 and 50 %, each without the previous ones.
+    near: [u64; 3],
+}
+
+impl Year {
+    /// Number of its documents (Table 2).
+    pub fn documents(self) -> u64 {
+        match self {
+            Year::Y2003 => 2_067_278,
+            Year::Y2004 => 2_033_113,
+            Year::Y2005 => 2_174_520,
+        }
+    }
+
+    fn planted(self) -> Planted {
+        match self {
+            Year::Y2003 => Planted {
+                clusters: 121_700,
+                duplicates: 389_081,
+                giants: &[],
+                connected_clusters: 329,
+                disconnected_clusters: 282,
+                connected_members: 360,
+                connected_unique: 603,
+                near: [19_000, 53_000, 67_000],
+            },
+            Year::Y2004 => Planted {
+                clusters: 131_034,
+                duplicates: 430_889,
+                giants: &[10_600, 10_400, 7_400, 7_300, 7_200, 7_100, 7_100, 7_000, 6_900],
+                connected_clusters: 407,
+                disconnected_clusters: 240,
+                connected_members: 400,
+                connected_unique: 689,
+                near: [14_000, 34_000, 55_000],
+            },
+            Year::Y2005 => Planted {
+                clusters: 117_544,
+                duplicates: 357_914,
+                giants: &[],
+                connected_clusters: 447,
+                disconnected_clusters: 184,
+                connected_members: 460,
+                connected_unique: 719,
+                near: [12_000, 62_000, 67_000],
+            },
+        }
+    }
+}
+
+/// Of a thousand clusters, those with up to this many documents; beyond, the power law.
+const SMALL: [(u32, u64); 9] =
+    [(2, 630), (3, 797), (4, 867), (5, 903), (6, 924), (7, 937), (8, 946), (9, 952), (10, 957)];
+
+/// A cluster with more documents is always divided.
+const LARGE: u32 = 100;
+
+/// Of the third and later documents of such a cluster, per thousand, those in the connected part.
+const CONNECTED_OF_LARGE: u64 = 120;
+
+/// How often clusters are divided, in thousandths of the mean: those of two documents, and larger ones.
+const DIVIDED: [u64; 2] = [800, 1340];
+
+/// Pages of an island.
+const ISLAND: u32 = 12;
+
+/// A made-up collection; 17 bytes per document.
+#[derive(Debug)]
+pub struct Collection {
+    year: Year,
+    seed: u64,
+    /// Documents to slots; the documents of a cluster have adjacent slots, unique ones the last.
+    slots: Groups,
+    /// First slot of each cluster, and of the unique documents.
+    starts: Vec<u32>,
+    /// Documents of the connected part; documents of the other part.
+    parts: [Vec<Page>; 2],
+    /// Index of each document in its part.
+    places: Vec<u32>,
+    /// Whether a document is in the other part.
+    disconnected: Vec<bool>,
+}
+
+impl Collection {
+    /// Plans a collection; another seed gives another collection.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for fewer than 10,000 documents.
+    pub fn new(year: Year, documents: u32, seed: u64) -> Result<Collection> {
+        if documents < 10_000 {
+            return Err(Error::Usage("a made-up collection has at least 10000 documents".into()));
+        }
+        let mut starts = vec![0];
+        for size in sizes(&year.planted(), u64::from(documents)) {
+            starts.push(starts[starts.len() - 1] + size);
+        }
+        let slots = Groups::new(documents, key(seed, &[1]), [(1, 1000)].into_iter());
+        let mut collection = Collection {
+            year,
+            seed,
+            slots,
+            starts,
+            parts: [Vec::new(), Vec::new()],
+            places: Vec::with_capacity(documents as usize),
+            disconnected: Vec::with_capacity(documents as usize),
+        };
+        for document in Page::first(documents as usize) {
+            let disconnected = !collection.is_connected(collection.slots.slot(document));
+            let part = &mut collection.parts[usize::from(disconnected)];
+            collection.places.push(part.len() as u32);
+            part.push(document);
+            collection.disconnected.push(disconnected);
+        }
+        Ok(collection)
+    }
+
+    /// Number of documents in both parts.
+    pub fn documents(&self) -> u32 {
+        self.slots.pages()
+    }
+
+    /// Numbers of the documents of part `part` of `parts`.
+    pub fn part(&self, part: usize, parts: usize) -> Range<u32> {
+        let start = |part: usize| (u64::from(self.documents()) * part as u64 / parts as u64) as u32;
+        start(part)..start(part + 1)
+    }
+
+    /// Number of a document's cluster: equal exactly for documents with equal paragraphs.
+    pub fn cluster(&self, document: Page) -> u32 {
+        self.first_of(self.slots.slot(document))
+    }
+
+    /// Whether a crawl from the core reaches a document.
+    pub fn is_reached(&self, document: Page) -> bool {
+        !self.disconnected[document]
+    }
+
+    fn first_unique(&self) -> u32 {
+        self.starts[self.starts.len() - 1]
+    }
+
+    /// First slot of a slot's cluster; the slot itself for a unique document.
+    fn first_of(&self, slot: u32) -> u32 {
+        self.cluster_of(slot).map_or(slot, |cluster| cluster[0])
+    }
+
+    /// First slot of a slot's cluster, and that of the next one; `None` for a unique document.
+    fn cluster_of(&self, slot: u32) -> Option<&[u32]> {
+        let next = self.starts.partition_point(|&start| start <= slot);
+        self.starts.get(next - 1..=next)
+    }
+
+    fn is_connected(&self, slot: u32) -> bool {
+        let planted = self.year.planted();
+        let lot = |of: u64, slot: u32| Stream::new(key(self.seed, &[of, u64::from(slot)])).below(1000);
+        let Some(&[first, end]) = self.cluster_of(slot) else { return lot(2, slot) < planted.connected_unique };
+        let size = end - first;
+        let whole = planted.connected_clusters + planted.disconnected_clusters;
+        let divided = (1000 - whole) * DIVIDED[usize::from(size > 2)] / 1000;
+        if size <= LARGE && lot(2, first) >= divided {
+            return lot(8, first) * whole < planted.connected_clusters * 1000;
+        }
+        let members = if size > LARGE { CONNECTED_OF_LARGE } else { planted.connected_members };
+        match slot - first {
+            0 => true,
+            1 => false,
+            _ => lot(3, slot) < members,
+        }
+    }
+
+    /// Writes the marks of a document's shingle paragraphs into `marks`, ascending.
+    pub fn marks(&self, document: Page, marks: &mut Vec<FPrint>) {
+        let slot = self.slots.slot(document);
+        let first = self.first_of(slot);
+        self.paragraphs(first, marks);
+        if slot >= self.first_unique() {
+            self.edit(slot, marks);
+        }
+        mark(marks);
+    }
+
+    /// Shingle paragraphs of a cluster, or of a unique document before it is edited.
+    fn paragraphs(&self, first: u32, paragraphs: &mut Vec<FPrint>) {
+        let mut numbers = Stream::new(key(self.seed, &[4, u64::from(first)]));
+        let count = 3 + numbers.below(6) + numbers.below(6) + numbers.below(6);
+        paragraphs.clear();
+        paragraphs.extend((0..count).map(|_| numbers.draw()));
+        if numbers.below(10) < 4 {
+            let vocabulary = u64::from(self.documents()) / 100;
+            let draw = numbers.draw() >> 32;
+            paragraphs[0] = key(self.seed, &[5, (((draw * draw) >> 32) * vocabulary) >> 32]);
+        }
+    }
+
+    /// Makes some unique documents near-duplicates of a document in a cluster, and a few of them false matches.
+    fn edit(&self, slot: u32, paragraphs: &mut Vec<FPrint>) {
+        let mut numbers = Stream::new(key(self.seed, &[6, u64::from(slot)]));
+        let planted = self.year.planted();
+        let unique = 1_000_000 - planted.clusters - planted.duplicates;
+        let lot = numbers.below(unique);
+        let level = (0..3).find(|&level| lot < planted.near[..=level].iter().sum());
+        let Some(level) = level else {
+            if numbers.below(2000) == 0 {
+                // A copy of the document before it, so that no two copy the same one.
+                self.paragraphs(self.first_of(slot - 1), paragraphs);
+                let half = paragraphs.len().div_ceil(2);
+                (half..paragraphs.len()).for_each(|at| paragraphs[at] = paragraphs[at - half]);
+            }
+            return;
+        };
+        // A document of ten paragraphs, so that nine of them can be equal.
+        for _ in 0..16 {
+            let cluster = numbers.below(self.starts.len() as u64 - 1) as usize;
+            self.paragraphs(self.starts[cluster], paragraphs);
+            if paragraphs.len() >= 10 {
+                break;
+            }
+        }
+        let count = paragraphs.len();
+        // The first paragraph may be furniture.
+        let other = [count / 10, count * 3 / 10, count / 2][level].max(1);
+        paragraphs[count - other..].iter_mut().for_each(|paragraph| *paragraph = numbers.draw());
+    }
+
+    /// Writes the documents that a document links to into `links`, ascending, each once, without itself.
+    pub fn links(&self, document: Page, links: &mut Vec<Page>) {
+        let mut numbers = Stream::new(key(self.seed, &[7, u64::from(document)]));
+        let [connected, disconnected] = &self.parts;
+        let core = connected.len() as u32 * 3 / 5;
+        let place = self.places[document];
+        links.clear();
+        if self.disconnected[document] {
+            // In pages, tendrils, islands.
+            let (of_in, of_tendrils) = (disconnected.len() as u32 * 2 / 5, disconnected.len() as u32 * 7 / 10);
+            if place < of_in {
+                let to_core = (0..2).map(|_| connected[numbers.below(u64::from(core)) as usize]);
+                links.extend(to_core);
+                links.extend((of_in + place..of_tendrils).step_by(of_in as usize).map(|at| disconnected[at as usize]));
+            }
+            let end = if place < of_in { of_in } else { of_tendrils };
+            if place < of_tendrils {
+                let later = (0..4).map(|_| place + numbers.below(u64::from(end - place)) as u32);
+                links.extend(later.map(|at| disconnected[at as usize]));
+            } else {
+                let first = of_tendrils + (place - of_tendrils) / ISLAND * ISLAND;
+                let size = ISLAND.min(disconnected.len() as u32 - first);
+                links.extend((0..6).map(|_| disconnected[(first + numbers.below(u64::from(size)) as u32) as usize]));
+            }
+        } else if place < core {
+            let tree = [place.saturating_sub(1) / 3, 3 * place + 1, 3 * place + 2, 3 * place + 3];
+            links.extend(tree.into_iter().filter(|&at| at < core).map(|at| connected[at as usize]));
+            links
+                .extend((core + place..connected.len() as u32).step_by(core as usize).map(|at| connected[at as usize]));
+            links.extend((0..4).map(|_| connected[numbers.below(u64::from(core)) as usize]));
+        } else {
+            let rest = connected.len() as u64 - u64::from(place);
+            links.extend((0..6).map(|_| connected[(u64::from(place) + numbers.below(rest)) as usize]));
+        }
+        links.sort_unstable();
+        links.dedup();
+        links.retain(|&link| link != document);
+    }
+}
+
+/// Documents of each cluster, largest first: giants, the power law, small ones.
+fn sizes(planted: &Planted, documents: u64) -> Vec<u32> {
+    let of = |share: u64, whole: u64| whole * share / 1_000_000;
+    let clusters = of(planted.clusters, documents);
+    let giants: Vec<u32> = planted.giants.iter().map(|&share| of(share, documents) as u32).collect();
+    let mut small: Vec<u32> = Vec::new();
+    for (size, share) in SMALL {
+        small.resize((clusters * share / 1000) as usize, size);
+    }
+    let of_others: u64 = giants.iter().chain(&small).map(|&size| u64::from(size)).sum();
+    let left = (of(planted.duplicates, documents) + clusters).saturating_sub(of_others);
+    let count = clusters.saturating_sub((giants.len() + small.len()) as u64);
+    // The j-th of them has 10.5 ((j + 1/2) / count)^-s documents; s is found by bisection so that they have what is
+    // left.
+    let law = |s: f64| (0..count).map(move |j| ((10.5 * ((j as f64 + 0.5) / count as f64).powf(-s)) as u32).max(11));
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..30 {
+        let middle = (low + high) / 2.0;
+        let sum: u64 = law(middle).map(u64::from).sum();
+        if sum > left { high = middle } else { low = middle }
+    }
+    small.reverse();
+    giants.into_iter().chain(law(low)).chain(small).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use webtwin_core::study::bow_tie::{BowTiePlace, Graph, bow_tie};
+
+    const YEARS: [Year; 3] = [Year::Y2003, Year::Y2004, Year::Y2005];
+
+    /// Tables 2 and 6, and section 4.1: "95.7% of the clusters have ten or less documents", "about 63% of the clusters".
+    #[test]
+    fn clusters_are_those_of_the_paper() {
+        for (year, duplicates, clusters) in
+            [(Year::Y2003, 0.389, 0.1217), (Year::Y2004, 0.431, 0.131), (Year::Y2005, 0.358, 0.1175)]
+        {
+            for documents in [100_000u64, 1_000_000] {
+                let sizes = sizes(&year.planted(), documents);
+                let all: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
+                let count = sizes.len() as f64;
+                let n = documents as f64;
+                assert!(((all as f64 - count) / n - duplicates).abs() < 0.002, "{year:?} {}", (all as f64 - count) / n);
+                assert!((count / n - clusters).abs() < 0.0005);
+                let two = sizes.iter().filter(|&&size| size == 2).count() as f64 / count;
+                let ten = sizes.iter().filter(|&&size| size <= 10).count() as f64 / count;
+                assert!((two - 0.63).abs() < 0.002 && (ten - 0.957).abs() < 0.002, "{two} {ten}");
+            }
+        }
+    }
+
+    #[test]
+    fn equal_clusters_have_equal_paragraphs_and_no_others() {
+        let collection = Collection::new(Year::Y2005, 20_000, 3).unwrap();
+        let (mut by_marks, mut marks): (BTreeMap<Vec<FPrint>, u32>, _) = (BTreeMap::new(), Vec::new());
+        let mut clusters = BTreeMap::new();
+        for document in Page::first(20_000) {
+            collection.marks(document, &mut marks);
+            assert!(marks.len() >= 3 && marks.is_sorted());
+            let cluster = collection.cluster(document);
+            assert_eq!(*by_marks.entry(marks.clone()).or_insert(cluster), cluster);
+            assert_eq!(clusters.entry(cluster).or_insert_with(|| marks.clone()), &marks);
+        }
+    }
+
+    /// Section 4.1: "the connected components represent 51.6%, 56.8% and 63.9%".
+    #[test]
+    fn a_crawl_from_the_core_reaches_the_connected_part_and_no_more() {
+        for (year, connected) in YEARS.into_iter().zip([0.516, 0.568, 0.639]) {
+            let collection = Collection::new(year, 20_000, 3).unwrap();
+            let (mut all, mut links) = (Vec::new(), Vec::new());
+            for document in Page::first(20_000) {
+                collection.links(document, &mut links);
+                all.extend(links.iter().map(|&link| [document, link]));
+            }
+            let (forwards, backwards) = (Graph::new(20_000, &all, false), Graph::new(20_000, &all, true));
+            let core = forwards.core();
+            let reached = forwards.reached(core.iter().copied());
+            assert!(Page::first(20_000).all(|document| reached.contains(document) == collection.is_reached(document)));
+            let share = reached.count() as f64 / 2e4;
+            assert!((share - connected).abs() < 0.015, "{year:?}: {share}");
+            let places = bow_tie(&all, &forwards, &backwards, &core);
+            for place in
+                [BowTiePlace::Core, BowTiePlace::In, BowTiePlace::Out, BowTiePlace::Tendril, BowTiePlace::Disconnected]
+            {
+                assert!(places.iter().filter(|&&other| other == place).count() > 1000, "{place:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The paper's whole batch job: F on disk in compressed chunks, a million queries, two workers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::super::measure::{memory_scan, seconds};
+use super::super::{Options, Row, beside, figure};
+use super::{K, QUERIES};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::splitmix64;
+use webtwin_base::threads;
+use webtwin_core::hamming::fingerprint_file::{CHUNK_ROWS, Chunk, ChunkWriter, NAME, chunk};
+use webtwin_dataflow::hamming::{HammingWork, run as join};
+use webtwin_engine::{Cluster, run as run_on};
+use webtwin_job::Coder;
+use webtwin_job::{Digest, Job, JobKind};
+use webtwin_storage::location::Location;
+use webtwin_storage::manifest::Manifest;
+use webtwin_storage::table::decode;
+
+/// Bits of the space that a chunk of 2^33 fingerprints covers.
+const CHUNK_BITS: u32 = 54;
+
+/// Queries planted within 0 to 5 flips of a fingerprint.
+const PLANTED: usize = QUERIES / 100;
+
+pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+    let rows = options.scale as usize;
+    let chunks = rows.div_ceil(CHUNK_ROWS);
+    let at = |name: &str| options.work.join(name).display().to_string();
+    let folder = Location::parse(&at("f"))?;
+    let (made, planted) = seconds(|| make(options, &folder, rows, chunks));
+    let (planted, bytes) = planted?;
+    let queries: Vec<u64> = (0..QUERIES)
+        .map(|query| planted.get(query).map_or_else(|| splitmix64(!(query as u64)), |planted| planted.query))
+        .collect();
+    let raw: Vec<u8> = queries.iter().flat_map(|query| query.to_le_bytes()).collect();
+    Location::parse(&at("q.u64"))?.put(&raw)?;
+
+    let mut job = Job { kind: JobKind::Hamming, ..Job::default() };
+    job.hamming.k = K;
+    job.batch.fingerprints = at("f");
+    job.batch.queries = vec![at("q.u64")];
+    job.output.url = at("pairs");
+    let out = Location::parse(&job.output.url)?;
+    let (digest, into, workers) = (Digest::of(&job).0, out.clone(), options.workers);
+    let (took, summary) = seconds(move || {
+        let work = Arc::new(HammingWork::find(&job)?);
+        run_on(&Cluster::local(workers), 0, digest, move |net| join(net, &job, &work, &into))
+    });
+    let summary = summary?.swap_remove(0);
+
+    let manifest = Manifest::read(&out)?;
+    let mut found = Vec::new();
+    for file in manifest.table("pairs") {
+        let table = decode(&file.path, manifest.read_file(&out, file)?)?;
+        found.extend(table.u64("a")?.iter().copied().zip(table.u64("b")?.iter().copied()));
+    }
+    let near = planted.iter().enumerate().filter(|(_, planted)| planted.distance <= K);
+    let (mut expected, mut missed) = (0, 0);
+    for (query, planted) in near {
+        expected += 1;
+        missed += usize::from(found.binary_search(&(planted.place, query as u64)).is_err());
+    }
+    let scale = rows as f64 / 2f64.powi(33);
+    let published = 100.0 * scale;
+    let rate = rows as f64 / took;
+    Ok(vec![
+        beside("end to end", took, published, "s").at_most(published),
+        figure("workers", options.workers as f64, "threads"),
+        beside("fingerprints of F", rate / 1e6, 134.0, "million a second"),
+        beside(
+            "the same by worker (the paper's mappers)",
+            rate / 1e6 / options.workers as f64,
+            0.67,
+            "million a second",
+        ),
+        figure("scan alone", manifest.seconds.get("2 scan").copied().unwrap_or(0.0), "s"),
+        beside("F on disk", bytes as f64 / rows as f64 / 8.0, 0.5, "of raw").at_most(0.53),
+        figure("F on disk", bytes as f64 / 1e9, "GB"),
+        figure("read from disk", bytes as f64 / took / 1e9, "GB a second"),
+        figure("of the memory scan of one core", rate / options.workers as f64 / memory_scan(), "share"),
+        figure("pairs", summary.pairs as f64, "pairs"),
+        figure("planted pairs within k", f64::from(expected), "pairs"),
+        figure("planted pairs missed", missed as f64, "pairs").at_most(0.0),
+        figure("peak memory", webtwin_base::build_info::peak_memory_bytes() as f64 / 1e6, "MB"),
+        figure("F made in", made, "s"),
+    ])
+}
+
+/// A query that was made near a fingerprint.
+struct Planted {
+    query: u64,
+    place: u64,
+    distance: u32,
+}
+
+/// Writes F, every chunk sorted and as dense as 2^33 fingerprints; returns planted queries, and the bytes of F.
+fn make(options: &Options, folder: &Location, rows: usize, chunks: usize) -> Result<(Vec<Planted>, u64)> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut done = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= chunks {
+                return Ok(done);
+            }
+            let count = CHUNK_ROWS.min(rows - number * CHUNK_ROWS);
+            let fingerprints = even(number as u64, count);
+            let bytes = chunk(64, Coder::EliasFano, "even", &fingerprints, None)?;
+            let entry = Chunk::of(format!("part-{number:05}.fp"), &fingerprints, &[&bytes]);
+            folder.join(&entry.name)?.put(&bytes)?;
+            let planted = (number * PLANTED / chunks..(number + 1) * PLANTED / chunks).map(|plant| {
+                let random = splitmix64(plant as u64 ^ 0xf1a7);
+                let at = random as usize % count;
+                let flips = (0..plant as u64 % 6).fold(0, |flips, flip| flips ^ 1 << (splitmix64(random ^ flip) & 63));
+                let query = fingerprints[at] ^ flips;
+                // If fingerprints are equal any row will do, because the job reports all.
+                Planted { query, place: (number * CHUNK_ROWS + at) as u64, distance: flips.count_ones() }
+            });
+            done.push((number, entry, planted.collect::<Vec<_>>()));
+        }
+    };
+    let mut all: Vec<(usize, Chunk, Vec<Planted>)> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..options.workers).map(|_| threads::start_in(scope, worker)).collect::<Result<_>>()?;
+        let join = |worker: std::thread::ScopedJoinHandle<'_, Result<Vec<_>>>| {
+            worker.join().map_err(|_| Error::Invariant("a worker panicked".into()))?
+        };
+        Ok::<_, Error>(workers.into_iter().map(join).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    })?;
+    all.sort_unstable_by_key(|chunk| chunk.0);
+    let (_, mut manifest) = ChunkWriter::new(64, Coder::EliasFano, "even", false).finish()?;
+    let mut planted = Vec::new();
+    for (_, entry, some) in all {
+        manifest.count += entry.count;
+        manifest.chunks.push(entry);
+        planted.extend(some);
+    }
+    folder.join(NAME)?.put(&manifest.to_json())?;
+    Ok((planted, manifest.chunks.iter().map(|chunk| chunk.bytes).sum()))
+}
+
+/// `count` random fingerprints of the range of a chunk, ascending: uniform order statistics, by exponential gaps.
+fn even(number: u64, count: usize) -> Vec<u64> {
+    let seed = splitmix64(number ^ 0xe4e4);
+    let gap = |at: u64| {
+        let unit = (splitmix64(seed.wrapping_add(at)) >> 11) as f64 / (1u64 << 53) as f64;
+        -(1.0 - unit).ln()
+    };
+    let mut sum = 0.0;
+    let mut sums: Vec<f64> = (0..count as u64)
+        .map(|at| {
+            sum += gap(at);
+            sum
+        })
+        .collect();
+    let scale = ((1u64 << CHUNK_BITS) - 1) as f64 / (sum + gap(count as u64));
+    let base = number << CHUNK_BITS;
+    sums.drain(..).map(|sum| base | (sum * scale) as u64).collect()
+}

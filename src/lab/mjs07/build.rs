@@ -1,0 +1,96 @@
+//! F made of ready fingerprints: from a raw file to sorted chunks with doc ids.
+//!
+//! Time in the kernel is told apart: it is the system's, which clears memory that is used for the first time, copies files to
+//! and from its cache, and differs ten times between machines.
+
+use super::super::made::fingerprints::unsorted;
+use super::super::measure::{forget_peak_memory, median, seconds, user_and_kernel_seconds};
+use super::super::{Options, Row, figure};
+use webtwin_base::build_info::peak_memory_bytes;
+use webtwin_base::error::{Error, Result};
+use webtwin_core::hamming::fingerprint_file::Manifest;
+use webtwin_dataflow::hamming::build::{Ready, from_fingerprints};
+use webtwin_engine::{Cluster, run as run_on};
+use webtwin_job::{Digest, Job, JobKind};
+use webtwin_storage::location::Location;
+
+/// Passes of each kind, in turn; the median counts.
+const PASSES: usize = 3;
+
+/// Bytes of memory a fingerprint that make a build write most rows to disk and read them again.
+const LITTLE: u64 = 8;
+
+/// What a pass took.
+struct Took {
+    by_the_clock: f64,
+    in_user_mode: f64,
+    in_kernel: f64,
+    memory_bytes: u64,
+}
+
+pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+    let rows = options.scale;
+    let at = |name: &str| options.work.join(name).display().to_string();
+    let raw: Vec<u8> = unsorted(rows as usize, 1).into_iter().flat_map(u64::to_le_bytes).collect();
+    Location::parse(&at("f.u64"))?.put(&raw)?;
+    drop(raw);
+    let job = |memory_bytes: u64| {
+        let mut job = Job { kind: JobKind::Fingerprints, ..Job::default() };
+        job.fingerprints.from = vec![at("f.u64")];
+        job.output.url = at("f");
+        job.effort.memory_bytes = memory_bytes;
+        job
+    };
+    let kinds = [(1, job(0)), (2, job(0)), (2, job((160 << 20) + LITTLE * rows))];
+    let mut took = [const { Vec::new() }; 3];
+    let mut first: Option<Manifest> = None;
+    for pass in 0..PASSES * kinds.len() {
+        let (workers, job) = &kinds[pass % kinds.len()];
+        let (one, manifest) = build(*workers, job)?;
+        took[pass % kinds.len()].push(one);
+        if first.get_or_insert_with(|| manifest.clone()) != &manifest {
+            return Err(Error::Invariant("the same fingerprints gave another F".into()));
+        }
+    }
+    let bytes: u64 = first.iter().flat_map(|manifest| &manifest.chunks).map(|chunk| chunk.bytes).sum();
+    let of = |kind: usize, what: fn(&Took) -> f64| median(took[kind].iter().map(what).collect());
+    let rate = |seconds: f64| rows as f64 / seconds / 1e6;
+    let user = |kind| rate(of(kind, |took| took.in_user_mode));
+    let processor = |kind| rate(of(kind, |took| took.in_user_mode + took.in_kernel));
+    let clock = |kind| rate(of(kind, |took| took.by_the_clock));
+    let memory = |kind| of(kind, |took| took.memory_bytes as f64 / 1e6);
+    let unit = "million fingerprints a second";
+    Ok(vec![
+        figure("one worker, by its time in user mode", user(0), unit).at_least(30.0),
+        figure("one worker, by processor time", processor(0), unit),
+        figure("one worker, by the clock", clock(0), unit),
+        figure("two workers, by the time of both in user mode", user(1), unit),
+        figure("two workers, by processor time of both", processor(1), unit),
+        figure("two workers, by the clock", clock(1), unit),
+        figure("two workers against one, by the clock", clock(1) / clock(0), "times"),
+        figure("two workers in little memory, by processor time of both", processor(2), unit),
+        figure("two workers in little memory, by the clock", clock(2), unit),
+        figure("peak memory", memory(1), "MB"),
+        figure("peak memory where it is little", memory(2), "MB"),
+        figure("F on disk", bytes as f64 / rows as f64, "bytes a fingerprint, with its doc id"),
+    ])
+}
+
+/// Builds F and removes it again.
+fn build(workers: usize, job: &Job) -> Result<(Took, Manifest)> {
+    let folder = Location::parse(&job.output.url)?;
+    folder.remove_all()?;
+    forget_peak_memory();
+    let before = user_and_kernel_seconds();
+    let (digest, job, out) = (Digest::of(job).0, job.clone(), folder.clone());
+    let (by_the_clock, made) = seconds(move || {
+        let ready = Ready::find(&job)?;
+        run_on(&Cluster::local(workers), 0, digest, move |net| from_fingerprints(net, &job, &ready, &out))
+    });
+    let after = user_and_kernel_seconds();
+    let (in_user_mode, in_kernel) = (after[0] - before[0], after[1] - before[1]);
+    let took = Took { by_the_clock, in_user_mode, in_kernel, memory_bytes: peak_memory_bytes() };
+    let manifest = made?.swap_remove(0);
+    folder.remove_all()?;
+    Ok((took, manifest))
+}

@@ -1,0 +1,209 @@
+//! One mapper: reads and decodes a chunk of F, joins it with a million queries, and writes the pairs.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::made::fingerprints;
+use super::super::measure::{core_seconds, forget_peak_memory, median, memory_scan, seconds};
+use super::super::{Options, Row, beside, figure};
+use super::{K, QUERIES};
+use webtwin_base::build_info::{memory_bytes, peak_memory_bytes};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::splitmix64;
+use webtwin_base::threads;
+use webtwin_core::hamming::fingerprint_file::{FingerprintFile, chunk};
+use webtwin_core::hamming::kernels::{Level, cross};
+use webtwin_core::hamming::postings::{Postings, distinct};
+use webtwin_core::hamming::query_tables::{Hit, QueryTables, Scratch};
+use webtwin_job::Coder;
+use webtwin_storage::location::Location;
+use webtwin_storage::open::open;
+use webtwin_storage::table::{Column, Table, encode};
+
+/// Number of passes; the median counts.
+const PASSES: usize = 5;
+
+/// Fingerprints compared with all queries one by one, to measure the cost of brute force.
+const BRUTE: usize = 4096;
+
+/// Queries that fit into a first-level cache.
+const CACHED: usize = 2048;
+
+/// Queries near a fingerprint of the chunk. If 10,000 of a million queries are near something in F, ten are near
+/// something in one of its 1024 chunks; these are more, so that there is something to find.
+const NEAR: u64 = 100;
+
+/// A chunk as dense as 2^33 fingerprints, and queries from the whole space, [`NEAR`] of them within 0 to 5 flips of a
+/// fingerprint.
+fn input(options: &Options) -> (Vec<u64>, Vec<u64>) {
+    let count = options.scale as usize;
+    let fingerprints = fingerprints::even(count, 54.min(31 + options.scale.max(2).ilog2()), 1);
+    let query = |at: u64| {
+        let random = splitmix64(at ^ 0x51);
+        if at >= NEAR || fingerprints.is_empty() {
+            return random;
+        }
+        let near = fingerprints[random as usize % fingerprints.len()];
+        (0..at % 6).fold(near, |value, flip| value ^ 1 << (splitmix64(random ^ flip) & 63))
+    };
+    let mut queries: Vec<u64> = (0..QUERIES as u64).map(query).collect();
+    queries.sort_unstable();
+    queries.dedup();
+    (fingerprints, queries)
+}
+
+/// Everything a worker needs besides the tables.
+struct Mapper {
+    scratch: Scratch,
+    fingerprints: Vec<u64>,
+    ends: Vec<u32>,
+}
+
+impl Mapper {
+    fn new() -> Mapper {
+        Mapper { scratch: Scratch::new(K, Level::best()), fingerprints: Vec::new(), ends: Vec::new() }
+    }
+
+    /// Reads a chunk, joins it, and writes the pairs; returns their number.
+    fn map(&mut self, tables: &QueryTables, from: &Location, to: &Location) -> Result<usize> {
+        FingerprintFile::open(from.name(), open(from)?)?.decode_all(&mut self.fingerprints)?;
+        distinct(&mut self.fingerprints, &mut self.ends);
+        let mut hits: Vec<Hit> = Vec::new();
+        tables.join(&self.fingerprints, &mut self.scratch, &mut |hit| hits.push(hit));
+        hits.sort_unstable();
+        let column = |of: fn(&Hit) -> u32| Column::U32(hits.iter().map(of).collect());
+        let columns =
+            [("at", column(|hit| hit.at)), ("query", column(|hit| hit.query)), ("value", column(|hit| hit.distance))];
+        to.put(&encode(&Table::new(columns))?)?;
+        Ok(hits.len())
+    }
+}
+
+pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+    let (fingerprints, queries) = input(options);
+    let (from, to) = (file(&options.work, "chunk.fp")?, file(&options.work, "pairs.parquet")?);
+    let other = file(&options.work, "pairs-of-two.parquet")?;
+    let bytes = chunk(64, Coder::EliasFano, "even", &fingerprints, None)?;
+    from.put(&bytes)?;
+    let count = fingerprints.len() as f64;
+    let (built, tables) = core_seconds(|| QueryTables::new(&queries, K, Level::best()));
+    let tables = Arc::new(tables?);
+
+    let (mut one, mut two, mut by_the_clock) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut first, mut second) = (Mapper::new(), Mapper::new());
+    let pairs = first.map(&tables, &from, &to)?;
+    second.map(&tables, &from, &other)?;
+    for _ in 0..PASSES {
+        let (alone, (took, mapped)) = seconds(|| core_seconds(|| first.map(&tables, &from, &to)));
+        mapped?;
+        one.push(count / took / 1e6);
+        let (together, (mine, beside)) = seconds(|| {
+            std::thread::scope(|scope| {
+                let beside = threads::start_in(scope, || core_seconds(|| second.map(&tables, &from, &other)));
+                (core_seconds(|| first.map(&tables, &from, &to)), beside.map(|beside| beside.join()))
+            })
+        });
+        let beside = beside?.map_err(|_| Error::Invariant("a mapper panicked".into()))?;
+        mine.1.and(beside.1)?;
+        // Both begin together; the slower one determines the time.
+        two.push(2.0 * count / mine.0.max(beside.0) / 1e6);
+        by_the_clock.push(2.0 * alone / together);
+    }
+    let (one, two) = (median(one), median(two));
+    let some = &fingerprints[..BRUTE.min(fingerprints.len())];
+    let mut found = Vec::new();
+    let (took, ()) = core_seconds(|| {
+        for queries in queries.chunks(CACHED) {
+            cross(Level::best(), some, queries, K, &mut found);
+        }
+    });
+    let brute = some.len() as f64 / took / 1e6;
+    let scan = memory_scan() / 1e6;
+    // Checks the pairs of the brute-force sample.
+    let mut joined = 0;
+    tables.join(some, &mut first.scratch, &mut |_| joined += 1);
+    Ok(vec![
+        beside("one core: read, join, write", one, 0.67, "million fingerprints a second").at_least(75.0),
+        figure("two workers, by the slower one's processor time", two, "million fingerprints a second"),
+        figure("two workers against one, likewise", two / one, "times").at_least(1.7),
+        figure("two workers against one, by the clock", median(by_the_clock), "times").at_least(1.7),
+        figure(&format!("brute force ({})", Level::best().as_str()), brute, "million fingerprints a second"),
+        figure("against brute force", one / brute, "times").at_least(5000.0),
+        figure("memory scan, one core", scan, "million fingerprints a second"),
+        figure("of the memory scan", one / scan, "share").at_least(0.02),
+        figure("tables built in", built * 1000.0, "ms"),
+        figure("pairs", pairs as f64, "pairs"),
+        figure(
+            "pairs that brute force finds and the join does not, or the other way round",
+            (found.len() as f64 - f64::from(joined)).abs(),
+            "pairs",
+        )
+        .at_most(0.0),
+    ])
+}
+
+/// Clustered fingerprints: cost per reported pair, with all documents of equal fingerprints reported.
+pub(super) fn clustered(options: &Options) -> Result<Vec<Row>> {
+    let rows = fingerprints::clustered(options.scale as usize, 1);
+    let queries = Postings::new(fingerprints::clustered(QUERIES, 2).into_iter().zip(0..).collect());
+    let tables = QueryTables::new(queries.fingerprints(), K, Level::best())?;
+    let (mut scratch, mut fingerprints, mut ends) = (Scratch::new(K, Level::best()), Vec::new(), Vec::new());
+    let (mut times, mut near, mut pairs) = (Vec::new(), 0u64, 0u64);
+    let mut buffer: Vec<(u32, u64, u32)> = Vec::with_capacity(1 << 20);
+    for _ in 0..3 {
+        (near, pairs) = (0, 0);
+        fingerprints.clone_from(&rows);
+        let (took, ()) = core_seconds(|| {
+            distinct(&mut fingerprints, &mut ends);
+            tables.join(&fingerprints, &mut scratch, &mut |Hit { at, query, distance }| {
+                near += 1;
+                let first = at.checked_sub(1).map_or(0, |before| ends[before as usize]);
+                for row in first..ends[at as usize] {
+                    for &document in queries.doc_ids(query as usize) {
+                        if buffer.len() == buffer.capacity() {
+                            pairs += std::hint::black_box(&buffer).len() as u64;
+                            buffer.clear();
+                        }
+                        buffer.push((row, document, distance));
+                    }
+                }
+            });
+        });
+        pairs += buffer.len() as u64;
+        buffer.clear();
+        times.push(took);
+    }
+    let took = median(times);
+    Ok(vec![
+        figure("distinct fingerprints", fingerprints.len() as f64, "fingerprints"),
+        figure("distinct queries", queries.fingerprints().len() as f64, "queries"),
+        figure("pairs of distinct fingerprints", near as f64, "pairs"),
+        figure("pairs of documents, all reported", pairs as f64, "pairs"),
+        figure("one core", took, "s"),
+        figure("one core, by fingerprint", took * 1e9 / rows.len() as f64, "ns"),
+        figure("one core, by pair of distinct fingerprints", took * 1e9 / near as f64, "ns"),
+        figure("one core, by reported pair", took * 1e9 / pairs as f64, "ns").at_most(15.0),
+    ])
+}
+
+/// Memory of the tables, and of everything else a join needs.
+pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
+    let (fingerprints, queries) = input(options);
+    let resets = forget_peak_memory();
+    let before = memory_bytes();
+    let tables = QueryTables::new(&queries, K, Level::best())?;
+    let mut scratch = Scratch::new(K, Level::best());
+    let mut pairs = 0u64;
+    tables.join(&fingerprints, &mut scratch, &mut |_| pairs += 1);
+    let held = if resets { peak_memory_bytes() } else { memory_bytes() }.saturating_sub(before);
+    Ok(vec![
+        figure("tables and buffers for a million queries", held as f64 / 1e6, "MB").at_most(100.0),
+        figure("as reckoned by the plan", QueryTables::bytes(queries.len(), K) as f64 / 1e6, "MB"),
+        figure("pairs", pairs as f64, "pairs"),
+    ])
+}
+
+/// A file in the work folder.
+fn file(folder: &Path, name: &str) -> Result<Location> {
+    Location::parse(&folder.join(name).display().to_string())
+}

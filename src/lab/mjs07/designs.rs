@@ -1,0 +1,43 @@
+//! Example 3.1: cost of a probe under each design, and what coverings save.
+
+use super::super::{Options, Row, beside, figure};
+use webtwin_base::error::Result;
+use webtwin_core::hamming::design::covering::block_designs;
+use webtwin_core::hamming::design::{TableDesign, paper};
+
+pub(super) fn example_3_1(options: &Options) -> Result<Vec<Row>> {
+    let documents = options.scale as f64;
+    // The paper's figures are for 2^34.
+    let published = |most: f64| (options.scale == 1 << 34).then_some(most);
+    let mut rows = Vec::new();
+    for (design, (tables, bits, most)) in paper::example_3_1().iter().zip([
+        (20.0, 31.0, 8.0),
+        (16.0, 28.0, 64.0),
+        (10.0, 25.0, 512.0),
+        (4.0, 16.0, 262_144.0),
+    ]) {
+        let (name, ours) = (format!("{tables} tables"), design.top_bits());
+        rows.push(beside(&format!("{name}: tables"), design.keys.len() as f64, tables, "tables"));
+        rows.push(beside(&format!("{name}: least top bits"), f64::from(ours), bits, "bits"));
+        let matches = documents / 2f64.powi(ours as i32);
+        rows.push(Row {
+            published: published(most),
+            ..figure(&format!("{name}: most matches a probe"), matches, "fingerprints")
+        });
+        let (recurrence, _) = paper::fewest_tables(64, super::K, 34.0, bits);
+        rows.push(beside(&format!("X(64, 3, 34) for {bits} top bits"), recurrence as f64, tables, "tables"));
+        let covering = block_designs(super::K)
+            .iter()
+            .map(|blocks| TableDesign::new(64, super::K, blocks))
+            .filter(|covering| covering.top_bits() >= ours)
+            .min_by_key(|covering| covering.keys.len());
+        if let Some(covering) = covering {
+            let least = covering.top_bits();
+            rows.push(
+                beside(&format!("covering of {least} top bits"), covering.keys.len() as f64, tables, "tables")
+                    .at_most(tables),
+            );
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,106 @@
+//! Figure 2: distribution of the simhashes of real pages.
+
+use std::path::Path;
+
+use super::super::{Options, Row, draw, figure};
+use webtwin_base::error::{Error, Result};
+use webtwin_core::hamming::recipe::Recipe;
+use webtwin_job::Job;
+use webtwin_pages::html::Extractor;
+use webtwin_pages::url::CanonicalUrl;
+use webtwin_results::fingerprints::Sources;
+use webtwin_synth::{Params, Synth};
+
+/// Buckets of Figure 2(b).
+const BUCKETS: usize = 128;
+
+/// Leading 1-bits of the exclusive-or of successive fingerprints.
+pub(super) fn figure_2a(options: &Options) -> Result<Vec<Row>> {
+    let sorted = simhashes(options)?;
+    let mut counts = vec![0u64; 64];
+    let mut equal = 0u64;
+    for two in sorted.windows(2) {
+        match (two[0] ^ two[1]).checked_ilog2() {
+            Some(bit) => counts[bit as usize] += 1,
+            None => equal += 1,
+        }
+    }
+    let distinct: u64 = counts.iter().sum();
+    let shares: Vec<f64> = counts.iter().map(|&n| n as f64 / distinct.max(1) as f64).collect();
+    put(options, "mjs07-figure2a", "Leading 1-bit of the XOR of successive simhashes", "bit position", &shares)?;
+    let peak = (0..64).max_by_key(|&bit| counts[bit]).unwrap_or(0);
+    let random = 64.0 - (distinct.max(1) as f64).log2();
+    // Half the density at each step away from the peak: the share that random fingerprints would have that far left of
+    // it.
+    let left = |from: usize| shares[..peak.saturating_sub(from)].iter().sum::<f64>();
+    Ok(vec![
+        figure("simhashes", sorted.len() as f64, "pages"),
+        figure("pairs of successive simhashes that are equal", equal as f64 / sorted.len().max(1) as f64, "share"),
+        figure("the commonest position", peak as f64, "bit"),
+        figure("where it would be for random fingerprints", random, "bit"),
+        figure("density more than 8 positions left of it", left(8), "share"),
+        figure("the same for random fingerprints", 2f64.powi(-9), "share"),
+    ])
+}
+
+/// Fingerprints in equal intervals of the space.
+pub(super) fn figure_2b(options: &Options) -> Result<Vec<Row>> {
+    let sorted = simhashes(options)?;
+    let mut counts = vec![0u64; BUCKETS];
+    sorted.iter().for_each(|simhash| counts[(simhash >> 57) as usize] += 1);
+    let shares: Vec<f64> = counts.iter().map(|&n| n as f64 / sorted.len().max(1) as f64).collect();
+    put(options, "mjs07-figure2b", "Simhashes in 128 buckets", "bucket", &shares)?;
+    let mean = 1.0 / BUCKETS as f64;
+    let mut ascending = shares.clone();
+    ascending.sort_unstable_by(f64::total_cmp);
+    Ok(vec![
+        figure("simhashes", sorted.len() as f64, "pages"),
+        figure("largest bucket", ascending[BUCKETS - 1] / mean, "times the mean"),
+        figure("median bucket", ascending[BUCKETS / 2] / mean, "times the mean"),
+        figure("smallest bucket", ascending[0] / mean, "times the mean"),
+        figure(
+            "spikes: buckets above twice the mean",
+            ascending.iter().filter(|share| **share > 2.0 * mean).count() as f64,
+            "buckets",
+        ),
+    ])
+}
+
+/// Simhashes of a run's pages, or of a made-up crawl, ascending.
+fn simhashes(options: &Options) -> Result<Vec<u64>> {
+    let mut all = Vec::new();
+    match &options.input {
+        Some(run) => {
+            for item in Sources::find(std::slice::from_ref(run))?.items {
+                all.extend(item.read_all(64)?.into_iter().map(|row| row.fingerprint));
+            }
+        }
+        None => {
+            let job = Job::default();
+            let synth = Synth::new(&Params { pages: options.scale, seed: 1, ..Params::default() })?;
+            let (mut extractor, mut recipe) = (Extractor::new(&job.input.limits), Recipe::new(&job.simhash));
+            for page in 0..synth.len() {
+                let page = synth.page(page);
+                let url = CanonicalUrl::parse(&page.url).map_err(|why| Error::Invariant(why.to_string()))?;
+                all.extend(recipe.simhash(extractor.html(&page.html, None, &url).text));
+            }
+        }
+    }
+    all.sort_unstable();
+    Ok(all)
+}
+
+/// Writes a figure and its data if `--output` is given.
+fn put(options: &Options, name: &str, title: &str, across: &str, shares: &[f64]) -> Result<()> {
+    let Some(folder) = &options.output else { return Ok(()) };
+    let failed = |path: &Path, cause: std::io::Error| Error::storage(path.display().to_string(), cause);
+    std::fs::create_dir_all(folder).map_err(|cause| failed(folder, cause))?;
+    let tsv: String = shares.iter().enumerate().map(|(at, share)| format!("{at}\t{share:.6}\n")).collect();
+    for (ending, text) in
+        [("svg", draw::bars(title, across, "share", shares)), ("tsv", format!("{across}\tshare\n{tsv}"))]
+    {
+        let path = folder.join(format!("{name}.{ending}"));
+        std::fs::write(&path, text).map_err(|cause| failed(&path, cause))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! A set of fingerprints joined with itself.
+
+use super::super::measure::{core_seconds, median};
+use super::super::{Options, Row, figure};
+use super::K;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::huge::HugeArray;
+use webtwin_base::ids::splitmix64;
+use webtwin_core::hamming::close_pairs::Joiner;
+use webtwin_core::hamming::kernels::{Level, within};
+
+pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+    let count = options.scale as usize;
+    // One in a hundred is an earlier one with 0 to 5 flips.
+    let near = |at: u64| {
+        (0..at / 100 % 6).fold(splitmix64(at - 50), |value, flip| value ^ 1 << (splitmix64(at ^ flip << 40) & 63))
+    };
+    let value = |at: u64| if at % 100 == 99 { near(at) } else { splitmix64(at) };
+    let mut sorted: Vec<u64> = (0..count as u64).map(value).collect();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let planted: Vec<(u64, u64)> = (0..count as u64)
+        .filter(|at| at % 100 == 99)
+        .map(|at| (near(at), splitmix64(at - 50)))
+        .filter(|(x, y)| x != y && (x ^ y).count_ones() <= K)
+        .map(|(x, y)| (x.min(y), x.max(y)))
+        .collect();
+
+    let (mut items, mut scratch) = (HugeArray::zeroed(sorted.len())?, HugeArray::zeroed(sorted.len())?);
+    let mut joiner = Joiner::new(K, Level::best());
+    let (mut times, mut pairs) = (Vec::new(), Vec::new());
+    for _ in 0..if count > 20_000_000 { 1 } else { 3 } {
+        items.copy_from_slice(&sorted);
+        pairs.clear();
+        let (took, ()) = core_seconds(|| {
+            joiner.within(&mut items, &mut scratch, &mut |x: &u64, y: &u64, _| pairs.push((*x.min(y), *x.max(y))));
+            pairs.sort_unstable();
+        });
+        times.push(took);
+    }
+    let missed = planted.iter().filter(|pair| pairs.binary_search(pair).is_err()).count();
+    let twice = pairs.windows(2).filter(|two| two[0] == two[1]).count();
+    if missed + twice > 0 {
+        return Err(Error::Invariant(format!("{missed} planted pairs were missed, {twice} came twice")));
+    }
+    let took = median(times);
+    let some = &sorted[..sorted.len().min(1 << 16)];
+    let mut found = Vec::new();
+    let (brute, ()) = core_seconds(|| within(Level::best(), some, K, &mut found));
+    let a_pair = brute / (some.len() as f64 * some.len() as f64 / 2.0);
+    let all = a_pair * sorted.len() as f64 * sorted.len() as f64 / 2.0;
+    let reach = 10.0 * count as f64 / 1e8;
+    Ok(vec![
+        figure("one core", took, "s").at_most(reach),
+        figure("a fingerprint", took * 1e9 / sorted.len() as f64, "ns"),
+        figure("pairs", pairs.len() as f64, "pairs"),
+        figure("planted pairs missed, or found twice", (missed + twice) as f64, "pairs").at_most(0.0),
+        figure("against brute force, reckoned from 65,536 fingerprints", all / took, "times"),
+    ])
+}

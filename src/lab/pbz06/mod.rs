@@ -1,0 +1,143 @@
+//! \[PBZ06\]: where and how duplicates occur.
+//!
+//! Made-up collections ([`super::made::duplicates`]) have the paper's clusters, parts and near-duplicates planted, so
+//! rows named as planted only show that the study finds them again. Its findings are the growth over the steps, the
+//! estimates, and how clusters are divided. With `--input` all rows are those of a real crawl's study.
+
+mod figures;
+mod of_table;
+mod tables;
+mod time;
+
+use std::sync::Arc;
+
+use super::made::duplicates::{Collection, Year};
+use super::source::not_ours;
+use super::{Entry, Options, Row, beside, figure};
+use of_table::of_table;
+use webtwin_base::error::{Error, Result};
+use webtwin_dataflow::study::{Summary, read_summary};
+use webtwin_job::{Job, resolve};
+
+/// The paper's tables and figures, and the time of a study.
+pub fn entries() -> Vec<Entry> {
+    let of = |name, about, run| Entry {
+        name,
+        about,
+        unit: "documents of each made-up collection, without --input",
+        scale: 200_000,
+        full: Year::Y2005.documents(),
+        run,
+    };
+    vec![
+        of("pbz06-table1", "characteristics of the collections (PBZ06 Table 1); --input STUDY", tables::table_1),
+        of(
+            "pbz06-table2",
+            "clusters and duplicates (PBZ06 Table 2); --input STUDY for a real crawl's",
+            tables::table_2,
+        ),
+        of("pbz06-table3", "near-duplicates (PBZ06 Table 3); --input STUDY", tables::table_3),
+        of(
+            "pbz06-table4",
+            "duplicates by connected and disconnected part (PBZ06 Table 4); --input STUDY",
+            tables::table_4,
+        ),
+        of(
+            "pbz06-table5",
+            "clusters with a document in the connected part (PBZ06 Table 5); --input STUDY",
+            tables::table_5,
+        ),
+        of(
+            "pbz06-table6",
+            "unique and useful documents in the connected part (PBZ06 Table 6); --input STUDY",
+            tables::table_6,
+        ),
+        of("pbz06-figure2", "documents per cluster, 2003 (PBZ06 Figure 2); --input STUDY", figures::figure_2),
+        of("pbz06-figure3", "documents per cluster, 2004 (PBZ06 Figure 3); --input STUDY", figures::figure_3),
+        of("pbz06-figure4", "documents per cluster, 2005 (PBZ06 Figure 4); --input STUDY", figures::figure_4),
+        of(
+            "pbz06-figure5",
+            "growth by steps, and estimates from the first (PBZ06 Figure 5, section 4.2); --input STUDY",
+            figures::figure_5,
+        ),
+        Entry {
+            name: "bench-study",
+            about: "studies of 2 million documents: from marks and links in memory, and from pages of HTML",
+            unit: "documents of a made-up collection, pages of a made-up crawl",
+            scale: 200_000,
+            full: 2_000_000,
+            run: time::run,
+        },
+    ]
+}
+
+/// The paper's collections, in its order.
+const YEARS: [Year; 3] = [Year::Y2003, Year::Y2004, Year::Y2005];
+
+fn name(year: Year) -> &'static str {
+    match year {
+        Year::Y2003 => "2003",
+        Year::Y2004 => "2004",
+        Year::Y2005 => "2005",
+    }
+}
+
+/// m of each year's collection (section 4.2).
+fn steps(year: Year) -> u32 {
+    match year {
+        Year::Y2003 => 15,
+        Year::Y2004 => 40,
+        Year::Y2005 => 50,
+    }
+}
+
+/// A study of a made-up collection of the paper's, or of a crawl.
+struct Study {
+    year: Option<Year>,
+    summary: Summary,
+}
+
+/// The study that was given, or studies of made-up collections of these years.
+fn studies(options: &Options, job: &str, years: &[Year]) -> Result<Vec<Study>> {
+    if let Some(run) = &options.input {
+        return Ok(vec![Study { year: None, summary: read_summary(run)? }]);
+    }
+    let job = resolve("jobs/repro", job, &[])?;
+    years.iter().map(|&year| Ok(Study { year: Some(year), summary: made_up(options, &job, year)? })).collect()
+}
+
+fn made_up(options: &Options, job: &Job, year: Year) -> Result<Summary> {
+    let documents = u32::try_from(options.scale).map_err(|_| Error::Usage("at most 2^32 - 1 documents".into()))?;
+    let mut job = job.clone();
+    job.study.steps = steps(year);
+    let collection = Arc::new(Collection::new(year, documents, 1)?);
+    Ok(of_table(&collection, &job, options.workers)?.summary)
+}
+
+/// A figure of each study beside the paper's; for a real crawl's study, the paper's figures follow in rows of their
+/// own.
+fn rows(
+    studies: &[Study],
+    what: &str,
+    planted: bool,
+    unit: &str,
+    ours: impl Fn(&Summary) -> f64,
+    published: [f64; 3],
+) -> Vec<Row> {
+    let of_paper = || YEARS.into_iter().zip(published);
+    let mut rows = Vec::new();
+    for Study { year, summary } in studies {
+        match year {
+            Some(year) => {
+                let planted = if planted { " (planted)" } else { "" };
+                let paper = of_paper().find(|(other, _)| other == year).map_or(0.0, |(_, published)| published);
+                rows.push(beside(&format!("{}: {what}{planted}", name(*year)), ours(summary), paper, unit));
+            }
+            None => {
+                rows.push(figure(&format!("this crawl: {what}"), ours(summary), unit));
+                rows.extend(of_paper().map(|(year, paper)| not_ours(&format!("{}: {what}", name(year)), paper, unit)));
+            }
+        }
+    }
+    rows
+}

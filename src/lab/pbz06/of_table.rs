@@ -1,0 +1,78 @@
+//! A study of a made-up collection, without reading and writing.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::super::made::duplicates::Collection;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::Page;
+use webtwin_core::study::paragraphs::whole;
+use webtwin_dataflow::reading::worker_pages::WorkerPages;
+use webtwin_dataflow::shuffle::memory_estimate::MemoryEstimate;
+use webtwin_dataflow::study::{StudyFindings, Summary, find};
+use webtwin_engine::{Cluster, run};
+use webtwin_job::Job;
+
+/// A studied collection.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Studied {
+    /// What was found; records, digest and seed are not filled in.
+    pub summary: Summary,
+    /// Seconds to make marks and links, by the slowest worker; no part of the study.
+    pub making: f64,
+    /// Seconds from marks and links in memory to all tables, likewise.
+    pub studying: f64,
+}
+
+/// Studies a made-up collection in one process, and holds the clusters by the multiset rule and the connected part against
+/// what was planted.
+///
+/// # Errors
+/// As [`find`]; [`Error::Invariant`] when something else is found than was planted.
+pub(super) fn of_table(collection: &Arc<Collection>, job: &Job, workers: usize) -> Result<Studied> {
+    let given = (Arc::clone(collection), job.clone());
+    let mut parts = run(&Cluster::local(workers), 0, [0; 32], move |net| {
+        let (collection, job) = (&given.0, &given.1);
+        let begun = Instant::now();
+        let (mut shelf, mut links) = (WorkerPages::default(), Vec::new());
+        let (mut marks, mut targets) = (Vec::new(), Vec::new());
+        for document in collection.part(net.index(), net.peers()).map(Page) {
+            collection.marks(document, &mut marks);
+            shelf.exact.push(whole(&marks));
+            shelf.fprints.push(&marks)?;
+            shelf.pages.push(document);
+            collection.links(document, &mut targets);
+            links.extend(targets.iter().map(|&target| [document, target]));
+        }
+        net.all_gather("made", 0u8)?;
+        let making = begun.elapsed().as_secs_f64();
+        let begun = Instant::now();
+        let documents = collection.documents() as usize;
+        let found = find(net, job, &shelf, (documents, MemoryEstimate::on(&shelf)), links, None)?;
+        let studying = begun.elapsed().as_secs_f64();
+        let held = net.once(|| held_against_truth(collection, &found))?;
+        Result::clone(&held)?;
+        let mut tables = found.tables.0.clone();
+        tables.near = found.near.iter().map(|near| near.0).collect();
+        Ok(Studied { summary: Summary { web: found.web.told.clone(), tables, ..Summary::default() }, making, studying })
+    })?;
+    let slowest = |of: fn(&Studied) -> f64| parts.iter().map(of).fold(0.0, f64::max);
+    let (making, studying) = (slowest(|part| part.making), slowest(|part| part.studying));
+    Ok(Studied { making, studying, ..parts.swap_remove(0) })
+}
+
+fn held_against_truth(collection: &Collection, found: &StudyFindings) -> Result<()> {
+    let mut smallest = vec![Page::NONE; found.same.len()];
+    for (document, &same) in Page::first(found.same.len()).zip(found.same.iter()) {
+        let planted = &mut smallest[collection.cluster(document) as usize];
+        *planted = document.min(*planted);
+        if *planted != same {
+            let (document, same, planted) = (document.0, same.0, planted.0);
+            return Err(Error::Invariant(format!("document {document} is with {same}, not with {planted}")));
+        }
+        if found.web.reached.contains(document) != collection.is_reached(document) {
+            return Err(Error::Invariant(format!("document {} is in the wrong part", document.0)));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! Similar pairs to trivial clusters.
+
+use std::sync::Arc;
+
+use super::super::made::similar_pairs::PairTable;
+use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
+use super::super::{Options, Row, figure};
+use super::{of_the_machine, scaled};
+use webtwin_base::build_info::{memory_bytes, peak_memory_bytes};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::Page;
+use webtwin_core::overlap::SimilarPair;
+use webtwin_dataflow::shuffle::components::components;
+use webtwin_engine::{Cluster, Net, run as run_on};
+
+/// Stripes of pages dealt out to workers.
+const STRIPES: usize = 1024;
+
+/// Bytes in flight between two workers.
+const ON_THE_WAY: u64 = 40 << 20;
+
+pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+    let pages =
+        u32::try_from(options.scale).map_err(|_| Error::Usage(format!("--scale {}: too many pages", options.scale)))?;
+    let cluster = Cluster::local(options.workers);
+    let table = Arc::new(PairTable::new(pages, 1));
+
+    let made = Arc::clone(&table);
+    let (making, made) = seconds(|| {
+        run_on(&cluster, 0, [0; 32], move |net| {
+            Ok(dealt(&made, net).fold((0u64, 0u64), |(count, sum), pair| (count + 1, sum + u64::from(pair.b))))
+        })
+    });
+    let pairs: u64 = made?.iter().map(|part| part.0).sum();
+
+    forget_peak_memory();
+    let (before, held_before) = (processor_seconds(), memory_bytes());
+    let joined = Arc::clone(&table);
+    let (all, labels) = seconds(|| {
+        run_on(&cluster, 0, [0; 32], move |net| {
+            let pairs = dealt(&joined, net);
+            components(net, "trivial clusters", pages as usize, pairs.map(|pair| (pair.a, pair.b)))
+        })
+    });
+    let spent = of_the_machine(before, options.workers);
+    let held = peak_memory_bytes().saturating_sub(held_before);
+    let labels = labels?.swap_remove(0);
+    hold_against_truth(&labels, &table)?;
+    let a_page = held.saturating_sub(ON_THE_WAY) as f64 / f64::from(pages);
+    let clusters = Page::first(labels.len()).filter(|&page| labels[page] == page).count();
+    let mut rows = vec![
+        figure("trivial clusters, with the making of pairs", all, "s").at_most(scaled(options.scale, 20.0)),
+        figure("the making of pairs alone", making, "s"),
+        figure("workers", options.workers as f64, "threads"),
+        figure("similar pairs", pairs as f64 / 1e6, "million"),
+        figure("trivial clusters, single pages among them", clusters as f64 / 1e6, "million"),
+        figure("peak memory beyond what was held before", held as f64 / 1e6, "MB"),
+        figure("of it, but for 42 MB on the way", a_page, "bytes a page").at_most(12.0),
+    ];
+    rows.extend(spent);
+    Ok(rows)
+}
+
+/// A worker's pairs: those of every n-th stripe of pages, for n workers, as pairs are distributed after counting.
+fn dealt<'a>(table: &'a PairTable, net: &Net<'_>) -> impl Iterator<Item = SimilarPair> + use<'a> {
+    let mine = (net.index()..STRIPES).step_by(net.peers());
+    mine.flat_map(|stripe| table.pairs(table.part(stripe, STRIPES)))
+}
+
+/// Fails unless exactly the planted pages are together, under their smallest.
+fn hold_against_truth(labels: &[Page], table: &PairTable) -> Result<()> {
+    let mut smallest = vec![Page::NONE; labels.len()];
+    for (page, &label) in Page::first(labels.len()).zip(labels) {
+        let smallest = &mut smallest[table.cluster(page) as usize];
+        *smallest = page.min(*smallest);
+        if *smallest != label {
+            let (page, label, smallest) = (page.0, label.0, smallest.0);
+            return Err(Error::Invariant(format!("page {page} is in the cluster of {label}, not of {smallest}")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! Two results of many pages, compared as `webtwin diff` does.
+//!
+//! The tables are made up as a crawl would have them: four pages of five stay, of which a third has other text; one of ten goes and
+//! one of ten comes, a third of these with the text of one that went; a quarter is on the avoid list, with one row of ten changed.
+
+use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
+use super::super::{Options, Row, figure};
+use super::scaled;
+use webtwin_base::build_info::peak_memory_bytes;
+use webtwin_base::error::Result;
+use webtwin_base::ids::splitmix64;
+use webtwin_compare::recrawl::past_texts::Past;
+use webtwin_compare::recrawl::writer::Writer;
+use webtwin_compare::recrawl::{Settings, diff, range_rows};
+use webtwin_job::{Job, Recrawl};
+use webtwin_storage::location::Location;
+use webtwin_storage::manifest::Manifest;
+use webtwin_storage::table::{Column, Table};
+use webtwin_storage::texts::Texts;
+
+/// Rows made at a time.
+const ROWS: u64 = 1 << 16;
+
+/// Pages of a site.
+const SITE: u64 = 200;
+
+/// Seconds, and bytes of memory, for 24 million pages on two cores.
+const REACH: (f64, f64) = (60.0, 1.074);
+
+pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+    let pages = options.scale;
+    let at = |name: &str| options.work.join(name).display().to_string();
+    for (name, is_new) in [("old", false), ("new", true)] {
+        make(&Location::parse(&at(name))?, pages, is_new)?;
+    }
+    let settings = Settings {
+        old: at("old"),
+        new: at("new"),
+        past: Past::default(),
+        output: at("diff"),
+        recrawl: Recrawl::default(),
+        workers: options.workers,
+        memory_bytes: 256 << 20,
+        spill: options.work.clone(),
+        range_rows: range_rows(256 << 20, options.workers),
+    };
+    forget_peak_memory();
+    let before = processor_seconds();
+    let (by_the_clock, summary) = seconds(|| diff(&settings, |_| Ok((Vec::new(), ())), |(), _, _| Ok(())));
+    let (spent, summary) = (processor_seconds() - before, summary?);
+    let rows = (summary.pages_old + summary.pages_new) as f64;
+    let memory = peak_memory_bytes() as f64 / 1e9;
+    let count = |what: &str| summary.pages[what] as f64;
+    Ok(vec![
+        figure("two results compared, by the clock", by_the_clock, "s").at_most(scaled(pages, REACH.0)),
+        figure("processor time", spent, "s"),
+        figure("rows of pages", rows / by_the_clock / 1e6, "million a second"),
+        figure("peak memory", memory, "GB").at_most(REACH.1),
+        figure("pages with other text", count("near") + count("changed") + count("rewritten"), "pages"),
+        figure("pages that moved", count("moved_from"), "pages"),
+    ])
+}
+
+/// Writes a made-up result of about so many pages.
+fn make(folder: &Location, pages: u64, is_new: bool) -> Result<()> {
+    let mut writer = Writer::new(folder)?;
+    // Of ten pages one is of the old crawl only, and one of the new crawl only.
+    let (all, not_here) = (pages * 10 / 9, if is_new { 0 } else { 5 });
+    let step = u64::MAX / all;
+    for from in (0..all).step_by(ROWS as usize) {
+        let numbers: Vec<u64> = (from..all.min(from + ROWS)).filter(|n| n % 10 != not_here).collect();
+        let changed = |n: u64| is_new && splitmix64(n).is_multiple_of(3);
+        // What came shows the text of what went, one time of three.
+        let shown = |n: u64| if n % 10 == 5 && splitmix64(n ^ 3).is_multiple_of(3) { n - 5 } else { n };
+        let text = |n: u64| splitmix64(shown(n) ^ if changed(n) { 1 << 60 } else { 0 });
+        let url =
+            |n: u64| format!("http://www.site{}.example/some/folder/page-{}.html", splitmix64(n) % (all / SITE + 1), n);
+        let surt = |n: u64| format!("example,site{})/some/folder/page-{}.html", splitmix64(n) % (all / SITE + 1), n);
+        let ids = |value: &dyn Fn(u64) -> u64| Column::Id(numbers.iter().map(|&n| value(n)).collect());
+        let texts = |value: &dyn Fn(u64) -> String| Column::Text(numbers.iter().map(|&n| value(n)).collect());
+        let flips = |n: u64| if changed(n) { splitmix64(n ^ 7) & splitmix64(n ^ 8) & splitmix64(n ^ 9) } else { 0 };
+        let table = Table::new([
+            ("doc_id", ids(&|n| n * step)),
+            ("url", texts(&url)),
+            ("surt", texts(&surt)),
+            ("fetch_time", Column::Time(numbers.iter().map(|n| 1_700_000_000 + *n as i64 % 9000).collect())),
+            ("body", ids(&|n| text(n) ^ 1)),
+            ("text_bytes", Column::Count(numbers.iter().map(|n| 1000 + n % 5000).collect())),
+            ("chunks", Column::U32(numbers.iter().map(|n| 20 + (n % 90) as u32).collect())),
+            ("exact", ids(&text)),
+            ("simhash", ids(&|n| splitmix64(shown(n)) ^ flips(n))),
+            ("has_simhash", Column::Bool(vec![true; numbers.len()])),
+            ("source", texts(&|n| format!("crawl-{:05}.warc.gz", n % 100))),
+            ("offset", Column::Count(numbers.iter().map(|n| n * 5000).collect())),
+        ]);
+        writer.add("pages", table)?;
+        let skipped: Vec<u64> = numbers.iter().copied().filter(|n| n % 4 == u64::from(is_new && n % 10 == 7)).collect();
+        let avoid = Table::new([
+            ("doc_id", Column::Id(skipped.iter().map(|n| n * step).collect())),
+            ("url", Column::Text(skipped.iter().map(|&n| url(n)).collect())),
+            ("keep_doc_id", Column::Id(skipped.iter().map(|n| (n / 2) * step).collect())),
+            ("keep_url", Column::Text(skipped.iter().map(|&n| url(n / 2)).collect())),
+            ("why", Column::Text(skipped.iter().map(|_| "exact".to_string()).collect())),
+        ]);
+        writer.add("avoid", avoid)?;
+    }
+    let none = || Column::U32(Vec::new());
+    let (ids, names) = (|| Column::Id(Vec::new()), || Column::Text(Texts::new()));
+    let hosts = [("a", ids()), ("b", ids()), ("host_a", names()), ("host_b", names()), ("kind", names())];
+    let counts = [("shared", none()), ("pages_a", none()), ("pages_b", none()), ("same_path", none())];
+    let mut servers = Table::new(hosts);
+    servers.columns.extend(Table::new(counts).columns);
+    writer.add("server_pairs", servers)?;
+    writer.add("rejected", Table::new([("reason", names()), ("detail", names())]))?;
+    let job = Job::default();
+    let manifest = Manifest {
+        recipes: [("simhash".to_string(), job.simhash.recipe())].into(),
+        ..Manifest::new(writer.attempt(), serde_json::to_value(&job).expect("a job is plain values"))
+    };
+    writer.commit(&"made up", manifest)
+}

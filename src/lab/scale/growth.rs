@@ -1,0 +1,211 @@
+//! Links to collections: `LinkSummary` and growth.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::super::made::link_graph::LinkGraph;
+use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
+use super::super::{Options, Row, beside, figure};
+use super::{of_the_machine, scaled};
+use webtwin_base::build_info::peak_memory_bytes;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{ClusterId, Page};
+use webtwin_core::clusters::merge::may_merge;
+use webtwin_core::clusters::union_find::sizes;
+use webtwin_dataflow::clusters::links::{self, Links};
+use webtwin_dataflow::clusters::{growth, link_summary, tolerant};
+use webtwin_dataflow::shuffle::directory::{Directory, Partitions};
+use webtwin_dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
+use webtwin_engine::{Cluster, Net, run as run_on};
+use webtwin_job::{Clusters, Job, MergeCondition};
+
+/// Bytes that a process needs at any number of pages.
+const WHATEVER: u64 = 256 << 20;
+
+/// Share of 4 GiB, in GiB, for links and edges on their way to the owners of clusters and components; the rest is for
+/// data that cannot be spilled, 40 bytes per page and 4 per link.
+const FOR_SHARES: f64 = 1.25;
+
+const GIB: f64 = (1u64 << 30) as f64;
+
+/// Data that all workers share.
+struct Web {
+    directory: Arc<Directory>,
+    labels: Vec<ClusterId>,
+    sizes: Vec<u32>,
+}
+
+/// Measurements of one worker.
+#[derive(Default)]
+struct Done {
+    links: u64,
+    making: f64,
+    stages: Vec<(&'static str, f64)>,
+    summary_rows: u64,
+    merging: u64,
+    clusters: u64,
+    collections: u64,
+    pages: u64,
+    taken_out: u64,
+}
+
+/// Under the papers' extended condition.
+pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+    under(MergeCondition::Extended, options)
+}
+
+/// Under the tolerant condition.
+pub(super) fn tolerant(options: &Options) -> Result<Vec<Row>> {
+    under(MergeCondition::Tolerant, options)
+}
+
+fn under(merge: MergeCondition, options: &Options) -> Result<Vec<Row>> {
+    let pages =
+        u32::try_from(options.scale).map_err(|_| Error::Usage(format!("--scale {}: too many pages", options.scale)))?;
+    let settings = Clusters { merge, ..Job::default().clusters };
+    let graph = Arc::new(LinkGraph::new(pages, 1));
+    let (making, web) = seconds(|| Arc::new(Web::of(&graph, options.workers)));
+    let allowed = WHATEVER as f64 + scaled(options.scale, 4.0 * GIB - WHATEVER as f64);
+    let memory_bytes = scaled(options.scale, FOR_SHARES * GIB) as u64;
+    let room = MemoryBudget {
+        memory_bytes,
+        spill: options.work.clone(),
+        disk_bytes: 0,
+        method: None,
+        foreseen_bytes: 0,
+        bounds: Bounds::default(),
+    };
+    let truth = Planted::of(&graph);
+    forget_peak_memory();
+    let before = processor_seconds();
+    let parts =
+        run_on(&Cluster::local(options.workers), 0, [0; 32], move |net| one(net, &graph, &web, &settings, &room))?;
+    let (peak, spent) = (peak_memory_bytes(), of_the_machine(before, options.workers));
+
+    let sum = |of: fn(&Done) -> u64| parts.iter().map(of).sum::<u64>() as f64;
+    let slowest = |stage: usize| parts.iter().map(|part| part.stages[stage].1).fold(0.0, f64::max);
+    let stages: Vec<(&str, f64)> = (0..parts[0].stages.len()).map(|at| (parts[0].stages[at].0, slowest(at))).collect();
+    let took: f64 = stages.iter().map(|stage| stage.1).sum();
+    let mut rows = vec![
+        beside("LinkSummary and growth", took, scaled(options.scale, 20.0 * 3600.0), "s")
+            .at_most(scaled(options.scale, 60.0)),
+    ];
+    rows.extend(stages.into_iter().map(|(stage, seconds)| figure(&format!("  {stage}"), seconds, "s")));
+    let making = making + parts.iter().map(|part| part.making).fold(0.0, f64::max);
+    rows.extend([
+        figure("the making of pages and links, not in the above", making, "s"),
+        figure("workers", options.workers as f64, "threads"),
+        figure("links", sum(|part| part.links) / 1e6, "million"),
+        figure("rows of LinkSummary", sum(|part| part.summary_rows) / 1e6, "million"),
+        figure("edges of the TCG, or links along them", sum(|part| part.merging) / 1e6, "million"),
+        figure("similar clusters", sum(|part| part.clusters), "clusters"),
+        figure("  planted", truth.clusters as f64, "clusters"),
+        figure("collections", sum(|part| part.collections), "collections"),
+        figure("  planted", truth.collections as f64, "collections"),
+        figure("pages in collections", sum(|part| part.pages), "pages"),
+        figure("  planted", truth.pages as f64, "pages"),
+        figure("pages taken out by Definition 5, or ours", sum(|part| part.taken_out), "pages"),
+        figure("peak memory", peak as f64 / 1e6, "MB").at_most(allowed / 1e6),
+    ]);
+    rows.extend(spent);
+    Ok(rows)
+}
+
+/// One worker: its links, then from them to similar clusters.
+fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, room: &MemoryBudget) -> Result<Done> {
+    let begun = Instant::now();
+    let out = Links::new(net, Arc::clone(&web.directory), |page, targets| graph.links(page, targets))?;
+    let mut done = Done { links: out.len() as u64, making: begun.elapsed().as_secs_f64(), ..Done::default() };
+    net.all_gather("links made", ())?;
+    let mut begun = Instant::now();
+    let mut stages = Vec::new();
+    let mut stage = |name| {
+        stages.push((name, begun.elapsed().as_secs_f64()));
+        begun = Instant::now();
+    };
+    let Web { directory, labels, sizes } = web;
+    let from_elsewhere = links::from_elsewhere(net, &out, None)?;
+    stage("links from elsewhere");
+
+    let clusters = (&labels[..], &sizes[..]);
+    let (rows, merging) = link_summary::of_clusters(net, (&out, &directory.hosts), clusters, None, settings, room)?;
+    done.summary_rows = rows.len() as u64;
+    let edges: Vec<(ClusterId, ClusterId)> = match settings.merge {
+        MergeCondition::Tolerant => Vec::new(),
+        merge => {
+            let rows = rows.all()?;
+            rows.iter().filter(|row| may_merge(row, merge)).map(|row| (row.src_cluster, row.dst_cluster)).collect()
+        }
+    };
+    drop(rows);
+    done.merging = edges.len() as u64;
+    for block in merging.blocks() {
+        done.merging += block?.len() as u64;
+    }
+    stage("LinkSummary");
+
+    let mut found = match settings.merge {
+        MergeCondition::Tolerant => {
+            tolerant::similar_clusters(net, directory, clusters, merging, (&out, &from_elsewhere), settings, room)?
+        }
+        MergeCondition::Exact | MergeCondition::Extended => {
+            growth::similar_clusters(net, directory, labels, (&out, &from_elsewhere), edges, settings, room)?
+        }
+    };
+    stage("growth");
+    found.retain(|cluster| !cluster.double);
+    done.clusters = found.len() as u64;
+    done.collections = found.iter().map(|cluster| cluster.collections.len() as u64).sum();
+    done.pages = found.iter().flat_map(|cluster| &cluster.collections).map(|found| found.members.len() as u64).sum();
+    done.taken_out = found.iter().map(|cluster| u64::from(cluster.taken_out)).sum();
+    done.stages = stages;
+    Ok(done)
+}
+
+/// The trivial cluster of every page of a graph, by its smallest page.
+pub(super) fn labels(graph: &LinkGraph) -> Vec<ClusterId> {
+    let count = graph.pages() as usize;
+    let mut smallest = vec![Page::NONE; count];
+    Page::first(count)
+        .map(|page| {
+            let smallest = &mut smallest[graph.trivial_cluster(page) as usize];
+            *smallest = page.min(*smallest);
+            ClusterId::of(*smallest)
+        })
+        .collect()
+}
+
+impl Web {
+    /// Names the trivial clusters of a graph by their smallest pages.
+    fn of(graph: &LinkGraph, workers: usize) -> Web {
+        let partitions = Partitions::new(Job::default().output.partitions, workers);
+        let count = graph.pages() as usize;
+        let directory =
+            Arc::new(Directory::even(Page::first(count).map(|page| graph.host(page)).collect(), partitions));
+        let labels = labels(graph);
+        let sizes = sizes(&labels);
+        Web { directory, labels, sizes }
+    }
+}
+
+/// The truth about a graph.
+#[derive(Default)]
+struct Planted {
+    clusters: usize,
+    collections: usize,
+    pages: usize,
+}
+
+impl Planted {
+    fn of(graph: &LinkGraph) -> Planted {
+        let mut planted = Planted::default();
+        let (mut clusters, mut collections) = (BTreeSet::new(), BTreeSet::new());
+        for page in Page::first(graph.pages() as usize).filter(|&page| graph.cardinality(page) > 1) {
+            planted.pages += 1;
+            clusters.insert(graph.similar_cluster(page));
+            collections.insert(graph.host(page));
+        }
+        Planted { clusters: clusters.len(), collections: collections.len(), ..planted }
+    }
+}

@@ -1,0 +1,113 @@
+//! The history of collections over twenty crawls: what one more crawl costs, in a process that holds it and in one that takes it up.
+
+use super::super::measure::{core_seconds, forget_peak_memory};
+use super::super::{Options, Row, figure};
+use webtwin_base::build_info::{memory_bytes, peak_memory_bytes};
+use webtwin_base::error::Result;
+use webtwin_base::ids::splitmix64;
+use webtwin_compare::history::crawls::History;
+use webtwin_compare::history::saved::Saved;
+use webtwin_compare::history::{Collection, Crawl, Member};
+
+/// Crawls before the one that is measured.
+const CRAWLS: u32 = 19;
+
+/// Pages of each collection.
+const PAGES: u64 = 8;
+
+/// Crawls whose pages are kept but one, and after which a collection has died: the defaults.
+const VERSIONS: usize = 4;
+const PATIENCE: u8 = 2;
+
+/// A draw for a collection and a crawl, below a hundred.
+fn percent(collection: u64, crawl: u32) -> u64 {
+    splitmix64(splitmix64(collection) ^ u64::from(crawl)) % 100
+}
+
+/// A crawl of collections in fours. With each crawl one in a hundred ends and another comes, one moves to other URLs, two are missing
+/// this once, and ten have other texts.
+fn crawl(number: u32, collections: u64) -> Crawl {
+    let mut made: Vec<(Collection, Vec<Member>)> = Vec::new();
+    for slot in 0..collections {
+        // The collection that has the slot, where it stands, and in which version of its texts.
+        let ends = (1..=number).filter(|&crawl| percent(slot, crawl) == 0).count() as u64;
+        let moves = (1..=number).filter(|&crawl| percent(slot, crawl) == 1).count() as u64;
+        let texts = (1..=number).filter(|&crawl| (10..20).contains(&percent(slot, crawl))).count() as u64;
+        if (2..4).contains(&percent(slot, number)) {
+            continue;
+        }
+        let name = splitmix64(slot + (ends << 40));
+        let at = splitmix64(name ^ moves);
+        let mut members: Vec<Member> = (0..PAGES)
+            .map(|page| Member {
+                collection: 0,
+                doc_id: splitmix64(at ^ (page << 32)),
+                text: splitmix64(name ^ (texts << 48) ^ (page << 8)),
+                place: splitmix64(page),
+            })
+            .collect();
+        members.sort_unstable();
+        let collection = Collection {
+            id: members[0].doc_id,
+            similar_cluster: slot / 4,
+            keep: slot % 4 == 0,
+            size: PAGES as u32,
+            host: format!("mirror-{slot}-{moves}.example"),
+            prefix: format!("http://mirror-{slot}-{moves}.example/manuals/{ends}/"),
+            root_url: format!("http://mirror-{slot}-{moves}.example/manuals/{ends}/index.html"),
+            ..Collection::default()
+        };
+        made.push((collection, members));
+    }
+    made.sort_unstable_by_key(|one| one.0.id);
+    let mut crawl = Crawl { time: i64::from(number) * 604_800, ..Crawl::default() };
+    for (at, (collection, members)) in (0..).zip(made) {
+        crawl.collections.push(collection);
+        crawl.members.extend(members.into_iter().map(|member| Member { collection: at, ..member }));
+    }
+    crawl
+}
+
+/// Measures one more crawl on twenty.
+pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+    let mut history = History::new(PATIENCE);
+    for number in 0..CRAWLS {
+        history.append(crawl(number, options.scale))?;
+        history.forget_all_but(VERSIONS + 1);
+    }
+    let newest = crawl(CRAWLS, options.scale);
+    let saved = Saved {
+        patience: PATIENCE,
+        crawls: history.crawls().clone(),
+        pairs: history.pairs().clone(),
+        ..Saved::default()
+    };
+    let bytes = saved.encode(&Default::default());
+    drop(saved);
+    let (held, changes) = core_seconds(|| history.append(newest.clone()));
+    let changes = changes?;
+    drop(history);
+
+    let base = memory_bytes();
+    forget_peak_memory();
+    let (taken_up, history) = core_seconds(|| -> Result<History> {
+        let saved = Saved::decode("history", &bytes, &Default::default())?;
+        Ok(History::of(PATIENCE, saved.crawls, saved.pairs).0)
+    });
+    let mut history = history?;
+    let (appended, again) = core_seconds(|| history.append(newest));
+    let peak = peak_memory_bytes().saturating_sub(base);
+    let equal = again? == changes;
+    let scale = options.scale as f64 / 100_000.0;
+    Ok(vec![
+        figure("collections of a crawl", options.scale as f64, "collections"),
+        figure("the file that is saved", bytes.len() as f64 / 1e6, "MB"),
+        figure("one more crawl, in a process that holds the history", held, "s").at_most(2.0 * scale),
+        figure("taking the history up", taken_up, "s"),
+        figure("one more crawl after that", appended, "s").at_most(2.0 * scale),
+        figure("peak memory of both, above that of the made-up crawls", peak as f64 / f64::from(1 << 30), "GiB")
+            .at_most(scale),
+        figure("facts that the crawl added", changes.len() as f64, "facts"),
+        figure("the same facts both times", f64::from(u8::from(equal)), "").at_least(1.0),
+    ])
+}

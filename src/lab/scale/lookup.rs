@@ -1,0 +1,219 @@
+//! An index of many made-up pages, asked on one core; and texts compared with many pages by shared chunks.
+//!
+//! Half of the URLs that are asked for were crawled, in no order; a quarter of those may be skipped.
+
+use super::super::measure::{core_seconds, forget_peak_memory, median, seconds};
+use super::super::{Options, Row, figure};
+use webtwin_base::build_info::peak_memory_bytes;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{DocId, doc_id, splitmix64};
+use webtwin_compare::recrawl::writer::Writer;
+use webtwin_job::Job;
+use webtwin_storage::location::Location;
+use webtwin_storage::manifest::Manifest;
+use webtwin_storage::table::{Column, Table};
+use webtwin_view::lookup::Index;
+use webtwin_view::lookup::answer::{Asker, Form, answer_lines};
+use webtwin_view::lookup::build::{RANGE_ROWS, Settings, build};
+use webtwin_view::lookup::chunks::compare;
+
+/// Rows made at a time.
+const ROWS: usize = 1 << 16;
+
+/// Pages of a site.
+const SITE: u64 = 200;
+
+/// URLs that are asked for, and of them those of a batch.
+const ASKED: u64 = 1_000_000;
+const BATCH: u64 = 1000;
+
+/// URLs a second on a core; by `POST /v1/pages.txt` a server has to reach 400,000.
+const REACH: f64 = 500_000.0;
+
+/// Chunks of a page, and pages of a family, whose pages have most of them in common.
+const CHUNKS: u64 = 40;
+const FAMILY: u64 = 4;
+
+/// Texts that are compared.
+const TEXTS: u64 = 5000;
+
+/// Seconds of a comparison, at the median.
+const NEAR_REACH: f64 = 1e-3;
+
+fn url(n: u64, pages: u64) -> String {
+    let site = splitmix64(n / SITE) % (pages / SITE + 1);
+    format!("http://www.site{site}.example/some/folder/of-{}/page-{n}.html", n % 7)
+}
+
+/// Look-ups in an index of so many pages, which stays in `--output` if that is given.
+pub(super) fn look_ups(options: &Options) -> Result<Vec<Row>> {
+    let pages = options.scale;
+    let run = options.work.join("run").display().to_string();
+    make(&Location::parse(&run)?, pages, false)?;
+    let index = options.output.as_ref().unwrap_or(&options.work).join("idx").display().to_string();
+    forget_peak_memory();
+    let (making, manifest) = seconds(|| build(&settings(options, &run, &index, false)));
+    let bytes: u64 = manifest?.files.iter().map(|file| file.bytes).sum();
+    let peak = peak_memory_bytes() as f64 / 1e9;
+    let (opening, opened) = seconds(|| Index::open(&index));
+    let opened = opened?;
+    let batches: Vec<String> = (0..ASKED / BATCH)
+        .map(|batch| {
+            let asked = |at: u64| splitmix64(batch * BATCH + at) % (2 * pages);
+            (0..BATCH).map(|at| url(asked(at), pages) + "\n").collect()
+        })
+        .collect();
+    let mut asker = Asker::new(&opened, None);
+    let mut answers = String::new();
+    let mut pass = || -> Result<f64> {
+        let (took, done) = core_seconds(|| {
+            batches.iter().try_for_each(|lines| {
+                answers.clear();
+                answer_lines(&mut asker, lines, Form::default(), &mut answers).map(drop)
+            })
+        });
+        done.map(|()| ASKED as f64 / took)
+    };
+    // The first pass touches what is mapped, and checks it.
+    let first = pass()?;
+    let rates: Vec<f64> = (0..5).map(|_| pass()).collect::<Result<_>>()?;
+    let mut skipped = 0;
+    for batch in &batches[..10] {
+        answers.clear();
+        answer_lines(&mut Asker::new(&opened, None), batch, Form::default(), &mut answers)?;
+        skipped += answers.lines().filter(|line| line.starts_with("skip\t")).count();
+    }
+    Ok(vec![
+        figure("index made, by the clock", making, "s"),
+        figure("peak memory", peak, "GB"),
+        figure("bytes of the index", bytes as f64 / pages as f64, "bytes a page"),
+        figure("index opened", opening * 1000.0, "ms").at_most(100.0),
+        figure("URLs a second on a core, first pass", first, "URLs/s"),
+        figure("URLs a second on a core", median(rates), "URLs/s").at_least(REACH),
+        figure("of 10,000 URLs asked for, skipped", skipped as f64, "URLs"),
+    ])
+}
+
+/// Texts compared with so many pages by shared chunks.
+pub(super) fn near(options: &Options) -> Result<Vec<Row>> {
+    let pages = options.scale;
+    let run = options.work.join("run").display().to_string();
+    make(&Location::parse(&run)?, pages, true)?;
+    let index = options.output.as_ref().unwrap_or(&options.work).join("idx").display().to_string();
+    let (making, manifest) = seconds(|| build(&settings(options, &run, &index, true)));
+    let bytes: u64 = manifest?.files.iter().filter(|file| file.path.starts_with("chunks")).map(|file| file.bytes).sum();
+    let opened = Index::open(&index)?;
+    let overlap = &opened.about.run.job.overlap;
+    let (mut times, mut found) = (Vec::new(), 0);
+    for text in 0..TEXTS {
+        // A page of the crawl with three other chunks.
+        let page = splitmix64(text ^ 77) % pages;
+        let mut fprints: Vec<u64> =
+            (0..CHUNKS).map(|at| if at < 3 { splitmix64((text << 8) | at) } else { chunk(page, at) }).collect();
+        fprints.sort_unstable();
+        let (took, compared) = seconds(|| compare(&opened, &fprints, overlap));
+        found += usize::from(compared?.is_some_and(|compared| compared.near.len() as u64 >= FAMILY));
+        times.push(took);
+    }
+    times.sort_unstable_by(f64::total_cmp);
+    let at = |share: f64| times[(share * (times.len() - 1) as f64) as usize] * 1e6;
+    Ok(vec![
+        figure("index with chunks made, by the clock", making, "s"),
+        figure("bytes of chunks", bytes as f64 / pages as f64, "bytes a page"),
+        figure("a text compared, median", at(0.5), "us").at_most(NEAR_REACH * 1e6),
+        figure("a text compared, 99 of 100", at(0.99), "us"),
+        figure("texts whose whole family was found", found as f64 / TEXTS as f64, "share").at_least(1.0),
+    ])
+}
+
+fn settings(options: &Options, run: &str, index: &str, chunks: bool) -> Settings {
+    Settings {
+        in_force: None,
+        run: run.into(),
+        output: index.into(),
+        chunks,
+        text: false,
+        simhashes: None,
+        workers: options.workers,
+        memory_bytes: 512 << 20,
+        spill: options.work.clone(),
+        range_rows: RANGE_ROWS,
+    }
+}
+
+/// A chunk of a page: all of its family's but four.
+fn chunk(page: u64, at: u64) -> u64 {
+    let of = if at < CHUNKS - 4 { (page / FAMILY) | (1 << 60) } else { page };
+    splitmix64((of << 8) | at)
+}
+
+/// Writes a made-up result of so many pages, of which a quarter may be skipped for the page before them.
+fn make(folder: &Location, pages: u64, chunks: bool) -> Result<()> {
+    let mut writer = Writer::new(folder)?;
+    let mut rows: Vec<(DocId, u64)> = (0..pages).map(|n| (doc_id(&url(n, pages)), n)).collect();
+    rows.sort_unstable();
+    let is_skipped = |n: u64| n % 4 == 1;
+    for some in rows.chunks(ROWS) {
+        let ids = |value: &dyn Fn(u64) -> u64| Column::Id(some.iter().map(|row| value(row.1)).collect());
+        let texts = |value: &dyn Fn(u64) -> String| Column::Text(some.iter().map(|row| value(row.1)).collect());
+        // A copy has the text of the page before it, but where families are to be found.
+        let text = |n: u64| splitmix64(if is_skipped(n) && !chunks { n - 1 } else { n } | (1 << 61));
+        let host = |n: u64| url(n, pages).split('/').nth(2).unwrap_or_default().to_string();
+        writer.add(
+            "pages",
+            Table::new([
+                ("doc_id", Column::Id(some.iter().map(|row| row.0).collect())),
+                ("url", texts(&|n| url(n, pages))),
+                ("host", texts(&host)),
+                ("title", texts(&|n| format!("Page {n} of {}", host(n)))),
+                ("fetch_time", Column::Time(some.iter().map(|row| 1_700_000_000 + row.1 as i64 % 9000).collect())),
+                ("exact", ids(&text)),
+                ("simhash", ids(&text)),
+                ("has_simhash", Column::Bool(vec![true; some.len()])),
+            ]),
+        )?;
+        let skipped: Vec<(DocId, u64)> = some.iter().copied().filter(|row| is_skipped(row.1)).collect();
+        writer.add(
+            "avoid",
+            Table::new([
+                ("doc_id", Column::Id(skipped.iter().map(|row| row.0).collect())),
+                ("keep_doc_id", Column::Id(skipped.iter().map(|row| doc_id(&url(row.1 - 1, pages))).collect())),
+                ("why", Column::Text(skipped.iter().map(|_| "exact".to_string()).collect())),
+            ]),
+        )?;
+    }
+    let pair = |&(id, n): &(DocId, u64)| (doc_id(&url(n - 1, pages)), id);
+    let mut pairs: Vec<(DocId, DocId)> = rows.iter().filter(|row| is_skipped(row.1)).map(pair).collect();
+    pairs.iter_mut().for_each(|pair| *pair = (pair.0.min(pair.1), pair.0.max(pair.1)));
+    pairs.sort_unstable();
+    for some in pairs.chunks(ROWS) {
+        writer.add(
+            "clusters",
+            Table::new([
+                ("cluster", Column::Id(some.iter().flat_map(|pair| [pair.0; 2]).collect())),
+                ("doc_id", Column::Id(some.iter().flat_map(|pair| [pair.0, pair.1]).collect())),
+                ("role", Column::Text(some.iter().flat_map(|_| ["keep", "exact"].map(String::from)).collect())),
+            ]),
+        )?;
+    }
+    if chunks {
+        let mut table: Vec<(u64, DocId)> =
+            rows.iter().flat_map(|&(id, n)| (0..CHUNKS).map(move |at| (chunk(n, at), id))).collect();
+        table.sort_unstable();
+        for some in table.chunks(ROWS) {
+            let fprints = Column::Id(some.iter().map(|row| row.0).collect());
+            let ids = Column::Id(some.iter().map(|row| row.1).collect());
+            writer.add("fprint_docid", Table::new([("fprint", fprints), ("doc_id", ids)]))?;
+        }
+    }
+    writer.file(
+        "exports/prefixes.txt",
+        (0..1000).map(|n| format!("http://www.mirror{n}.example/pub/\n")).collect::<String>(),
+    )?;
+    let job = Job::default();
+    let manifest = Manifest {
+        recipes: [("simhash".to_string(), job.simhash.recipe())].into(),
+        ..Manifest::new(writer.attempt(), serde_json::to_value(&job).expect("a job is plain values"))
+    };
+    writer.commit(&"made up", manifest)
+}

@@ -1,0 +1,128 @@
+//! All-pairs overlap on made-up tables: time, memory, workers, growth.
+
+use super::super::made::tables::{Chunking, TableParams};
+use super::super::measure::{forget_peak_memory, median, processor_seconds};
+use super::super::table_overlap::{Means, Measured, overlap_of_table};
+use super::super::{Options, Row, beside, figure};
+use super::{PAGES, of_the_machine, scaled};
+use webtwin_base::error::{Error, Result};
+
+/// Rounds of a comparison of times; each runs all variants.
+const ROUNDS: usize = 3;
+
+/// Bytes that a process needs at any number of pages: data in flight, and open blocks.
+const WHATEVER: u64 = 256 << 20;
+
+/// Memory of a scaled run, in bytes: what any run needs, and its share by pages of the rest of `full_bytes`.
+fn memory_for(pages: u64, full_bytes: u64) -> u64 {
+    WHATEVER + (u128::from(full_bytes - WHATEVER) * u128::from(pages) / u128::from(PAGES)) as u64
+}
+
+fn measure(options: &Options, pages: u64, chunking: Chunking, workers: usize, memory_bytes: u64) -> Result<Measured> {
+    let pages = u32::try_from(pages).map_err(|_| Error::Usage(format!("--scale {pages}: at most {}", u32::MAX)))?;
+    let means = Means { workers, memory_bytes, spill: options.work.clone() };
+    forget_peak_memory();
+    overlap_of_table(TableParams { pages, seed: 1, chunking, bits: 32 }, &means)
+}
+
+pub(super) fn two_line(options: &Options) -> Result<Vec<Row>> {
+    one_job(options, Chunking::TwoLines, 150.0, 9.6)
+}
+
+pub(super) fn four_line(options: &Options) -> Result<Vec<Row>> {
+    one_job(options, Chunking::FourLines, 80.0, 4.1)
+}
+
+fn one_job(options: &Options, chunking: Chunking, reach: f64, hours: f64) -> Result<Vec<Row>> {
+    let allowed = memory_for(options.scale, 8 << 30);
+    let before = processor_seconds();
+    let found = measure(options, options.scale, chunking, options.workers, allowed)?;
+    let published = scaled(options.scale, hours * 3600.0);
+    let mut rows = vec![
+        beside("sort and all-pairs overlap, with the making of rows", found.seconds, published, "s")
+            .at_most(scaled(options.scale, reach)),
+        figure("workers", options.workers as f64, "threads"),
+    ];
+    rows.extend(found.stages.iter().map(|(stage, seconds)| figure(&format!("  {stage}"), *seconds, "s")));
+    rows.extend([
+        beside("rows", found.rows as f64 / 1e6, scaled(options.scale, published_rows(chunking)), "million"),
+        figure("chunks", found.chunks as f64 / 1e6, "million"),
+        figure("exact copies taken out", found.exact_copies as f64 / 1e6, "million pages"),
+        figure("pairs that the rest make", found.emitted as f64 / 1e6, "million"),
+        figure("pairs left after pruning", found.left_pairs as f64 / 1e6, "million"),
+        figure("similar pairs", found.similar as f64, "pairs"),
+        peak(&found, allowed),
+        figure("spilled", found.spilled_bytes as f64 / 1e6, "MB"),
+    ]);
+    rows.extend(of_the_machine(before, options.workers));
+    Ok(rows)
+}
+
+/// Rows of Table 1 in millions: 8 bytes each.
+fn published_rows(chunking: Chunking) -> f64 {
+    match chunking {
+        Chunking::TwoLines => 575.0,
+        Chunking::FourLines => 300.0,
+    }
+}
+
+fn peak(found: &Measured, allowed: u64) -> Row {
+    figure("peak memory", found.peak_memory_bytes as f64 / 1e6, "MB").at_most(allowed as f64 / 1e6)
+}
+
+pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
+    // The smaller first, because an allocator is slow to return what the larger has held.
+    let (small, large) = (memory_for(options.scale, 1 << 30), memory_for(options.scale, 8 << 30));
+    let before = processor_seconds();
+    let within = |allowed| measure(options, options.scale, Chunking::TwoLines, options.workers, allowed);
+    let (little, much) = (within(small)?, within(large)?);
+    same_pairs(&little, &much)?;
+    let mut rows = vec![
+        figure(&format!("within {} MiB", small >> 20), little.seconds, "s"),
+        figure(&format!("within {} MiB", large >> 20), much.seconds, "s"),
+        figure("the former against the latter", little.seconds / much.seconds, "times").at_most(3.0),
+        figure("similar pairs, of one checksum", little.similar as f64, "pairs"),
+        Row { what: format!("peak memory within {} MiB", small >> 20), ..peak(&little, small) },
+        Row { what: format!("peak memory within {} MiB", large >> 20), ..peak(&much, large) },
+        figure(&format!("spilled within {} MiB", small >> 20), little.spilled_bytes as f64 / 1e6, "MB"),
+        figure(&format!("spilled within {} MiB", large >> 20), much.spilled_bytes as f64 / 1e6, "MB"),
+    ];
+    rows.extend(of_the_machine(before, options.workers));
+    Ok(rows)
+}
+
+pub(super) fn growth(options: &Options) -> Result<Vec<Row>> {
+    let before = processor_seconds();
+    let of = |pages: u64, workers| measure(options, pages, Chunking::TwoLines, workers, memory_for(pages, 8 << 30));
+    let mut times = [const { Vec::new() }; 3];
+    let mut last = None;
+    for _ in 0..ROUNDS {
+        let sixteenth = of((options.scale / 16).max(1000), 2)?;
+        let (two, one) = (of(options.scale, 2)?, of(options.scale, 1)?);
+        same_pairs(&two, &one)?;
+        times.iter_mut().zip([&sixteenth, &two, &one]).for_each(|(times, found)| times.push(found.seconds));
+        last = Some((sixteenth, two));
+    }
+    let [for_few, for_many, alone] = times.map(median);
+    let (sixteenth, two) = last.expect("there are rounds");
+    let (few, many) = (sixteenth.pages as f64, two.pages as f64);
+    let mut rows = vec![
+        figure("rounds in turn, of whose seconds these are the medians", ROUNDS as f64, "rounds"),
+        figure(&format!("two workers, {few} pages"), for_few, "s"),
+        figure(&format!("two workers, {many} pages"), for_many, "s"),
+        figure(&format!("one worker, {many} pages"), alone, "s"),
+        figure("two workers against one", alone / for_many, "times").at_least(1.7),
+        figure(&format!("cost as pages grow {:.0}-fold", many / few), for_many / for_few, "times").at_most(20.0),
+        figure("rows as they do", two.rows as f64 / sixteenth.rows as f64, "times"),
+        figure("similar pairs as they do", two.similar as f64 / sixteenth.similar as f64, "times"),
+    ];
+    rows.extend(of_the_machine(before, options.workers));
+    Ok(rows)
+}
+
+fn same_pairs(left: &Measured, right: &Measured) -> Result<()> {
+    if (left.similar, left.checksum) == (right.similar, right.checksum) {
+        return Ok(());
+    }
+    Err(Error::Invariant(format!("{} pairs in one way, {} in another, or others", left.similar, right.similar)))
+}

@@ -1,0 +1,87 @@
+//! All-pairs overlap compared with a database's join.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde::Deserialize;
+
+use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
+use super::super::table_overlap::{Means, overlap_of_peer_table, write_peer_table};
+use super::super::{Options, Row, figure};
+use super::of_the_machine;
+use webtwin_base::error::{Error, Result};
+
+/// T of four-line chunks, with which the peers were measured.
+const MIN_SHARED: u32 = 15;
+
+/// The self-join, for a Python that has DuckDB.
+const SCRIPT: &str = include_str!("../../../scripts/peers/duckdb_overlap.py");
+
+/// Output of the script.
+#[derive(Deserialize)]
+struct SelfJoin {
+    program: String,
+    seconds: f64,
+    peak_memory_bytes: u64,
+    similar: u64,
+    checksum: u64,
+}
+
+pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+    // Five million documents have 58,750,324 rows.
+    let docs = (options.scale as u128 * 5_000_000 / 58_750_324).clamp(1000, u128::from(u32::MAX)) as u32;
+    let table = options.work.join("tuples.bin");
+    let (made, rows) = seconds(|| write_peer_table(docs, &table));
+    let rows_made = rows?;
+    let means = Means { workers: options.workers, memory_bytes: 0, spill: options.work.clone() };
+    forget_peak_memory();
+    let before = processor_seconds();
+    let found = overlap_of_peer_table(&table, docs, MIN_SHARED, &means)?;
+    let spent = of_the_machine(before, options.workers);
+    let peer = self_join(&table, options);
+    if let Ok(peer) = &peer
+        && (peer.similar, peer.checksum) != (found.similar, found.checksum)
+    {
+        return Err(Error::Invariant(format!("{} has {} pairs, we {}", peer.program, peer.similar, found.similar)));
+    }
+    let (name, peer) = match peer {
+        Ok(peer) => (peer.program.clone(), Some(peer)),
+        Err(reason) => (format!("DuckDB ({reason})"), None),
+    };
+    let of_peer = |what: &str, of: &dyn Fn(&SelfJoin) -> f64, unit: &str| Row {
+        ours: peer.as_ref().map(of),
+        ..figure(what, 0.0, unit)
+    };
+    let mut out = vec![
+        figure("rows", rows_made as f64, "rows"),
+        figure("made in", made, "s"),
+        figure("sort and all-pairs overlap, from a file", found.seconds, "s"),
+        of_peer(&format!("self-join, {name}"), &|peer| peer.seconds, "s"),
+        of_peer("the latter against the former", &|peer| peer.seconds / found.seconds, "times").at_least(10.0),
+        figure("peak memory", found.peak_memory_bytes as f64 / 1e6, "MB"),
+        of_peer("peak memory of the self-join", &|peer| peer.peak_memory_bytes as f64 / 1e6, "MB"),
+        of_peer(
+            "the former as a share of the latter",
+            &|peer| found.peak_memory_bytes as f64 / peer.peak_memory_bytes as f64,
+            "share",
+        )
+        .at_most(0.25),
+        figure("similar pairs, of one checksum", found.similar as f64, "pairs"),
+    ];
+    out.extend(spent);
+    Ok(out)
+}
+
+/// The same by DuckDB; or why it could not be run.
+fn self_join(table: &Path, options: &Options) -> std::result::Result<SelfJoin, String> {
+    let script = options.work.join("duckdb_overlap.py");
+    std::fs::write(&script, SCRIPT).map_err(|cause| cause.to_string())?;
+    let mut python = Command::new("python3");
+    python.arg(&script).arg(table).arg(MIN_SHARED.to_string()).arg(options.workers.to_string());
+    let output = python.env("TMPDIR", &options.work).output().map_err(|cause| format!("python3: {cause}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(said.trim().lines().last().unwrap_or("failed").to_string());
+    }
+    serde_json::from_slice(&output.stdout).map_err(|cause| cause.to_string())
+}

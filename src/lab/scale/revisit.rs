@@ -1,0 +1,161 @@
+//! Which policy of visits catches most wrong skips: fifty made-up crawls of mirrors that are skipped, each of which is a mirror no more
+//! some day, of which the crawler learns only by a visit.
+//!
+//! All policies have the same mirrors, which end at the same time, and the same budget of pages for each crawl. A visit costs the pages
+//! that tell with a confidence of 95 % whether a tenth has changed; for one in twenty mirrors that ended it shows nothing.
+//! A mirror that was found to have ended is fetched from then on, and skipped no more.
+//!
+//! | policy | visits first |
+//! |---|---|
+//! | hazard | what [`webtwin_compare::history::revisit`] says: size and chance of an end, for each page fetched |
+//! | uniform | who was not visited for longest |
+//! | proportional | whose original changes most often, by the time since the last visit |
+
+use super::super::{Options, Row, figure};
+use webtwin_base::error::Result;
+use webtwin_base::ids::splitmix64;
+use webtwin_compare::history::revisit::{Kind, Policy, Relation, order, probes, within, worth};
+
+/// Crawls that are simulated.
+const CRAWLS: u32 = 50;
+
+/// Of the pages it takes to visit every mirror once, the share that may be fetched with each crawl.
+const BUDGETS: [f64; 3] = [0.02, 0.05, 0.2];
+
+const POLICY: Policy = Policy { confidence: 0.95, share: 0.1, prior_intervals: 4.0 };
+
+/// A mirror as it is, which no policy knows.
+struct Mirror {
+    kind: Kind,
+    size: u32,
+    /// Changes of its original in an interval, which a crawler sees, as it fetches that.
+    rate: f64,
+    /// The crawl from which on it is a mirror no more.
+    ends: u32,
+}
+
+/// A number from 0 to 1, for a mirror and a purpose.
+fn unit(mirror: u64, purpose: u64) -> f64 {
+    (splitmix64(splitmix64(mirror) ^ purpose) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// Aliases end seldom, parts often; of each kind a third three times as often as its like, and a third a third as often. Sizes are
+/// from ten to ten thousand pages, as many from ten to a hundred as from a hundred to a thousand.
+fn mirror(number: u64) -> Mirror {
+    let (kind, hazard) = match (unit(number, 1) * 4.0) as u32 {
+        0 => (Kind::Alias, 0.004),
+        1 | 2 => (Kind::Mirror, 0.02),
+        _ => (Kind::Part, 0.06),
+    };
+    let hazard: f64 = hazard * [1.0 / 3.0, 1.0, 3.0][(unit(number, 2) * 3.0) as usize];
+    let ends = 1.0 + (1.0 - unit(number, 3)).ln() / (1.0 - hazard).ln();
+    Mirror {
+        kind,
+        size: 10f64.powf(1.0 + 3.0 * unit(number, 4)) as u32,
+        rate: 10f64.powf(-2.0 + 2.0 * unit(number, 5)),
+        ends: ends.min(1e6) as u32,
+    }
+}
+
+/// What a crawler knows of a mirror on its list.
+#[derive(Clone, Copy)]
+struct Known {
+    /// Crawl of the last visit.
+    visited: u32,
+    /// Intervals that it was seen to last.
+    lasted: u32,
+    is_skipped: bool,
+}
+
+/// A policy: from the mirrors that are skipped, what is known of them and the crawl, who is visited, by place.
+type Choose<'a> = dyn Fn(&[usize], &[Known], u32) -> Vec<usize> + 'a;
+
+/// Page skips that were wrong over all crawls, if `choose` says who is visited.
+fn wrong_skips(mirrors: &[Mirror], choose: &mut Choose<'_>, on_end: &dyn Fn(&Mirror, u32)) -> u64 {
+    let mut known = vec![Known { visited: 0, lasted: 0, is_skipped: true }; mirrors.len()];
+    let mut wrong = 0;
+    for crawl in 1..=CRAWLS {
+        let skipped: Vec<usize> = (0..mirrors.len()).filter(|&at| known[at].is_skipped).collect();
+        for at in choose(&skipped, &known, crawl) {
+            let has_ended = mirrors[at].ends <= crawl;
+            let shows = unit(at as u64, 1000 + u64::from(crawl)) < POLICY.confidence;
+            let interval = crawl - known[at].visited;
+            if has_ended && shows {
+                on_end(&mirrors[at], known[at].lasted + interval);
+                known[at].is_skipped = false;
+            } else {
+                known[at] = Known { visited: crawl, lasted: known[at].lasted + interval, is_skipped: true };
+            }
+        }
+        let still = (0..mirrors.len()).filter(|&at| known[at].is_skipped && mirrors[at].ends <= crawl);
+        wrong += still.map(|at| u64::from(mirrors[at].size)).sum::<u64>();
+    }
+    wrong
+}
+
+/// Compares the policies.
+pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+    let mirrors: Vec<Mirror> = (0..options.scale).map(mirror).collect();
+    let cost = |at: usize| u64::from(probes(&POLICY, mirrors[at].size));
+    let all: u64 = (0..mirrors.len()).map(cost).sum();
+    let nobody = wrong_skips(&mirrors, &mut |_, _, _| Vec::new(), &|_, _| {});
+    let mut rows = vec![
+        figure("mirrors", mirrors.len() as f64, "mirrors"),
+        figure("wrong skips without a visit, over 50 crawls", nobody as f64, "page skips"),
+    ];
+    for share in BUDGETS {
+        let budget = (share * all as f64) as u64;
+        // The first that fit, by a rank, the highest first.
+        let by_rank = |skipped: &[usize], rank: &dyn Fn(usize) -> f64| {
+            let mut order: Vec<usize> = skipped.to_vec();
+            order.sort_by(|&x, &y| rank(y).total_cmp(&rank(x)).then(x.cmp(&y)));
+            let mut left = budget;
+            order.retain(|&at| match cost(at) <= left {
+                true => {
+                    left -= cost(at);
+                    true
+                }
+                false => false,
+            });
+            order
+        };
+        let uniform = wrong_skips(
+            &mirrors,
+            &mut |skipped, known, crawl| by_rank(skipped, &|at| f64::from(crawl - known[at].visited)),
+            &|_, _| {},
+        );
+        let proportional = wrong_skips(
+            &mirrors,
+            &mut |skipped, known, crawl| {
+                by_rank(skipped, &|at| mirrors[at].rate * f64::from(crawl - known[at].visited))
+            },
+            &|_, _| {},
+        );
+        let past = std::cell::RefCell::new(Vec::new());
+        let mut hazard = |skipped: &[usize], known: &[Known], crawl: u32| -> Vec<usize> {
+            let relation = |&at: &usize| Relation {
+                kind: mirrors[at].kind,
+                intervals: known[at].lasted,
+                ends: 0,
+                skipped: mirrors[at].size,
+                age: crawl - known[at].visited,
+            };
+            let relations: Vec<Relation> = skipped.iter().map(relation).collect();
+            let worth = worth(&relations, &past.borrow(), &POLICY);
+            let chosen = within(budget, &worth, &order(&worth));
+            skipped.iter().zip(chosen).filter(|one| one.1).map(|one| *one.0).collect()
+        };
+        let noted = |mirror: &Mirror, intervals: u32| {
+            past.borrow_mut().push(Relation { kind: mirror.kind, intervals, ends: 1, skipped: 0, age: 1 });
+        };
+        let hazard = wrong_skips(&mirrors, &mut hazard, &noted);
+        let caught = |wrong: u64| 1.0 - wrong as f64 / nobody as f64;
+        let best = caught(uniform).max(caught(proportional));
+        let what =
+            |policy: &str| format!("wrong skips caught at {:.0} % of all probes a crawl, {policy}", 100.0 * share);
+        rows.push(figure(&what("by hazard"), caught(hazard), "share").at_least(best));
+        rows.push(figure(&what("uniform"), caught(uniform), "share"));
+        rows.push(figure(&what("proportional"), caught(proportional), "share"));
+    }
+    Ok(rows)
+}

@@ -1,0 +1,34 @@
+//! Two workers against one.
+
+use super::super::measure::processor_seconds;
+use super::super::{Options, Row, figure};
+use super::{components, growth, of_the_machine, overlap};
+use webtwin_base::error::Result;
+
+/// A figure whose first row is its time.
+type Timed = (&'static str, fn(&Options) -> Result<Vec<Row>>);
+
+const TIMED: [Timed; 4] = [
+    ("two-line overlap", overlap::two_line),
+    ("four-line overlap", overlap::four_line),
+    ("trivial clusters", components::run),
+    ("LinkSummary and growth", growth::run),
+];
+
+pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+    let before = processor_seconds();
+    let mut rows = Vec::new();
+    for (what, run) in TIMED {
+        let time = |workers| -> Result<f64> {
+            Ok(run(&Options { workers, ..options.clone() })?[0].ours.expect("its time is measured"))
+        };
+        let (two, one) = (time(2)?, time(1)?);
+        rows.extend([
+            figure(&format!("{what}, two workers"), two, "s"),
+            figure(&format!("{what}, one worker"), one, "s"),
+            figure("  the former against the latter", one / two, "times").at_least(1.7),
+        ]);
+    }
+    rows.extend(of_the_machine(before, 1));
+    Ok(rows)
+}

@@ -1,0 +1,84 @@
+//! Table 1: storage and time costs for computing Overlap.
+
+use super::super::made::tables::Chunking;
+use super::super::source::{By, Run, made_up, not_ours};
+use super::super::{Options, Row, beside, figure};
+use super::PAGES;
+use webtwin_base::error::Result;
+
+/// A column of Table 1, section 3: megabytes of fingerprints, minutes to sort and to compute all-pairs overlap.
+///
+/// 800 MB for 24 million documents are 33 bytes each; a row of fingerprint and docID has 8, and the paper does not
+/// explain the others.
+fn published(by: By) -> Option<(f64, f64, f64)> {
+    match by {
+        By::Document => Some((800.0, 52.0, 45.0)),
+        By::FourLines => Some((2400.0, 163.0, 85.0)),
+        By::TwoLines => Some((4600.0, 7.14 * 60.0, 2.42 * 60.0)),
+        By::Other => None,
+    }
+}
+
+/// Rows below the columns: Server Map and URL Map in megabytes, reading and computing fingerprints in hours.
+const MAPS_AND_READING: [(&str, f64, &str); 3] = [
+    ("Server Map", 750.0, "MB"),
+    ("URL Map", 1500.0, "MB"),
+    ("read \"pagefeed\" and compute fingerprints", 44.0 * 3600.0, "s"),
+];
+
+pub(super) fn table_1(options: &Options) -> Result<Vec<Row>> {
+    match &options.input {
+        Some(run) => of_run(&Run::read(run)?),
+        None => of_tables(options),
+    }
+}
+
+fn of_tables(options: &Options) -> Result<Vec<Row>> {
+    let share = options.scale as f64 / PAGES;
+    let mut rows = vec![figure("pages", options.scale as f64, "pages")];
+    for (by, chunking) in [(By::FourLines, Chunking::FourLines), (By::TwoLines, Chunking::TwoLines)] {
+        let found = made_up(options, chunking)?;
+        let name = by.name();
+        let (space, sort, overlap) = published(by).expect("a column of the table");
+        if by == By::FourLines {
+            let (space, sort, overlap) = published(By::Document).expect("a column of the table");
+            let bytes = options.scale as f64 * 8.0;
+            rows.push(beside("entire document: fingerprints", bytes / 1e6, space * share, "MB"));
+            let minutes = sort + overlap;
+            rows.push(beside("entire document: sort and overlap", found.seconds[0], minutes * 60.0 * share, "s"));
+        }
+        rows.push(beside(&format!("{name}: fingerprints"), found.rows as f64 * 8.0 / 1e6, space * share, "MB"));
+        rows.push(beside(&format!("{name}: sort FPrint-DocID"), found.seconds[1], sort * 60.0 * share, "s"));
+        rows.push(beside(&format!("{name}: all-pairs overlap"), found.seconds[2], overlap * 60.0 * share, "s"));
+    }
+    // A made-up table has no servers, no URLs, and nothing to read.
+    rows.extend(MAPS_AND_READING.map(|(what, published, unit)| not_ours(what, published * share, unit)));
+    rows.push(figure("peak memory", webtwin_base::build_info::peak_memory_bytes() as f64 / 1e6, "MB"));
+    Ok(rows)
+}
+
+fn of_run(run: &Run) -> Result<Vec<Row>> {
+    let pages = run.summary.pages.pages as f64;
+    let (share, by) = (pages / PAGES, run.by());
+    let a_row = run.manifest.job["chunks"]["bits"].as_u64().unwrap_or(64) as f64 / 8.0 + 4.0;
+    let seconds = |stage: &str| run.manifest.seconds.get(stage).copied().unwrap_or(0.0);
+    let name = by.name();
+    let mut rows = vec![
+        figure("pages", pages, "pages"),
+        figure(&format!("{name}: fingerprints"), run.summary.overlap.tuples as f64 * a_row / 1e6, "MB"),
+        // A run does not time the two separately, and grows collections in the same stage.
+        figure(&format!("{name}: sort, overlap, clusters, collections"), seconds("2 find"), "s"),
+    ];
+    if let Some((space, sort, overlap)) = published(by) {
+        rows[1].published = Some(space * share);
+        rows[2].published = Some((sort + overlap) * 60.0 * share);
+    }
+    let ours = [run.bytes("hosts") as f64 / 1e6, run.bytes("pages") as f64 / 1e6, seconds("1 read")];
+    let names = ["Server Map (table hosts)", "URL Map (table pages, with all its columns)"];
+    for (at, (what, published, unit)) in MAPS_AND_READING.into_iter().enumerate() {
+        rows.push(beside(names.get(at).unwrap_or(&what), ours[at], published * share, unit));
+    }
+    rows.push(figure("workers", run.manifest.workers as f64, "threads"));
+    rows.push(figure("peak memory", run.manifest.peak_memory_bytes as f64 / 1e6, "MB"));
+    Ok(rows)
+}

@@ -1,0 +1,43 @@
+//! Table 2: the sets of pages on the most servers. Only its form is reproduced; its rows describe the web of 1997.
+
+use super::super::source::{Run, not_ours};
+use super::super::{Options, Row, figure};
+use webtwin_base::error::Result;
+
+/// Table 2: description and approximate number of server replicas, by rank.
+const PUBLISHED: [(&str, f64); 5] = [
+    ("TUCOWS WinSock utilities", 100.0),
+    ("Microsoft Internet Information Server 2.0 Manuals", 90.0),
+    ("UNIX Help Pages", 75.0),
+    ("RedHat Linux Manual Version 4.2", 55.0),
+    ("JAVA 1.0.2 API Documentation", 50.0),
+];
+
+pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
+    let job = include_str!("../../../jobs/repro/sgm98-table2.toml");
+    let run = Run::given_or_made(options, "jobs/repro/sgm98-table2.toml", job)?;
+    let mut rows = vec![figure("pages", run.summary.pages.pages as f64, "pages")];
+    let mut largest: Vec<_> = run.summary.largest_similar_clusters.iter().collect();
+    largest.sort_by_key(|cluster| std::cmp::Reverse(cluster.servers));
+    for (rank, largest) in largest.into_iter().take(5).enumerate() {
+        let what = format!("{}: {} ({} pages)", rank + 1, largest.url, largest.size);
+        rows.push(figure(&what, f64::from(largest.servers), "servers"));
+    }
+    let servers = &run.summary.servers;
+    rows.push(figure("hosts", run.summary.hosts as f64, "hosts"));
+    rows.push(figure("servers, aliases folded", servers.servers as f64, "servers"));
+    for (what, pages) in [
+        ("copies by URL aliases", servers.surplus.url_alias),
+        ("copies on the same server that are similar only", servers.surplus.same_server),
+        ("copies by server aliases", servers.surplus.server_alias),
+        ("copies on other servers", servers.surplus.replicated),
+        ("pages on ten servers and more, all copies", servers.surplus.popular_pages),
+    ] {
+        rows.push(figure(what, pages as f64, "pages"));
+    }
+    // Our crawl has none of these; the paper gives no counts for its reasons.
+    for (rank, (what, servers)) in PUBLISHED.into_iter().enumerate() {
+        rows.push(not_ours(&format!("{}: {what} (the paper's)", rank + 1), servers, "servers"));
+    }
+    Ok(rows)
+}

@@ -1,0 +1,170 @@
+//! Data for the reproductions of \[SGM98\] and \[CSG00\]: a given run, a job run now, or a made-up table.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::made::tables::{Chunking, TableParams};
+use super::table_clusters::{Groups, TableClusters, of_table};
+use super::table_overlap::Means;
+use super::{Options, Row};
+use webtwin_base::error::{Error, Result};
+use webtwin_dataflow::reading::ingest::Queue;
+use webtwin_dataflow::replicas;
+use webtwin_dataflow::sinks::summary::{Bar, Summary, bars};
+use webtwin_engine::{Cluster, run as run_on};
+use webtwin_evaluate::TruthRow;
+use webtwin_job::{Digest, Job, JobKind, resolve};
+use webtwin_pages::work_items::Work;
+use webtwin_results::compared;
+use webtwin_storage::location::Location;
+
+/// How pages are compared: a column of the papers' Table 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    Document,
+    FourLines,
+    TwoLines,
+    /// None of the papers' columns.
+    Other,
+}
+
+impl By {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            By::Document => "entire document",
+            By::FourLines => "four lines",
+            By::TwoLines => "two lines",
+            By::Other => "this run's chunks",
+        }
+    }
+}
+
+/// A finished run with its summary.
+pub(super) struct Run {
+    run: webtwin_results::Run,
+    pub summary: Summary,
+}
+
+impl std::ops::Deref for Run {
+    type Target = webtwin_results::Run;
+
+    fn deref(&self) -> &webtwin_results::Run {
+        &self.run
+    }
+}
+
+impl Run {
+    /// Reads the given run, or runs a job on a made-up crawl of `scale` pages.
+    pub(super) fn given_or_made(options: &Options, job_file: &str, job: &str) -> Result<Run> {
+        match &options.input {
+            Some(run) => Run::read(run),
+            None => Run::make(options, job_file, job),
+        }
+    }
+
+    pub(super) fn read(url: &str) -> Result<Run> {
+        let run = webtwin_results::Run::open(url)?;
+        let file = run.manifest.files.iter().find(|file| file.path == "summary.json");
+        let file = file.ok_or_else(|| Error::input(url, "the run has no summary.json"))?;
+        let summary = serde_json::from_slice(&run.manifest.read_file(&run.folder, file)?)
+            .map_err(|cause| Error::input(url, format!("summary.json: {cause}; run the job again with this build")))?;
+        Ok(Run { run, summary })
+    }
+
+    fn make(options: &Options, job_file: &str, job: &str) -> Result<Run> {
+        let out = options.work.join("run").display().to_string();
+        let sets = [
+            format!("input.urls=[\"synth://?pages={}&seed=1\"]", options.scale),
+            format!("output.url={}", serde_json::Value::from(out.as_str())),
+        ];
+        let job = resolve(job_file, job, &sets)?;
+        run_job(options, job)?;
+        Run::read(&out)
+    }
+
+    /// How its pages were compared.
+    pub(super) fn by(&self) -> By {
+        let job = &self.manifest.job;
+        let settings = (&job["chunks"]["unit"], &job["chunks"]["count"], &job["overlap"]["min_shared"]);
+        match (settings.0.as_str(), settings.1.as_u64(), settings.2.as_u64()) {
+            (Some("document"), ..) => By::Document,
+            (Some("lines"), Some(4), Some(15)) => By::FourLines,
+            (Some("lines"), Some(2), Some(25)) => By::TwoLines,
+            _ => By::Other,
+        }
+    }
+
+    /// Bytes of one of its tables on disk.
+    pub(super) fn bytes(&self, table: &str) -> u64 {
+        self.manifest.table(table).map(|file| file.bytes).sum()
+    }
+}
+
+/// Runs a job in the work folder and opens its result.
+pub(super) fn run_job(options: &Options, job: Job) -> Result<webtwin_results::Run> {
+    let (out, digest) = (job.output.url.clone(), Digest::of(&job).0);
+    let queue = Queue::new(Work::plan(&job.input, job.effort.shard_bytes)?);
+    let shared = (Arc::new(job), queue, Location::parse(&out)?);
+    let cluster = Cluster::local(options.workers);
+    run_on(&cluster, 0, digest, move |net| replicas::run(net, &shared.0, &shared.1, &shared.2))?;
+    webtwin_results::Run::open(&out)
+}
+
+/// A job, and the truth about its crawl: those of the given run, or a job file's on a made-up crawl of `scale` pages.
+pub(super) fn job_and_truth(options: &Options, job_file: &str, job: &str) -> Result<(Job, Vec<TruthRow>)> {
+    let (Some(run), Some(truth)) = (&options.input, &options.truth) else {
+        if options.input.is_some() {
+            return Err(Error::Usage("--input RUN needs --truth FILE here".into()));
+        }
+        let crawl = format!("synth://?pages={}&seed=1", options.scale);
+        let sets = [format!("input.urls=[\"{crawl}\"]")];
+        return Ok((resolve(job_file, job, &sets)?, compared::planted(&crawl)?));
+    };
+    let file = truth.display().to_string();
+    let text = std::fs::read_to_string(truth).map_err(|cause| Error::input(&file, cause))?;
+    let job = webtwin_results::Run::open(run)?.job()?;
+    if !matches!(job.kind, JobKind::Replicas | JobKind::Signatures) {
+        return Err(Error::Usage(format!("--input {run}: its job is not of the kind replicas or signatures")));
+    }
+    Ok((job, compared::truth(&file, &text)?))
+}
+
+/// Clusters of a made-up table of `scale` pages, in 8 GiB.
+pub(super) fn made_up(options: &Options, chunking: Chunking) -> Result<TableClusters> {
+    let pages = u32::try_from(options.scale).map_err(|_| Error::Usage("at most 2^32 - 1 pages".into()))?;
+    let means = Means { workers: options.workers, memory_bytes: 8 << 30, spill: options.work.clone() };
+    of_table(TableParams { pages, seed: 1, chunking, bits: 32 }, &means)
+}
+
+/// Bars of pages by number of replicas, for each way of comparing pages.
+pub(super) fn replication(options: &Options) -> Result<Vec<(By, Vec<Bar>)>> {
+    if let Some(run) = &options.input {
+        let run = Run::read(run)?;
+        let mut found = vec![(By::Document, run.summary.replication_exact.clone())];
+        if run.by() != By::Document {
+            found.push((run.by(), run.summary.replication_similar.clone()));
+        }
+        return Ok(found);
+    }
+    let [two, four] = [Chunking::TwoLines, Chunking::FourLines].map(|chunking| made_up(options, chunking));
+    let (two, four) = (two?, four?);
+    let bars = |groups: &Groups| bars(groups, options.scale);
+    Ok(vec![(By::Document, bars(&two.exact)), (By::FourLines, bars(&four.similar)), (By::TwoLines, bars(&two.similar))])
+}
+
+/// A figure of the paper on which our data have no bearing.
+pub(super) fn not_ours(what: &str, published: f64, unit: &str) -> Row {
+    Row { what: what.into(), ours: None, published: Some(published), reach: None, unit: unit.into(), holds: None }
+}
+
+/// Writes a figure and its data if `--output` is given.
+pub(super) fn put(options: &Options, name: &str, svg: String, tsv: String) -> Result<()> {
+    let Some(folder) = &options.output else { return Ok(()) };
+    let failed = |path: &Path, cause: std::io::Error| Error::storage(path.display().to_string(), cause);
+    std::fs::create_dir_all(folder).map_err(|cause| failed(folder, cause))?;
+    for (ending, text) in [("svg", svg), ("tsv", tsv)] {
+        let path = folder.join(format!("{name}.{ending}"));
+        std::fs::write(&path, text).map_err(|cause| failed(&path, cause))?;
+    }
+    Ok(())
+}

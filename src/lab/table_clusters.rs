@@ -1,0 +1,131 @@
+//! Trivial clusters of a made-up `FPrint-DocID` table: for the papers' histograms and times.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::made::tables::{Table, TableParams};
+use super::table_overlap::Means;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{FPrint, Page};
+use webtwin_core::clusters::union_find::UnionFind;
+use webtwin_core::overlap::prune::PageSet;
+use webtwin_core::overlap::rows::Row32;
+use webtwin_dataflow::pairs::overlap_join::{Pages, similar_pairs};
+use webtwin_dataflow::shuffle::components::components;
+use webtwin_dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
+use webtwin_engine::{Cluster, HashOwners, Net, Owners, run};
+use webtwin_job::Overlap;
+
+/// Trivial clusters by their pages: pages of a cluster, and how many such clusters there are.
+pub(crate) type Groups = BTreeMap<u64, u64>;
+
+/// Clusters of a table, and what it took to find them; times are those of the slowest worker.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TableClusters {
+    /// Rows of `FPrint-DocID`.
+    pub rows: u64,
+    /// Pages of equal text.
+    pub exact: Groups,
+    /// The same joined by similar pairs.
+    pub similar: Groups,
+    /// Seconds for exact copies, rows made and sorted, all-pairs overlap, and union-find.
+    pub seconds: [f64; 4],
+}
+
+/// Finds the exact copies of a made-up table, all pairs of the rest with F >= T, and the clusters of both.
+///
+/// # Errors
+/// As [`Table::new`] and [`similar_pairs`]; [`Error::Usage`] for fingerprints of 64 bits.
+pub(crate) fn of_table(params: TableParams, means: &Means) -> Result<TableClusters> {
+    if params.bits != 32 {
+        return Err(Error::Usage("the papers' fingerprints have 32 bits".into()));
+    }
+    let table = Arc::new(Table::new(params)?);
+    let mut overlap = webtwin_job::resolve("", "preset = \"two-line\"", &[])?.overlap;
+    overlap.min_shared = params.chunking.threshold();
+    let room = MemoryBudget {
+        memory_bytes: means.memory_bytes,
+        spill: means.spill.clone(),
+        disk_bytes: 0,
+        method: None,
+        foreseen_bytes: 0,
+        bounds: Bounds::default(),
+    };
+    let parts = run(&Cluster::local(means.workers), 0, [0; 32], move |net| of_worker(net, &table, &overlap, &room))?;
+    let mut all = TableClusters::default();
+    for part in parts {
+        all.rows += part.rows;
+        all.seconds = std::array::from_fn(|stage| all.seconds[stage].max(part.seconds[stage]));
+        if !part.similar.is_empty() {
+            (all.exact, all.similar) = (part.exact, part.similar);
+        }
+    }
+    Ok(all)
+}
+
+fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &MemoryBudget) -> Result<TableClusters> {
+    let count = table.pages() as usize;
+    let mine = table.part(net.index(), net.peers());
+    let begun = Instant::now();
+    let wholes = mine.clone().map(Page).map(|doc| {
+        let exact = table.exact(doc);
+        [(exact >> 32) as u32, exact as u32, doc.0]
+    });
+    let owners = HashOwners::new(net);
+    let to = |row: &[u32; 3]| owners.owner(u64::from(row[0]) << 32 | u64::from(row[1]));
+    let mut wholes = net.exchange_all("FPrint-DocID-Exact", wholes, to)?;
+    wholes.sort_unstable();
+    let mut sets = UnionFind::new(count);
+    let mut copies: Vec<Page> = Vec::new();
+    for equal in wholes.chunk_by(|x, y| x[..2] == y[..2]) {
+        for copy in &equal[1..] {
+            sets.union(equal[0][2], copy[2]);
+            copies.push(Page(copy[2]));
+        }
+    }
+    drop(wholes);
+    let exact = components(net, "exact copies", count, sets.forest())?;
+    let shared = net.share("copies", copies)?;
+    let mut copies = PageSet::new(count, |_| false);
+    shared.iter().for_each(|&copy| copies.insert(copy));
+    drop(shared);
+    let of_exact = begun.elapsed().as_secs_f64();
+
+    let sources = || {
+        let (mut next, last) = (mine.start, mine.end);
+        move |send: &mut dyn FnMut(FPrint, Page)| {
+            let end = (next + 1500).min(last);
+            table.rows(next..end, |row| send(row.fprint(), row.doc));
+            next = end;
+            Ok(next < last)
+        }
+    };
+    let pages = Pages { count, hosts: &[], copies: &copies };
+    let rows = mine.len() as u64 * 24;
+    let all = similar_pairs::<Row32, _>(net, rows, sources, &pages, overlap, room, |pair| {
+        sets.union(pair.a.0, pair.b.0);
+    })?;
+    let of = |stages: &[&str]| -> f64 {
+        all.work.seconds.iter().filter(|stage| stages.contains(&stage.0)).map(|stage| stage.1).sum()
+    };
+    let sorting = of(&["exchange rows", "sort rows"]);
+    let begun = Instant::now();
+    let similar = components(net, "trivial clusters", count, sets.forest())?;
+    let seconds = [
+        of_exact,
+        sorting,
+        all.work.seconds.iter().map(|stage| stage.1).sum::<f64>() - sorting,
+        begun.elapsed().as_secs_f64(),
+    ];
+    let of_first = |labels: &[Page]| if net.index() == 0 { groups(labels) } else { Groups::new() };
+    Ok(TableClusters { rows: all.work.counts.tuples, exact: of_first(&exact), similar: of_first(&similar), seconds })
+}
+
+fn groups(labels: &[Page]) -> Groups {
+    let mut sizes = vec![0u64; labels.len()];
+    labels.iter().for_each(|&least| sizes[least] += 1);
+    let mut groups = Groups::new();
+    sizes.into_iter().filter(|&size| size > 0).for_each(|size| *groups.entry(size).or_default() += 1);
+    groups
+}

@@ -1,0 +1,266 @@
+//! Overlap on tables made for it, measured: for the papers' times and other programs'.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::made::peer_tuples;
+use super::made::tables::{Table, TableParams};
+use webtwin_base::build_info::peak_memory_bytes;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{FPrint, Page};
+use webtwin_core::overlap::SimilarPair;
+use webtwin_core::overlap::prune::PageSet;
+use webtwin_core::overlap::rows::{Row, Row32, Row64, Shares};
+use webtwin_dataflow::pairs::overlap_join::{AllPairs, OverlapWork, Pages, similar_pairs};
+use webtwin_dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
+use webtwin_engine::{Cluster, Net, run};
+use webtwin_job::Overlap;
+
+/// Bytes that a process holds whatever it does, and what its allocator does not give back.
+const AT_REST: u64 = 64 << 20;
+
+/// What a measurement may use.
+#[derive(Debug, Clone)]
+pub(crate) struct Means {
+    /// Worker threads of the one process.
+    pub workers: usize,
+    /// Memory of the process; 0 sets no bound.
+    pub memory_bytes: u64,
+    /// Folder for what does not fit.
+    pub spill: std::path::PathBuf,
+}
+
+/// What came out.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Measured {
+    /// Pages.
+    pub pages: u64,
+    /// Of these, exact copies of others, taken out before pairs are made.
+    pub exact_copies: u64,
+    /// Rows of `FPrint-DocID`.
+    pub rows: u64,
+    /// Distinct chunks.
+    pub chunks: u64,
+    /// Pairs that the chunks make.
+    pub emitted: u64,
+    /// Pages, rows and pairs left after pruning.
+    pub left_pages: u64,
+    /// Rows left after pruning.
+    pub left_rows: u64,
+    /// Pairs left after pruning.
+    pub left_pairs: u64,
+    /// Of these, pairs that were counted exactly.
+    pub sent: u64,
+    /// Similar pairs.
+    pub similar: u64,
+    /// Sum over similar pairs of a x 1,000,003 + b x 10,007 + F: the same for the same pairs in any order.
+    pub checksum: u64,
+    /// Seconds of each stage, of its slowest worker.
+    pub stages: Vec<(&'static str, f64)>,
+    /// Seconds from the first row to the last pair.
+    pub seconds: f64,
+    /// Most memory the process ever held.
+    pub peak_memory_bytes: u64,
+    /// Bytes written to disk, by all workers.
+    pub spilled_bytes: u64,
+    /// How pairs were counted, and why.
+    pub why: String,
+}
+
+/// Takes out the exact copies of a made-up table and finds all pairs of the rest with F >= T of its chunking
+/// (\[SGM98\] section 2.2, steps 1 to 3; Table 1). The making of the rows is part of the time.
+///
+/// # Errors
+/// As [`Table::new`] and [`similar_pairs`].
+pub(crate) fn overlap_of_table(params: TableParams, means: &Means) -> Result<Measured> {
+    let table = Arc::new(Table::new(params)?);
+    let settings = Overlap::of_papers(params.chunking.threshold());
+    let rows_a_page = params.chunking.rows_per_thousand().div_ceil(1000);
+    measure(params.pages, params.bits, settings, means, move |net| {
+        let mine = table.part(net.index(), net.peers());
+        let copies = exact_copies(net, &table, mine.clone())?;
+        let (table, rows) = (Arc::clone(&table), mine.len() as u64 * rows_a_page);
+        let sources = move || {
+            let (table, mut next, last) = (Arc::clone(&table), mine.start, mine.end);
+            let source = move |send: &mut dyn FnMut(FPrint, Page)| {
+                let end = (next + 1500).min(last);
+                table.rows(next..end, |row| send(row.fprint(), row.doc));
+                next = end;
+                Ok(next < last)
+            };
+            Box::new(source) as Source
+        };
+        Ok(Part { copies, rows, sources: Box::new(sources) })
+    })
+}
+
+/// Writes the table of [`peer_tuples`] as other programs read it: fingerprint and document of each row, 4 bytes each, little
+/// endian. Returns the number of rows.
+///
+/// # Errors
+/// [`Error::Storage`] when the file cannot be written.
+pub(crate) fn write_peer_table(docs: u32, path: &Path) -> Result<u64> {
+    let failed = |cause| Error::storage(path.display().to_string(), cause);
+    let mut file = BufWriter::with_capacity(1 << 20, File::create(path).map_err(failed)?);
+    let (mut count, mut written) = (0, Ok(()));
+    peer_tuples::rows(docs, |fprint, doc| {
+        count += 1;
+        if written.is_ok() {
+            written = file.write_all(&(u64::from(doc) << 32 | u64::from(fprint)).to_le_bytes());
+        }
+    });
+    written.and_then(|()| file.flush()).map_err(failed)?;
+    Ok(count)
+}
+
+/// Reads a file of [`write_peer_table`] and finds all pairs of its documents with F >= `min_shared`.
+///
+/// # Errors
+/// [`Error::Input`] when it cannot be read, and as [`similar_pairs`].
+pub(crate) fn overlap_of_peer_table(path: &Path, docs: u32, min_shared: u32, means: &Means) -> Result<Measured> {
+    let failed = |cause: std::io::Error| Error::input(path.display().to_string(), cause);
+    let file = Arc::new(File::open(path).map_err(failed)?);
+    let rows = file.metadata().map_err(failed)?.len() / 8;
+    let path = path.display().to_string();
+    measure(docs, 32, Overlap::of_papers(min_shared), means, move |net| {
+        let start = |part: usize| rows * part as u64 / net.peers() as u64;
+        let (first, end) = (start(net.index()), start(net.index() + 1));
+        let (file, path) = (Arc::clone(&file), path.clone());
+        let sources = move || {
+            let (file, path, mut next) = (Arc::clone(&file), path.clone(), first);
+            let mut block = vec![0u8; 8 << 15];
+            let source = move |send: &mut dyn FnMut(FPrint, Page)| {
+                let take = (end - next).min(1 << 15);
+                let bytes = &mut block[..take as usize * 8];
+                file.read_exact_at(bytes, next * 8).map_err(|cause| Error::input(path.as_str(), cause))?;
+                for row in bytes.chunks_exact(8) {
+                    let row = u64::from_le_bytes(row.try_into().expect("chunks of 8"));
+                    send(row & 0xffff_ffff, Page((row >> 32) as u32));
+                }
+                next += take;
+                Ok(next < end)
+            };
+            Box::new(source) as Source
+        };
+        let copies = PageSet::new(docs as usize, |_| false);
+        Ok(Part { copies, rows: end - first, sources: Box::new(sources) })
+    })
+}
+
+/// Gives rows as [`similar_pairs`] asks for them.
+type Source = Box<dyn FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bool>>;
+
+/// What one worker brings.
+struct Part {
+    copies: PageSet,
+    rows: u64,
+    sources: Box<dyn FnMut() -> Source>,
+}
+
+fn measure(
+    pages: u32,
+    bits: u32,
+    settings: Overlap,
+    means: &Means,
+    part: impl Fn(&mut Net) -> Result<Part> + Send + Sync + 'static,
+) -> Result<Measured> {
+    let memory_bytes = match means.memory_bytes {
+        0 => 0,
+        allowed => allowed.saturating_sub(AT_REST + u64::from(pages) / 8 * means.workers as u64).max(1),
+    };
+    let room = MemoryBudget {
+        memory_bytes,
+        spill: means.spill.clone(),
+        disk_bytes: 0,
+        method: None,
+        foreseen_bytes: 0,
+        bounds: Bounds::default(),
+    };
+    let started = Instant::now();
+    let parts = run(&Cluster::local(means.workers), 0, [0; 32], move |net| {
+        let begun = Instant::now();
+        let Part { copies, rows, sources } = part(net)?;
+        let exact = begun.elapsed().as_secs_f64();
+        let mut of_worker = Of { exact_copies: copies.count(), ..Of::default() };
+        let pages = Pages { count: pages as usize, hosts: &[], copies: &copies };
+        let found = |SimilarPair { a, b, value }| {
+            let sum = u64::from(a) * 1_000_003 + u64::from(b) * 10_007 + u64::from(value);
+            of_worker.checksum = of_worker.checksum.wrapping_add(sum);
+        };
+        let all = if bits <= 32 { pairs::<Row32> } else { pairs::<Row64> };
+        let AllPairs { mut work, .. } = all(net, rows, sources, &pages, &settings, &room, Box::new(found))?;
+        work.seconds.insert(0, ("exact copies", exact));
+        of_worker.work = work;
+        Ok(of_worker)
+    })?;
+    let seconds = started.elapsed().as_secs_f64();
+    let sum = |of: fn(&OverlapWork) -> u64| parts.iter().map(|part| of(&part.work)).sum();
+    let slowest = |stage: usize| parts.iter().map(|part| part.work.seconds[stage].1).fold(0.0, f64::max);
+    let first = &parts[0].work;
+    Ok(Measured {
+        pages: u64::from(pages),
+        exact_copies: parts[0].exact_copies,
+        rows: sum(|work| work.counts.tuples),
+        chunks: sum(|work| work.counts.chunks),
+        emitted: sum(|work| work.counts.emitted),
+        left_pages: first.core_pages,
+        left_rows: sum(|work| work.core_rows),
+        left_pairs: sum(|work| work.core_pairs),
+        sent: sum(|work| work.sent),
+        similar: sum(|work| work.counts.similar),
+        checksum: parts.iter().fold(0, |sum, part| sum.wrapping_add(part.checksum)),
+        stages: first.seconds.iter().enumerate().map(|(stage, (name, _))| (*name, slowest(stage))).collect(),
+        seconds,
+        peak_memory_bytes: peak_memory_bytes(),
+        spilled_bytes: sum(|work| work.spilled_bytes),
+        why: first.why.clone(),
+    })
+}
+
+/// What one worker found.
+#[derive(Default)]
+struct Of {
+    exact_copies: u64,
+    checksum: u64,
+    work: OverlapWork,
+}
+
+fn pairs<R: Row>(
+    net: &mut Net<'_>,
+    rows: u64,
+    sources: Box<dyn FnMut() -> Source>,
+    pages: &Pages<'_>,
+    settings: &Overlap,
+    room: &MemoryBudget,
+    found: Box<dyn FnMut(SimilarPair) + '_>,
+) -> Result<AllPairs> {
+    similar_pairs::<R, _>(net, rows, sources, pages, settings, room, found)
+}
+
+/// All pages but the first of each set of exact copies; every worker brings its pages.
+fn exact_copies(net: &mut Net<'_>, table: &Table, mine: Range<u32>) -> Result<PageSet> {
+    let shares = Shares::new(net.peers(), 0);
+    let mut copies = PageSet::new(table.pages() as usize, |_| false);
+    // In parts of the fingerprints, so that no more than some 16 million rows are held at a time.
+    let parts = u64::from(table.pages()).div_ceil(16_000_000);
+    for part in 0..parts {
+        let rows = mine.clone().map(Page).filter_map(|doc| {
+            let exact = table.exact(doc);
+            (exact % parts == part).then_some([exact as u32, (exact >> 32) as u32, doc.0])
+        });
+        let mut rows = net.exchange_all("exact", rows, |row| shares.owner(u64::from(row[1]) << 32))?;
+        rows.sort_unstable();
+        let copy = |rows: &[[u32; 3]]| (rows[0][..2] == rows[1][..2]).then_some(Page(rows[1][2]));
+        let found = rows.windows(2).filter_map(copy).collect();
+        drop(rows);
+        net.share("copies", found)?.iter().for_each(|&doc| copies.insert(doc));
+    }
+    Ok(copies)
+}

@@ -1,0 +1,248 @@
+//! A synthetic crawl with planted replicas, and the truth about it.
+//!
+//! `synth://?pages=N&seed=S` stands for a crawl made on the fly: manuals with contents, chapters and sections, their
+//! older versions and mirrors, pages nearly alike on unrelated sites, unrelated pages, pages that are all alike, and a
+//! hub per host. The same parameters give the same bytes everywhere. Page `i` is a pure function of the parameters and
+//! `i`, so workers make ranges of the crawl independently.
+//!
+//! | variant | what it is | where |
+//! |---|---|---|
+//! | `primary` | a manual's newest version | `http://www.MANUAL.example/` |
+//! | `version` | an older one: sentences differ, some pages are missing, others have been dropped since | a mirror
+//! host, or `/old/VERSION/` |
+//! | `exact` | the primary's bytes | a mirror host, `/pub/MANUAL/` and the like |
+//! | `dressed` | the same with a bar (image, links) above and a footer (counter, date) below | a mirror host |
+//! | `renamed` | the same with `.htm` for `.html` in names and links | a mirror host |
+//! | `partial` | 30 to 80 % of the pages, grown along links; other links go to the primary site | a mirror host |
+//! | `near` | one of three pages with one text, two of which have a sentence more, on three unrelated sites | sites of single pages |
+//! | `single` | unrelated pages; also empty pages and not-found pages, which are all alike | sites of single pages |
+//! | `hub` | the home page of a host: its manuals, and other hosts with a heavy tail | every host |
+//!
+//! A mirror host carries several manuals and never two copies of one; one in ten is linked from no other host.
+//!
+//! # Source
+//! \[CSG00\] §4 for the make-up (25 targets of 50 to 1000 pages in 5 to 10 copies, older or slightly changed, among
+//! three tenths of unrelated pages) and figure 10 for partial mirrors; \[MJS07\] §4.2 for the pages that are all
+//! alike.
+
+use std::io::Write;
+use std::ops::Range;
+
+use outline::View;
+use plan::{CopyKind, Host, Plan, PlannedPage};
+use random::key;
+use text::Language;
+use webtwin_base::error::{Error, Result};
+
+pub mod random;
+
+mod html;
+mod outline;
+mod plan;
+mod text;
+mod warc;
+
+/// Parameters of a synthetic crawl.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Params {
+    /// Pages in all, 100 to 2³² − 1.
+    pub pages: u64,
+    /// Another seed gives another crawl.
+    pub seed: u64,
+    /// Manuals; by default as many as fill seven tenths of the pages.
+    pub manuals: Option<u32>,
+    /// Copies of each manual, including the primary one, 2 to 100; by default 7, or fewer in a crawl of under 200
+    /// pages.
+    pub copies: Option<u32>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { pages: 10_000, seed: 1, manuals: None, copies: None }
+    }
+}
+
+/// A page with the truth about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SynthPage {
+    /// URL of the page.
+    pub url: String,
+    /// Fetch time in seconds since 1970.
+    pub fetch_time: i64,
+    /// HTML of the page, in UTF-8.
+    pub html: Vec<u8>,
+    /// The manual or text that the page belongs to; the host for a page of neither.
+    pub target: String,
+    /// Version of the target.
+    pub version: String,
+    /// Name of the page within the target: pages with equal target and page are copies of each other.
+    pub page: String,
+    /// How the copy was made; see the table of this module.
+    pub variant: &'static str,
+}
+
+/// A synthetic crawl, planned but not made.
+#[derive(Debug)]
+pub struct Synth {
+    plan: Plan,
+    language: Language,
+}
+
+impl Synth {
+    /// Plans the crawl for a URL `synth://?pages=N&seed=S&manuals=M&copies=C`; every key is optional.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for another scheme, an unknown or doubled key, a value that is no number, and as
+    /// [`Synth::new`].
+    pub fn parse(url: &str) -> Result<Synth> {
+        const KEYS: [&str; 4] = ["pages", "seed", "manuals", "copies"];
+        let usage = |what: String| Error::Usage(format!("input {url}: {what}"));
+        let rest = url
+            .strip_prefix("synth://")
+            .ok_or_else(|| usage("not a synthetic crawl; write synth://?pages=N&seed=S".into()))?;
+        let query = match rest.split_once('?') {
+            Some(("" | "/", query)) => query,
+            None if matches!(rest, "" | "/") => "",
+            _ => return Err(usage("nothing may stand between synth:// and ?".into())),
+        };
+        let mut params = Params::default();
+        let mut given = Vec::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            if given.contains(&name) {
+                return Err(usage(format!("{name} is given twice")));
+            }
+            given.push(name);
+            let bad = || usage(format!("{name} is {value:?}, but must be a whole number"));
+            match name {
+                "pages" => params.pages = value.parse().map_err(|_| bad())?,
+                "seed" => params.seed = value.parse().map_err(|_| bad())?,
+                "manuals" => params.manuals = Some(value.parse().map_err(|_| bad())?),
+                "copies" => params.copies = Some(value.parse().map_err(|_| bad())?),
+                _ => {
+                    let nearest = KEYS
+                        .into_iter()
+                        .min_by_key(|known| strsim::damerau_levenshtein(known, name))
+                        .expect("there are keys");
+                    return Err(usage(format!("unknown key {name:?}; did you mean {nearest:?}?")));
+                }
+            }
+        }
+        Synth::new(&params)
+    }
+
+    /// Plans a crawl.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if a parameter is out of range, or the pages do not suffice for the manuals and copies.
+    ///
+    /// # Cost
+    /// Time and memory proportional to the number of copies; 3 ms for a million pages.
+    pub fn new(params: &Params) -> Result<Synth> {
+        Ok(Synth { plan: Plan::new(params)?, language: Language::new() })
+    }
+
+    /// Number of pages: exactly the number requested.
+    #[allow(clippy::len_without_is_empty)] // A crawl has at least 100 pages.
+    pub fn len(&self) -> u64 {
+        self.plan.len()
+    }
+
+    /// Makes one page.
+    ///
+    /// # Panics
+    /// If `number` is not below [`Synth::len`].
+    pub fn page(&self, number: u64) -> SynthPage {
+        self.make(number, &mut None)
+    }
+
+    /// Makes the pages of a range; cheaper than one by one, because a manual is opened once for all its neighbouring
+    /// pages.
+    ///
+    /// # Panics
+    /// If the range exceeds [`Synth::len`].
+    pub fn pages(&self, range: Range<u64>) -> impl Iterator<Item = SynthPage> + '_ {
+        let mut opened = None;
+        range.map(move |number| self.make(number, &mut opened))
+    }
+
+    /// Writes the truth: `url target version page variant`, separated by tabs, below a header line.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn truth_tsv(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        out.write_all(b"url\ttarget\tversion\tpage\tvariant\n")?;
+        let mut opened = None;
+        for number in 0..self.len() {
+            let SynthPage { url, target, version, page, variant, .. } = self.describe(number, &mut opened);
+            writeln!(out, "{url}\t{target}\t{version}\t{page}\t{variant}")?;
+        }
+        Ok(())
+    }
+
+    fn make(&self, number: u64, opened: &mut Option<Opened>) -> SynthPage {
+        let mut page = self.describe(number, opened);
+        page.html = self.html(number, opened).into_bytes();
+        page
+    }
+
+    /// Makes everything of a page but its bytes.
+    fn describe(&self, number: u64, opened: &mut Option<Opened>) -> SynthPage {
+        let place = self.plan.place(number);
+        let seed = self.plan.seed;
+        let of_no_target = |host: Host, path: String| {
+            let host = self.host_name(host);
+            (format!("http://{host}/{path}"), format!("site:{host}"), "-".to_owned(), format!("/{path}"))
+        };
+        let (url, target, version, page) = match place {
+            PlannedPage::Copy { copy, at } => {
+                let Opened { view, .. } = self.open(copy, opened);
+                let page = view.held()[at as usize];
+                let copy = &self.plan.copies[copy as usize];
+                (
+                    self.base(copy) + &self.file(view.outline, page, copy.kind),
+                    self.manual_name(copy.manual),
+                    self.version(copy.manual, copy.age),
+                    self.file(view.outline, page, CopyKind::Primary),
+                )
+            }
+            PlannedPage::Near { group, at } => {
+                (self.near_url(group, at), format!("near-{group}"), at.to_string(), "text".to_owned())
+            }
+            PlannedPage::Single { host, at } => of_no_target(Host::Single(host), self.single_path(host, at)),
+            PlannedPage::NotFound(n) => {
+                of_no_target(self.any_single_host(key(seed, &[20, n])), format!("gone-{n}.html"))
+            }
+            PlannedPage::Empty(n) => of_no_target(self.any_single_host(key(seed, &[21, n])), format!("blank-{n}.html")),
+            PlannedPage::Hub(host) => of_no_target(host, String::new()),
+        };
+        let variant = match place {
+            PlannedPage::Copy { copy, .. } => self.plan.copies[copy as usize].kind.as_str(),
+            PlannedPage::Near { .. } => "near",
+            PlannedPage::Hub(_) => "hub",
+            _ => "single",
+        };
+        SynthPage { url, fetch_time: 1_700_000_000 + number as i64, html: Vec::new(), target, version, page, variant }
+    }
+
+    /// Opens a copy, unless it is the one opened last.
+    fn open<'a>(&self, number: u32, opened: &'a mut Option<Opened>) -> &'a Opened {
+        if opened.as_ref().is_none_or(|opened| opened.copy != number) {
+            let copy = &self.plan.copies[number as usize];
+            let outline = self.plan.outline(copy.manual);
+            let view = View::open(outline, copy.age, copy.held, key(outline.key, &[10, u64::from(number)]));
+            *opened = Some(Opened { copy: number, view });
+        }
+        opened.as_ref().expect("opened just now, if not before")
+    }
+}
+
+/// The copy whose pages are being made.
+#[derive(Debug)]
+struct Opened {
+    copy: u32,
+    view: View,
+}
+
+#[cfg(test)]
+mod tests;

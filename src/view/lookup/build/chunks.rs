@@ -1,0 +1,186 @@
+//! Chunks of the crawl: which count, and which pages have them.
+//!
+//! They are judged by all pages that have them, as the job judges them ([`judge`]); exact copies are left out after that, for the
+//! first of them stands for all. Fingerprints come from the table `fprint_docid` if the run has it, and otherwise from the pages'
+//! texts, read again from the input.
+
+use std::sync::Mutex;
+
+use super::Making;
+use super::staged::Staged;
+use crate::lookup::chunks::{FREQUENT, LIST, TEMPLATE};
+use crate::lookup::rows::HashRow;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{FPrint, HostId, Number, Page};
+use webtwin_base::threads;
+use webtwin_core::chunks::Recipe;
+use webtwin_core::overlap::FPrintDocId;
+use webtwin_core::overlap::filter::{Verdict, judge};
+use webtwin_job::Job;
+use webtwin_results::pages::Pages;
+use webtwin_results::ranges::{RangedTable, Ranges};
+use webtwin_storage::spill::Buckets;
+
+/// Rows of a range of fingerprints, about.
+const RANGE_ROWS: u64 = 1 << 21;
+
+/// The most ranges of fingerprints.
+const RANGES: u32 = 1024;
+
+/// Chunks of a page, as a guess at how many rows there are before any is read.
+const CHUNKS_A_PAGE: u64 = 64;
+
+/// Writes postings, lists and counts.
+pub(super) fn write(making: &Making<'_>, job: &Job, is_copy: &[bool], staged: &mut Staged) -> Result<()> {
+    if making.doc_ids.len() >= LIST as usize {
+        let found = making.doc_ids.len() as u64;
+        return Err(Error::TooManyRows { what: "pages with chunks".into(), found, allowed: u64::from(LIST) - 1 });
+    }
+    let hosts = hosts(making)?;
+    let mut writer = Writer {
+        postings: staged.column("chunks")?,
+        lists: staged.column("chunks.pages")?,
+        counts: vec![0; hosts.len()],
+        is_copy,
+        hosts: &hosts,
+        job,
+        docs: Vec::new(),
+        scratch: Vec::new(),
+    };
+    let rows = making.run.manifest.table("fprint_docid").filter_map(|file| file.rows).sum::<u64>();
+    match making.run.manifest.table("fprint_docid").next() {
+        Some(_) => {
+            let ranges = Ranges::of(rows, RANGE_ROWS, RANGES);
+            let key = ("fprint", job.chunks.bits);
+            let table = RangedTable::find(&making.run, "fprint_docid", key, ranges, making.settings.workers)?;
+            let table = table.ok_or_else(|| Error::Invariant("a table has gone".into()))?;
+            let mut rows = Vec::new();
+            for range in 0..ranges.count() {
+                let read = table.read(range, &["fprint", "doc_id"])?;
+                rows.clear();
+                for (&fprint, &page) in read.u64("fprint")?.iter().zip(read.u64("doc_id")?) {
+                    rows.push(FPrintDocId::new(fprint, Page(making.rank(page)?)));
+                }
+                writer.take(&mut rows)?;
+            }
+        }
+        None => {
+            let ranges = Ranges::of(making.doc_ids.len() as u64 * CHUNKS_A_PAGE, RANGE_ROWS, RANGES);
+            let mut of_threads = read_again(making, job, ranges)?;
+            let (mut rows, mut some) = (Vec::new(), Vec::new());
+            for range in 0..ranges.count() {
+                rows.clear();
+                for buckets in &mut of_threads {
+                    buckets.take(range, &mut some)?;
+                    rows.extend_from_slice(&some);
+                }
+                writer.take(&mut rows)?;
+            }
+        }
+    }
+    let Writer { postings, lists, counts, .. } = writer;
+    let mut column = staged.column::<u32>("chunks.counts")?;
+    column.extend(&counts)?;
+    staged.add("chunks", postings)?;
+    staged.add("chunks.pages", lists)?;
+    staged.add("chunks.counts", column)
+}
+
+struct Writer<'w> {
+    postings: crate::lookup::column::ColumnWriter<HashRow>,
+    lists: crate::lookup::column::ColumnWriter<u32>,
+    counts: Vec<u32>,
+    is_copy: &'w [bool],
+    hosts: &'w [HostId],
+    job: &'w Job,
+    docs: Vec<Page>,
+    scratch: Vec<HostId>,
+}
+
+impl Writer<'_> {
+    /// Takes all rows of a range of fingerprints; ranges come ascending.
+    fn take(&mut self, rows: &mut [FPrintDocId]) -> Result<()> {
+        rows.sort_unstable_by_key(FPrintDocId::key);
+        for run in rows.chunk_by(|x, y| x.fprint() == y.fprint()) {
+            self.docs.clear();
+            self.docs.extend(run.iter().map(|row| row.doc));
+            self.docs.dedup();
+            let value = match judge(&self.docs, self.hosts, &self.job.overlap, &mut self.scratch) {
+                Verdict::Template => TEMPLATE,
+                Verdict::Frequent => FREQUENT,
+                Verdict::Counts => {
+                    self.docs.retain(|&page| !self.is_copy[page]);
+                    self.docs.iter().for_each(|&page| self.counts[page] += 1);
+                    self.list()?
+                }
+            };
+            self.postings.push(HashRow::new(run[0].fprint(), value))?;
+        }
+        Ok(())
+    }
+
+    /// Where the pages of a chunk are: the page itself, if it is one.
+    fn list(&mut self) -> Result<u32> {
+        if let [page] = self.docs[..] {
+            return Ok(page.0);
+        }
+        let at = self.lists.rows();
+        if at + u64::from(LIST) >= u64::from(FREQUENT) {
+            let what = "places in lists of chunks".into();
+            return Err(Error::TooManyRows { what, found: at, allowed: u64::from(FREQUENT - LIST) });
+        }
+        self.lists.push(self.docs.len() as u32)?;
+        self.lists.extend(bytemuck::cast_slice(&self.docs))?;
+        Ok(LIST | at as u32)
+    }
+}
+
+/// By rank, the number of a page's host; which number it is means nothing.
+fn hosts(making: &Making<'_>) -> Result<Vec<HostId>> {
+    let mut known: std::collections::HashMap<String, HostId> = std::collections::HashMap::new();
+    let mut hosts = Vec::with_capacity(making.doc_ids.len());
+    for range in 0..making.ranges.count() {
+        let rows = making.pages.read(range, &["host"])?;
+        for host in rows.text("host")? {
+            let next = HostId(known.len() as u32);
+            match known.get(host) {
+                Some(&number) => hosts.push(number),
+                None => {
+                    known.insert(host.to_string(), next);
+                    hosts.push(next);
+                }
+            }
+        }
+    }
+    Ok(hosts)
+}
+
+/// Fingerprints of all pages, by range, as each thread read them.
+fn read_again(making: &Making<'_>, job: &Job, ranges: Ranges) -> Result<Vec<Buckets<FPrintDocId>>> {
+    let pages = Pages::of(&making.run)?;
+    let sources = pages.0.text("source")?;
+    let mut rows: Vec<usize> = (0..pages.0.rows()).collect();
+    rows.sort_by_key(|&row| &sources[row]);
+    // An input a thread.
+    let files: Vec<Vec<usize>> = rows.chunk_by(|&x, &y| sources[x] == sources[y]).map(<[usize]>::to_vec).collect();
+    let count = files.len();
+    let unread = Mutex::new(files.into_iter());
+    let share = making.settings.memory_bytes / making.settings.workers.max(1) as u64;
+    let outcome = || Buckets::new(ranges.count(), share, &making.disk);
+    threads::for_each(making.settings.workers, count, outcome, |buckets: &mut Buckets<FPrintDocId>, _| {
+        let next = unread.lock().expect("nothing panics while it holds this").next();
+        let Some(rows) = next else { return Ok(()) };
+        let (mut recipe, mut fprints) = (Recipe::new(&job.chunks), Vec::new());
+        pages.read(&rows, &job.input, &mut |row, _, text| {
+            recipe.fingerprint(text, &mut fprints);
+            fprints.iter().try_for_each(|&fprint| {
+                buckets.push(range_of(fprint, job, ranges), FPrintDocId::new(fprint, Page::from_index(row)))
+            })
+        })
+    })
+}
+
+/// The range of a fingerprint of the job's width.
+fn range_of(fprint: FPrint, job: &Job, ranges: Ranges) -> usize {
+    ranges.range(fprint << (64 - job.chunks.bits))
+}

@@ -1,0 +1,86 @@
+//! Lists of clusters and mirrors by size, and the words by which they are found.
+
+use std::cmp::Reverse;
+
+use super::Making;
+use super::staged::Staged;
+use crate::lookup::index::{BY_SIZE, NAMES};
+use crate::lookup::names::each_word;
+use crate::lookup::rows::{CollectionRow, HashRow, ListedCluster, ListedOriginal};
+use webtwin_base::error::Result;
+use webtwin_core::text::words::Words;
+use webtwin_storage::spill::Buckets;
+
+/// Writes trivial clusters by size, given by their number, pages and the page that is shown; returns the place of each.
+pub(super) fn clusters(mut sizes: Vec<(ListedCluster, u32)>, staged: &mut Staged) -> Result<Vec<u32>> {
+    sizes.sort_unstable_by_key(|(row, pages)| (Reverse(*pages), row.cluster));
+    let mut column = staged.column(BY_SIZE[0])?;
+    let mut places = vec![0; sizes.len()];
+    for (place, (row, _)) in sizes.iter().enumerate() {
+        column.push(*row)?;
+        places[row.cluster as usize] = place as u32;
+    }
+    staged.add(BY_SIZE[0], column).map(|()| places)
+}
+
+/// Writes similar clusters by size; returns the root of each collection with the place of its similar cluster, ascending.
+pub(super) fn originals(collections: &[CollectionRow], staged: &mut Staged) -> Result<Vec<(u32, u32)>> {
+    let mut first = 0;
+    let mut listed: Vec<(ListedOriginal, std::ops::Range<usize>)> = Vec::new();
+    for copies in collections.chunk_by(|x, y| x.similar_cluster == y.similar_cluster) {
+        let kept = copies.iter().position(|row| row.keep == 1).unwrap_or(0);
+        let surplus = copies.iter().map(|row| row.size).fold(0, u32::saturating_add) - copies[kept].size;
+        let range = first..first + copies.len();
+        listed.push((ListedOriginal { kept: (first + kept) as u32, surplus }, range));
+        first += copies.len();
+    }
+    listed.sort_unstable_by_key(|(row, _)| (Reverse(row.surplus), row.kept));
+    let (mut column, mut roots) = (staged.column(BY_SIZE[1])?, Vec::with_capacity(collections.len()));
+    for (place, (row, copies)) in listed.into_iter().enumerate() {
+        column.push(row)?;
+        roots.extend(collections[copies].iter().map(|copy| (copy.root, place as u32)));
+    }
+    roots.sort_unstable();
+    staged.add(BY_SIZE[1], column).map(|()| roots)
+}
+
+/// Collects the words of sets, by place.
+pub(super) struct NameWords<'m> {
+    making: &'m Making<'m>,
+    rows: Buckets<HashRow>,
+    words: Words,
+}
+
+impl<'m> NameWords<'m> {
+    /// None yet; rows beyond a share of the memory go to disk.
+    pub(super) fn new(making: &'m Making<'m>) -> NameWords<'m> {
+        let rows = Buckets::new(making.ranges.count(), making.settings.memory_bytes / 8, &making.disk);
+        NameWords { making, rows, words: Words::default() }
+    }
+
+    /// Adds the words of a page to those of the set at a place.
+    pub(super) fn add(&mut self, place: u32, title: &str, url: &str) -> Result<()> {
+        let NameWords { making, rows, words } = self;
+        let mut added = Ok(());
+        for text in [title, url] {
+            each_word(words, text, |hash| {
+                if added.is_ok() {
+                    added = rows.push(making.ranges.range(hash), HashRow::new(hash, place));
+                }
+            });
+        }
+        added
+    }
+
+    /// Writes them as the words of the list of this number: 0 for clusters, 1 for mirrors.
+    pub(super) fn write(mut self, list: usize, staged: &mut Staged) -> Result<()> {
+        let (mut column, mut rows) = (staged.column(NAMES[list])?, Vec::new());
+        for bucket in 0..self.rows.count() {
+            self.rows.take(bucket, &mut rows)?;
+            rows.sort_unstable();
+            rows.dedup();
+            column.extend(&rows)?;
+        }
+        staged.add(NAMES[list], column)
+    }
+}

@@ -1,0 +1,265 @@
+//! An index is made of a finished run.
+//!
+//! ```text
+//!  pages ── doc ids ─▶ ranks ──┬─ clusters, collections, members ─▶ lists of ranks; what they say of a page, by rank ─┐
+//!                              └─ avoid ──────────────────────────────────────────────────────────────────────────────┤
+//!  pages again, range by range ─▶ rows, contents, URLs, origins ◀──────────────────────────────────────────────────────┘
+//!                              ├─ words of titles and URLs ─▶ names of clusters and mirrors; hosts
+//!                              └─ hashes of texts ─▶ texts, and which pages are exact copies
+//!  pages' texts read again, each once ─▶ words, and the pages of each text
+//!  fprint_docid, or the pages' texts read again ─▶ chunks that count, with the pages that have them
+//! ```
+//!
+//! Same run, same bytes: rows are written in the order of their keys, whoever made them.
+//!
+//! # Memory
+//! 8 bytes a page for doc ids, 12 a trivial cluster and 48 a collection; with texts 40 more, and the table `pages` as a whole; with chunks 8 more for its host and count,
+//! with simhashes 16 more and those of [`webtwin_core::hamming::online::Builder`]. What else grows with the crawl takes [`Settings::memory_bytes`], and then the local disk.
+
+mod chunks;
+mod lists;
+mod pages;
+mod sets;
+mod staged;
+mod standing;
+#[cfg(feature = "search")]
+mod texts;
+mod unknown;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use self::staged::Staged;
+use super::about::{About, FORMAT, OfRun};
+use super::index::STANDING;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::DocId;
+use webtwin_core::hamming::design::choose::{candidates, choose};
+use webtwin_core::hamming::design::k_below;
+use webtwin_core::hamming::design::machine::Costs;
+use webtwin_core::hamming::online::{self, Builder};
+use webtwin_job::JobKind;
+use webtwin_results::Run;
+use webtwin_results::ranges::{RangedTable, Ranges};
+use webtwin_storage::location::{Location, seen_from_anywhere, working_folder};
+use webtwin_storage::manifest::{FileEntry, Manifest};
+use webtwin_storage::output;
+use webtwin_storage::spill_file::Disk;
+
+/// Rows of a range of doc ids, about.
+pub const RANGE_ROWS: u64 = 1 << 17;
+
+/// The most ranges: each keeps a block of rows open.
+const RANGES: u32 = 1024;
+
+/// Why nothing can be searched.
+pub const NO_SEARCH: &str =
+    "this build cannot search: build it with `cargo build --release --features search`, or use one of the packages";
+
+/// What is made of what, and how much may be used for it.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Folder of the run.
+    pub run: String,
+    /// Folder of the comparison whose list is in force; the run's own list if there is none.
+    pub in_force: Option<String>,
+    /// Folder for the index.
+    pub output: String,
+    /// Whether texts can be compared with pages by shared chunks.
+    pub chunks: bool,
+    /// Whether texts can be compared with pages by simhashes, and k.
+    pub simhashes: Option<Option<u32>>,
+    /// Whether pages can be found by the words of their texts; needs the cargo feature `search`.
+    pub text: bool,
+    /// Threads.
+    pub workers: usize,
+    /// Bytes for what goes to the local disk beyond them.
+    pub memory_bytes: u64,
+    /// Where that is.
+    pub spill: PathBuf,
+    /// Rows that are read at a time, about: [`RANGE_ROWS`].
+    pub range_rows: u64,
+}
+
+/// What all steps need.
+struct Making<'s> {
+    settings: &'s Settings,
+    run: Run,
+    /// Whose list is in force.
+    comparison: Option<Run>,
+    ranges: Ranges,
+    pages: RangedTable,
+    disk: Disk,
+    /// Ascending; the place of one is the rank of its page.
+    doc_ids: Vec<DocId>,
+}
+
+impl Making<'_> {
+    fn rank(&self, page: DocId) -> Result<u32> {
+        let missing =
+            |_| Error::input(self.run.folder.name(), format!("a table names page {page}, which is not in pages"));
+        self.doc_ids.binary_search(&page).map(|rank| rank as u32).map_err(missing)
+    }
+
+    /// A table by its first column; `None` if the run does not have it.
+    fn table(&self, name: &str, key: &str) -> Result<Option<RangedTable>> {
+        self.table_of(&self.run, name, key)
+    }
+
+    /// A table of another result, in the same ranges.
+    fn table_of(&self, run: &Run, name: &str, key: &str) -> Result<Option<RangedTable>> {
+        RangedTable::find(run, name, (key, 64), self.ranges, self.settings.workers)
+    }
+
+    /// Who has the list in force.
+    fn lister(&self) -> &Run {
+        self.comparison.as_ref().unwrap_or(&self.run)
+    }
+}
+
+/// Makes the index; returns its manifest.
+///
+/// # Errors
+/// [`Error::Usage`] for a run of another kind, or texts without the feature; [`Error::Input`] if a table or input is not as it was; [`Error::LostCommit`] when
+/// there is a result already; those of disk and store.
+///
+/// # Cost
+/// The tables `pages`, `clusters`, `collections`, `members`, `avoid` and `rejected` are read, `pages` twice. With chunks also `fprint_docid`,
+/// or without that table the whole input, whose `pages` are then in memory.
+pub fn build(settings: &Settings) -> Result<Manifest> {
+    let began = Instant::now();
+    if settings.text && !cfg!(feature = "search") {
+        return Err(Error::Usage(NO_SEARCH.into()));
+    }
+    let folder = Location::parse(&settings.output)?;
+    output::prepare(&folder)?;
+    let run = Run::open(&settings.run)?;
+    let job = match run.manifest.job["kind"].as_str() {
+        Some("replicas") => run.job()?,
+        kind => {
+            let kind = kind.unwrap_or("another kind");
+            return Err(Error::Usage(format!(
+                "{}: a result of kind {kind}; an index is made of one of kind replicas",
+                run.folder
+            )));
+        }
+    };
+    debug_assert_eq!(job.kind, JobKind::Replicas);
+    let comparison = settings.in_force.as_ref().map(|url| standing::open(url, &run)).transpose()?;
+    let rows = run.manifest.table("pages").filter_map(|file| file.rows).sum::<u64>();
+    if rows >= u64::from(u32::MAX) {
+        return Err(Error::TooManyRows { what: "pages".into(), found: rows, allowed: u64::from(u32::MAX) - 1 });
+    }
+    let ranges = Ranges::of(rows, settings.range_rows, RANGES);
+    let pages = RangedTable::find(&run, "pages", ("doc_id", 64), ranges, settings.workers)?
+        .ok_or_else(|| Error::input(run.folder.name(), "has no table of pages"))?;
+    let disk = Disk::new(&settings.spill, 0).set_by("--spill");
+    let mut making =
+        Making { settings, run, comparison, ranges, pages, disk, doc_ids: Vec::with_capacity(rows as usize) };
+    for range in 0..ranges.count() {
+        making.doc_ids.extend_from_slice(making.pages.read(range, &["doc_id"])?.u64("doc_id")?);
+    }
+    if !making.doc_ids.is_sorted_by(|x, y| x < y) {
+        return Err(Error::input(making.run.folder.name(), "two pages have one doc_id; was it written by webtwin?"));
+    }
+
+    let mut staged = Staged::new(&folder)?;
+    let mut words = sets::Words::default();
+    let said_by = sets::write(&making, &mut words, &mut staged)?;
+    let written = pages::write(&making, said_by.said, (&said_by.places, &said_by.roots), &mut words, &mut staged)?;
+    if let Some(comparison) = &making.comparison {
+        standing::write(&making, comparison, &mut words, &mut staged)?;
+    }
+    unknown::rejected(&making, &mut words, &mut staged)?;
+    #[cfg(feature = "search")]
+    let texts = match settings.text {
+        true => Some(texts::write(&making, &job, &written.rows, &said_by.collections, &mut staged)?),
+        false => None,
+    };
+    #[cfg(not(feature = "search"))]
+    let texts = None;
+    if settings.chunks {
+        chunks::write(&making, &job, &written.is_copy, &mut staged)?;
+    }
+    let simhash_k = match settings.simhashes {
+        None => None,
+        Some(k) => Some(simhashes(
+            k_below(job.simhash.bits.max(1), k.unwrap_or(job.hamming.k))?,
+            &making,
+            written.simhashes,
+            &mut staged,
+        )?),
+    };
+
+    let run = &making.run;
+    let about = About {
+        kind: "index".into(),
+        format: FORMAT,
+        run: OfRun {
+            url: seen_from_anywhere(&settings.run, &working_folder()),
+            result: result_hash(run, making.comparison.as_ref()),
+            digest: run.manifest.digest.clone(),
+            job,
+            recipes: run.manifest.recipes.clone(),
+        },
+        pages: making.doc_ids.len() as u64,
+        words: words.words,
+        strings: std::mem::take(&mut staged.strings),
+        columns: std::mem::take(&mut staged.columns),
+        simhash_k,
+        in_force: settings.in_force.as_ref().map(|url| seen_from_anywhere(url, &working_folder())),
+        texts,
+    };
+    let seconds = (began.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
+    let mut counts = vec![
+        ("pages", about.pages),
+        ("prefixes", about.strings["prefixes"]),
+        ("collections", about.columns["collections"].rows),
+    ];
+    counts.extend(about.columns.get(STANDING).map(|column| (STANDING, column.rows)));
+    let manifest = Manifest {
+        digest: about.run.digest.clone(),
+        recipes: run.manifest.recipes.clone(),
+        workers: settings.workers as u64,
+        counts: counts.into_iter().map(|(name, count)| (name.to_string(), count)).collect(),
+        seconds: BTreeMap::from([("index".into(), seconds)]),
+        ..Manifest::new(staged.attempt.id(), serde_json::to_value(&about).expect("it is plain values"))
+    };
+    staged.commit(manifest)
+}
+
+/// Hash of the files of a result, and of a comparison, by path and checksum.
+fn result_hash(run: &Run, comparison: Option<&Run>) -> String {
+    let lines_of = |run: &Run| {
+        let line = |file: &FileEntry| format!("{} {}\n", file.path, file.xxh3);
+        let mut lines: Vec<String> = run.manifest.files.iter().map(line).collect();
+        lines.sort_unstable();
+        lines
+    };
+    let lines = [Some(run), comparison].into_iter().flatten().map(lines_of).collect::<Vec<_>>().concat();
+    format!("{:032x}", xxh3_128(lines.concat().as_bytes()))
+}
+
+/// The tables of simhashes, as `webtwin hamming index` makes them; which design is taken depends on no machine.
+fn simhashes(k: u32, making: &Making<'_>, mut rows: Vec<(u64, DocId)>, staged: &mut Staged) -> Result<u32> {
+    let job = making.run.job()?;
+    let recipe = match making.run.manifest.recipes.get("simhash") {
+        Some(recipe) if job.simhash.bits > 0 => recipe.clone(),
+        _ => return Err(Error::Usage(format!("--simhashes: the pages of {} have none", making.run.folder))),
+    };
+    rows.sort_unstable();
+    let designs = candidates(rows.len() as u64, job.simhash.bits, k, &Costs::TYPICAL);
+    let design = &designs[choose(&designs, None)?].design;
+    let (fingerprints, doc_ids) = rows.into_iter().unzip();
+    let (mut builder, doc_ids) = Builder::new(design, &recipe, fingerprints, Some(doc_ids))?;
+    let mut next = doc_ids;
+    while let Some(built) = next.take().or_else(|| builder.next_table()) {
+        let parts: Vec<&[u8]> = built.parts.iter().map(Vec::as_slice).collect();
+        staged.put(&built.name, &parts)?;
+    }
+    staged.put(online::NAME, &[&builder.finish().to_json()])?;
+    Ok(k)
+}

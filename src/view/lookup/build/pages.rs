@@ -1,0 +1,201 @@
+//! Rows of pages, their URLs and titles, the words of these, what their texts hash to, the prefixes of the list in force, and URL rules.
+
+use std::collections::HashMap;
+
+use super::lists::NameWords;
+use super::sets::{CLUSTER, COLLECTION, ROLE, Said, Words};
+use super::staged::Staged;
+use super::{Making, unknown};
+use crate::lookup::index::RULES;
+use crate::lookup::rows::{ContentRow, HashRow, NONE, PageRow};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::DocId;
+use webtwin_core::url_rules::rows::RuleRow;
+use webtwin_pages::url::CanonicalUrl;
+use webtwin_results::url_rules::{WITHDRAWN, each_rule, rules_except};
+use webtwin_storage::spill::Buckets;
+
+/// What later steps need of pages.
+pub(super) struct Written {
+    /// By rank, whether a page is the exact copy of a smaller one.
+    pub is_copy: Vec<bool>,
+    /// Simhashes and the pages that have them, if they are asked for.
+    pub simhashes: Vec<(u64, DocId)>,
+    /// Rows by rank, if texts are asked for.
+    #[cfg_attr(not(feature = "search"), allow(dead_code))]
+    pub rows: Vec<PageRow>,
+}
+
+/// Writes all of it. `places` are those of clusters, and of the roots of collections, in the lists of them.
+pub(super) fn write(
+    making: &Making<'_>,
+    mut said: Said,
+    (places, mut roots): (&[u32], &[(u32, u32)]),
+    words: &mut Words,
+    staged: &mut Staged,
+) -> Result<Written> {
+    let mut texts: Buckets<HashRow> =
+        Buckets::new(making.ranges.count(), making.settings.memory_bytes / 4, &making.disk);
+    let avoid = making.table("avoid", "doc_id")?;
+    let (mut pages, mut contents) = (staged.column::<PageRow>("pages")?, staged.column::<ContentRow>("contents")?);
+    let (mut urls, mut origins, mut titles) =
+        (staged.strings("urls")?, staged.strings("origins")?, staged.strings("titles")?);
+    let (mut of_clusters, mut of_mirrors) = (NameWords::new(making), NameWords::new(making));
+    let (mut known, mut hosts): (HashMap<String, u32>, HashMap<String, u32>) = Default::default();
+    let (mut simhashes, mut all) = (Vec::new(), Vec::new());
+    let mut of_pages: Vec<[u32; 3]> = Vec::new();
+    for range in 0..making.ranges.count() {
+        let first = pages.rows() as u32;
+        let columns = ["doc_id", "url", "host", "title", "fetch_time", "exact", "simhash", "has_simhash"];
+        let rows = making.pages.read(range, &columns)?;
+        let (names, on) = (rows.text("title")?, rows.text("host")?);
+        let (doc_ids, times, exact) = (rows.u64("doc_id")?, rows.time("fetch_time")?, rows.u64("exact")?);
+        let simhash = rows.u64_where("simhash", "has_simhash")?;
+        let blank = |(&doc_id, &time): (&u64, &i64)| PageRow {
+            doc_id,
+            keep: NONE,
+            cluster: NONE,
+            collection: NONE,
+            origin: 0,
+            time: u32::try_from(time.max(0)).unwrap_or(u32::MAX),
+            role: 0,
+            why: 0,
+            bits: 0,
+            zero: 0,
+        };
+        let mut block: Vec<PageRow> = doc_ids.iter().zip(times).map(blank).collect();
+        said.take(range, &mut of_pages)?;
+        // Of several collections the first is told.
+        of_pages.sort_unstable_by(|x, y| y.cmp(x));
+        for &[rank, what, value] in &of_pages {
+            let row = &mut block[(rank - first) as usize];
+            match what {
+                CLUSTER => row.cluster = value,
+                ROLE => row.role = value as u8,
+                COLLECTION => row.collection = value,
+                _ => return Err(Error::Invariant(format!("a set says {what} of a page"))),
+            }
+        }
+        if let Some(avoid) = &avoid {
+            let skipped = avoid.read(range, &["doc_id", "keep_doc_id", "why"])?;
+            let why = skipped.text("why")?;
+            for ((page, &keep), why) in skipped.u64("doc_id")?.iter().zip(skipped.u64("keep_doc_id")?).zip(why) {
+                let row = &mut block[(making.rank(*page)? - first) as usize];
+                (row.keep, row.why, row.bits) = (making.rank(keep)?, words.number(why)?, PageRow::SKIP);
+            }
+        }
+        for (at, url) in rows.text("url")?.iter().enumerate() {
+            let origin = origin_of(url)?;
+            let number = match known.get(origin) {
+                Some(&number) => number,
+                None => {
+                    let number = known.len() as u32;
+                    origins.push(origin)?;
+                    known.insert(origin.into(), number);
+                    number
+                }
+            };
+            block[at].origin = number;
+            urls.push(&url[origin.len()..])?;
+            titles.push(&names[at])?;
+            match hosts.get_mut(&on[at]) {
+                Some(pages) => *pages += 1,
+                None => _ = hosts.insert(on[at].to_string(), 1),
+            }
+            if block[at].cluster != NONE {
+                of_clusters.add(places[block[at].cluster as usize], &names[at], url)?;
+            }
+            while let Some((&(_, place), rest)) = roots.split_first().filter(|of| of.0.0 == first + at as u32) {
+                of_mirrors.add(place, &names[at], url)?;
+                roots = rest;
+            }
+            if let Some(simhash) = simhash[at] {
+                block[at].bits |= PageRow::SIMHASH;
+                if making.settings.simhashes.is_some() {
+                    simhashes.push((simhash, doc_ids[at]));
+                }
+            }
+            contents.push(ContentRow { exact: exact[at], simhash: simhash[at].unwrap_or_default() })?;
+            if exact[at] != 0 {
+                texts.push(making.ranges.range(exact[at]), HashRow::new(exact[at], first + at as u32))?;
+            }
+        }
+        pages.extend(&block)?;
+        if making.settings.text {
+            all.extend(block);
+        }
+    }
+    staged.add("pages", pages)?;
+    staged.add("contents", contents)?;
+    staged.add_strings("urls", urls)?;
+    staged.add_strings("origins", origins)?;
+    staged.add_strings("titles", titles)?;
+    of_clusters.write(0, staged)?;
+    of_mirrors.write(1, staged)?;
+    unknown::hosts(&hosts, staged)?;
+    prefixes(making, staged)?;
+    rules(making, staged)?;
+    let is_copy = write_texts(making, texts, staged)?;
+    Ok(Written { is_copy, simhashes, rows: all })
+}
+
+/// What a canonical URL begins with, up to its path.
+fn origin_of(url: &str) -> Result<&str> {
+    let parsed = CanonicalUrl::parse(url);
+    match parsed.as_ref().map(|parsed| (parsed.origin().len(), parsed.as_str() == url)) {
+        Ok((length, true)) => Ok(&url[..length]),
+        _ => Err(Error::input("pages", format!("{url} is no canonical URL; was it written by webtwin?"))),
+    }
+}
+
+/// Writes hashes of texts; returns which pages are copies of smaller ones.
+fn write_texts(making: &Making<'_>, mut texts: Buckets<HashRow>, staged: &mut Staged) -> Result<Vec<bool>> {
+    let mut column = staged.column::<HashRow>("texts")?;
+    let mut is_copy = vec![false; making.doc_ids.len()];
+    let mut rows = Vec::new();
+    for bucket in 0..texts.count() {
+        texts.take(bucket, &mut rows)?;
+        rows.sort_unstable();
+        for same in rows.chunk_by(|x, y| x.hash() == y.hash()) {
+            same[1..].iter().for_each(|row| is_copy[row.value as usize] = true);
+        }
+        column.extend(&rows)?;
+    }
+    staged.add("texts", column)?;
+    Ok(is_copy)
+}
+
+/// Writes the URL rules in the order in which they are applied, each as JSON.
+fn rules(making: &Making<'_>, staged: &mut Staged) -> Result<()> {
+    let mut strings = staged.strings(RULES)?;
+    let mut put = |row: RuleRow| strings.push(&serde_json::to_string(&row).expect("a rule is plain values"));
+    match &making.comparison {
+        Some(comparison) => rules_except(comparison, WITHDRAWN)?.unwrap_or_default().into_iter().try_for_each(put)?,
+        None => each_rule(&making.run, &mut put)?,
+    }
+    staged.add_strings(RULES, strings)
+}
+
+/// Name of the export that has the prefixes of the avoid list.
+const PREFIXES: &str = "exports/prefixes.txt";
+
+/// Writes the prefixes of the avoid list, ascending, none of which begins with another.
+fn prefixes(making: &Making<'_>, staged: &mut Staged) -> Result<()> {
+    let run = making.lister();
+    let text = match run.manifest.files.iter().find(|file| file.path == PREFIXES) {
+        Some(file) => run.manifest.read_file(&run.folder, file)?,
+        None => Vec::new(),
+    };
+    let text = std::str::from_utf8(&text).map_err(|cause| Error::input(PREFIXES, cause))?;
+    let mut all: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+    all.sort_unstable();
+    let mut strings = staged.strings("prefixes")?;
+    let mut last = None;
+    for prefix in all {
+        if last.is_none_or(|last| !prefix.starts_with(last)) {
+            strings.push(prefix)?;
+            last = Some(prefix);
+        }
+    }
+    staged.add_strings("prefixes", strings)
+}

@@ -1,0 +1,150 @@
+//! Trivial clusters and collections: lists of their pages, and what they say of a page.
+
+use super::staged::Staged;
+use super::{Making, lists};
+use crate::lookup::rows::{CollectionRow, ListedCluster};
+use webtwin_base::error::{Error, Result};
+use webtwin_storage::spill::Buckets;
+use webtwin_storage::table::Table;
+
+/// What a set says of a page, to be laid into its row.
+pub(super) const CLUSTER: u32 = 0;
+/// See [`CLUSTER`].
+pub(super) const ROLE: u32 = 1;
+/// See [`CLUSTER`].
+pub(super) const COLLECTION: u32 = 2;
+
+/// Rank of the page, what is said, and its value; by range of doc ids.
+pub(super) type Said = Buckets<[u32; 3]>;
+
+/// What later steps need of sets.
+pub(super) struct Sets {
+    /// What they say of pages.
+    pub said: Said,
+    /// Place of each cluster in the list of clusters.
+    pub places: Vec<u32>,
+    /// Roots of collections, with the place of their similar cluster in the list of those; ascending.
+    pub roots: Vec<(u32, u32)>,
+    /// Collections, in the order of their numbers.
+    #[cfg_attr(not(feature = "search"), allow(dead_code))]
+    pub collections: Vec<CollectionRow>,
+}
+
+/// Words, each once, by number.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    pub words: Vec<String>,
+}
+
+impl Words {
+    /// The number of a word.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when there are more than a row can tell.
+    pub(super) fn number(&mut self, word: &str) -> Result<u8> {
+        let at = self.words.iter().position(|known| known == word).unwrap_or_else(|| {
+            self.words.push(word.into());
+            self.words.len() - 1
+        });
+        u8::try_from(at).map_err(|_| Error::input("clusters", "more than 256 roles; was it written by webtwin?"))
+    }
+}
+
+/// Writes clusters and collections.
+pub(super) fn write(making: &Making<'_>, words: &mut Words, staged: &mut Staged) -> Result<Sets> {
+    // A page without copies has none of both.
+    words.number("")?;
+    let mut said = Buckets::new(making.ranges.count(), making.settings.memory_bytes / 2, &making.disk);
+    let places = clusters(making, words, &mut said, staged)?;
+    let collections = collections(making, &mut said, staged)?;
+    let roots = lists::originals(&collections, staged)?;
+    Ok(Sets { said, places, roots, collections })
+}
+
+fn say(making: &Making<'_>, said: &mut Said, page: u64, what: u32, value: u32) -> Result<u32> {
+    let rank = making.rank(page)?;
+    said.push(making.ranges.range(page), [rank, what, value]).map(|()| rank)
+}
+
+/// Writes clusters and the list of them; returns their places in that.
+fn clusters(making: &Making<'_>, words: &mut Words, said: &mut Said, staged: &mut Staged) -> Result<Vec<u32>> {
+    let mut sizes: Vec<(ListedCluster, u32)> = Vec::new();
+    let (mut starts, mut pages) = (staged.column::<u64>("clusters")?, staged.column::<u32>("clusters.pages")?);
+    let mut open = None;
+    if let Some(table) = making.table("clusters", "cluster")? {
+        for range in 0..making.ranges.count() {
+            let rows = table.read(range, &["cluster", "doc_id", "role"])?;
+            let roles = rows.text("role")?;
+            for ((&cluster, &page), role) in rows.u64("cluster")?.iter().zip(rows.u64("doc_id")?).zip(roles) {
+                if open != Some(cluster) {
+                    starts.push(pages.rows())?;
+                    open = Some(cluster);
+                }
+                let number = starts.rows() as u32 - 1;
+                let rank = say(making, said, page, CLUSTER, number)?;
+                pages.push(rank)?;
+                if sizes.len() <= number as usize {
+                    sizes.push((ListedCluster { cluster: number, shown: rank }, 0));
+                }
+                let (listed, count) = &mut sizes[number as usize];
+                *count += 1;
+                if role == "keep" {
+                    listed.shown = rank;
+                }
+                say(making, said, page, ROLE, u32::from(words.number(role)?))?;
+            }
+        }
+    }
+    starts.push(pages.rows())?;
+    staged.add("clusters", starts)?;
+    staged.add("clusters.pages", pages)?;
+    lists::clusters(sizes, staged)
+}
+
+/// A column of ids by row.
+fn ids<'t>(table: &'t Table, name: &str) -> Result<&'t [u64]> {
+    table.u64(name)
+}
+
+fn collections(making: &Making<'_>, said: &mut Said, staged: &mut Staged) -> Result<Vec<CollectionRow>> {
+    let (mut all, mut pages) = (Vec::new(), staged.column::<u32>("collections.pages")?);
+    let tables = making.table("collections", "similar_cluster")?.zip(making.table("members", "similar_cluster")?);
+    for range in 0..tables.as_ref().map_or(0, |_| making.ranges.count()) {
+        let (collections, members) = tables.as_ref().expect("there are ranges of both");
+        let rows =
+            collections.read(range, &["similar_cluster", "collection", "cardinality", "size", "root", "keep"])?;
+        let members = members.read(range, &["similar_cluster", "collection", "doc_id"])?;
+        let of =
+            ids(&members, "similar_cluster")?.iter().zip(ids(&members, "collection")?).zip(ids(&members, "doc_id")?);
+        let mut of: Vec<(u64, u64, u64)> =
+            of.map(|((&similar, &collection), &page)| (similar, collection, page)).collect();
+        of.sort_unstable();
+        let mut order: Vec<usize> = (0..rows.rows()).collect();
+        let (similar, named) = (ids(&rows, "similar_cluster")?, ids(&rows, "collection")?);
+        order.sort_unstable_by_key(|&row| (similar[row], named[row]));
+        let (cardinality, size) = (rows.u32("cardinality")?, rows.u32("size")?);
+        let (root, keep) = (ids(&rows, "root")?, rows.bool("keep")?);
+        for row in order {
+            let (similar_cluster, id) = (similar[row], named[row]);
+            let number = all.len() as u32;
+            all.push(CollectionRow {
+                id,
+                similar_cluster,
+                start: pages.rows(),
+                root: making.rank(root[row])?,
+                cardinality: cardinality[row],
+                size: size[row],
+                keep: u32::from(keep[row]),
+            });
+            let first = of.partition_point(|one| (one.0, one.1) < (similar_cluster, id));
+            for &(.., page) in of[first..].iter().take_while(|one| (one.0, one.1) == (similar_cluster, id)) {
+                pages.push(say(making, said, page, COLLECTION, number)?)?;
+            }
+        }
+    }
+    let mut column = staged.column::<CollectionRow>("collections")?;
+    column.extend(&all)?;
+    staged.add("collections", column)?;
+    staged.add("collections.pages", pages)?;
+    Ok(all)
+}

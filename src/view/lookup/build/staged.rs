@@ -1,0 +1,88 @@
+//! The files of an index on their way to be one.
+
+use std::collections::BTreeMap;
+
+use bytemuck::Pod;
+
+use crate::lookup::column::{ColumnWriter, Seal};
+use crate::lookup::strings::{FILES, StringsWriter};
+use webtwin_base::error::Result;
+use webtwin_base::leftovers::Temporary;
+use webtwin_storage::location::Location;
+use webtwin_storage::manifest::{FileEntry, Manifest};
+use webtwin_storage::output::{Attempt, random_id};
+
+/// Files that are no index before [`Staged::commit`], and go with this if that never comes.
+pub(super) struct Staged {
+    pub attempt: Attempt,
+    pub files: Vec<FileEntry>,
+    pub columns: BTreeMap<String, Seal>,
+    pub strings: BTreeMap<String, u64>,
+    temporary: Option<Temporary>,
+    committed: bool,
+}
+
+impl Staged {
+    pub(super) fn new(folder: &Location) -> Result<Staged> {
+        let attempt = Attempt::new(folder, &random_id()?)?;
+        let temporary = attempt.temporary();
+        let (files, columns, strings) = Default::default();
+        Ok(Staged { attempt, files, columns, strings, temporary, committed: false })
+    }
+
+    /// Begins a column.
+    pub(super) fn column<R: Pod>(&self, name: &str) -> Result<ColumnWriter<R>> {
+        Ok(ColumnWriter::new(self.attempt.create(name)?))
+    }
+
+    /// Begins strings.
+    pub(super) fn strings(&self, name: &str) -> Result<StringsWriter> {
+        StringsWriter::new(&self.attempt, name)
+    }
+
+    /// Takes up a column that is written.
+    pub(super) fn add<R: Pod>(&mut self, name: &str, column: ColumnWriter<R>) -> Result<()> {
+        let (entry, seal) = column.finish()?;
+        self.files.push(entry);
+        self.columns.insert(name.into(), seal);
+        Ok(())
+    }
+
+    /// Takes up strings that are written.
+    pub(super) fn add_strings(&mut self, name: &str, strings: StringsWriter) -> Result<()> {
+        let (files, count) = strings.finish()?;
+        for ((entry, seal), ending) in files.into_iter().zip(FILES) {
+            self.files.push(entry);
+            self.columns.insert(format!("{name}{ending}"), seal);
+        }
+        self.strings.insert(name.into(), count);
+        Ok(())
+    }
+
+    /// Writes another file.
+    pub(super) fn put(&mut self, path: &str, parts: &[&[u8]]) -> Result<()> {
+        self.attempt.put_parts(path, parts)?;
+        self.files.push(FileEntry::of_parts(path, None, parts));
+        Ok(())
+    }
+
+    /// Makes the folder an index.
+    pub(super) fn commit(mut self, manifest: Manifest) -> Result<Manifest> {
+        self.files.sort_unstable();
+        // From here on the attempt may be decided on, and then its files must stay.
+        self.committed = true;
+        if let Some(temporary) = self.temporary.take() {
+            temporary.release();
+        }
+        let manifest = Manifest { files: std::mem::take(&mut self.files), ..manifest };
+        manifest.commit(&self.attempt).map(|()| manifest)
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if !self.committed {
+            self.attempt.discard();
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The list in force by a comparison: pages on it that the run does not have, because the crawler obeyed it.
+
+use super::Making;
+use super::sets::Words;
+use super::staged::Staged;
+use crate::lookup::index::STANDING;
+use crate::lookup::rows::{NONE, StandingRow};
+use webtwin_base::error::{Error, Result};
+use webtwin_results::Run;
+
+/// The table of a comparison that has these pages.
+const TABLE: &str = "avoid_standing";
+
+/// Opens a comparison whose newer result is `run`.
+///
+/// # Errors
+/// [`Error::Usage`] if it is none, or one of another result, or of results with other settings; those of [`Run::open`].
+pub(super) fn open(url: &str, run: &Run) -> Result<Run> {
+    let comparison = Run::open(url)?;
+    let refused = |what: String| Err(Error::Usage(format!("--in-force {url}: {what}")));
+    let job = &comparison.manifest.job;
+    if job["kind"] != "diff" {
+        return refused(
+            "is no comparison; name the folder that `webtwin diff` or `webtwin run --diff` has written".into(),
+        );
+    }
+    if job["new"]["attempt"] != run.manifest.attempt.as_str() {
+        let new = job["new"]["url"].as_str().unwrap_or("another result");
+        return refused(format!("its newer result is {new}, not {}; name the comparison of this run", run.folder));
+    }
+    if comparison.manifest.table(TABLE).next().is_none() {
+        return refused("compares no avoid lists, for its results have other settings".into());
+    }
+    Ok(comparison)
+}
+
+/// Writes the pages that stand on the list, ascending by doc id.
+pub(super) fn write(making: &Making<'_>, comparison: &Run, words: &mut Words, staged: &mut Staged) -> Result<()> {
+    let mut column = staged.column::<StandingRow>(STANDING)?;
+    let pages = making.table_of(comparison, TABLE, "doc_id")?;
+    for range in 0..making.ranges.count() {
+        let Some(pages) = &pages else { break };
+        let rows = pages.read(range, &["doc_id", "keep_doc_id", "why", "crawls_ago"])?;
+        let (ids, keep) = (rows.u64("doc_id")?, rows.u64("keep_doc_id")?);
+        let (why, ago) = (rows.text("why")?, rows.u32("crawls_ago")?);
+        // What stood beside the older list is there for a comparison that is made again. A page of
+        // the run speaks for itself.
+        for row in (0..ids.len()).filter(|&row| ago[row] == 0 && making.rank(ids[row]).is_err()) {
+            // A crawl without pages has none that stay.
+            let keep = making.rank(keep[row]).unwrap_or(NONE);
+            column.push(StandingRow { doc_id: ids[row], keep, why: words.number(&why[row])?, zero: [0; 3] })?;
+        }
+    }
+    staged.add(STANDING, column)
+}

@@ -1,0 +1,115 @@
+//! Texts by their words, and the pages that say them.
+//!
+//! Pages with one text and title share a text: it is read again from the input once, and can only match for all of them alike.
+
+use std::io::Read;
+
+use super::Making;
+use super::staged::Staged;
+use crate::lookup::rows::{CollectionRow, NONE, PageRow};
+use crate::lookup::search::{FILES, PAGES, STARTS};
+use crate::search::rollup::PageOfText;
+use crate::search::write::TextWriter;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::leftovers::Temporary;
+use webtwin_job::Job;
+use webtwin_results::pages::Pages;
+use webtwin_storage::output::random_id;
+
+/// Writes texts, and their pages; returns how many texts there are.
+pub(super) fn write(
+    making: &Making<'_>,
+    job: &Job,
+    rows: &[PageRow],
+    collections: &[CollectionRow],
+    staged: &mut Staged,
+) -> Result<u64> {
+    let pages = Pages::of(&making.run)?;
+    let (exact, titles) = (pages.0.u64("exact")?, pages.0.text("title")?);
+    let mut order: Vec<u32> = (0..rows.len() as u32).collect();
+    // A page without a text is alone.
+    let key = |row: u32| {
+        let at = row as usize;
+        (exact[at], &titles[at], if exact[at] == 0 { row } else { 0 })
+    };
+    order.sort_unstable_by_key(|&row| (key(row), row));
+    let mut same: Vec<&[u32]> = order.chunk_by(|&x, &y| key(x) == key(y)).collect();
+    same.sort_unstable_by_key(|of_text| of_text[0]);
+
+    let temporary = Temporary::at(making.settings.spill.join(format!("webtwin-texts-{}", random_id()?)));
+    std::fs::create_dir_all(temporary.path())
+        .map_err(|cause| Error::storage(temporary.path().display().to_string(), cause))?;
+    let mut writer = TextWriter::new(temporary.path())?;
+    let groups = Groups::new(rows, collections)?;
+    let (mut starts, mut column) = (staged.column::<u64>(STARTS)?, staged.column::<PageOfText>(PAGES)?);
+    let firsts: Vec<usize> = same.iter().map(|of_text| of_text[0] as usize).collect();
+    pages.read(&firsts, &job.input, &mut |row, _, text| {
+        writer.add(&titles[row], text)?;
+        starts.push(column.rows())?;
+        let of_text = same.binary_search_by_key(&(row as u32), |of_text| of_text[0]);
+        let of_text = of_text.map_err(|_| Error::Invariant("a page was read that nobody asked for".into()))?;
+        same[of_text].iter().try_for_each(|&page| column.push(groups.page(page)))
+    })?;
+    starts.push(column.rows())?;
+    staged.add(STARTS, starts)?;
+    staged.add(PAGES, column)?;
+    let texts = writer.texts();
+    for file in writer.finish()? {
+        let failed = |cause| Error::storage(file.path.display().to_string(), cause);
+        let mut from = std::fs::File::open(&file.path).map_err(failed)?;
+        let name = format!("{FILES}{}", file.name);
+        let mut column = staged.column::<u8>(&name)?;
+        let mut room = vec![0; 1 << 18];
+        loop {
+            match from.read(&mut room).map_err(failed)? {
+                0 => break,
+                length => column.extend(&room[..length])?,
+            }
+        }
+        staged.add(&name, column)?;
+    }
+    Ok(texts)
+}
+
+/// What pages are rolled up with: their similar cluster, else their trivial cluster, else nothing.
+struct Groups<'r> {
+    rows: &'r [PageRow],
+    collections: &'r [CollectionRow],
+    /// By collection, the first one of its similar cluster.
+    first: Vec<u32>,
+    clusters: u32,
+}
+
+impl Groups<'_> {
+    fn new<'r>(rows: &'r [PageRow], collections: &'r [CollectionRow]) -> Result<Groups<'r>> {
+        let clusters =
+            rows.iter().map(|row| row.cluster).filter(|&cluster| cluster != NONE).max().map_or(0, |last| last + 1);
+        let most = rows.len() as u64 + collections.len() as u64 + u64::from(clusters);
+        if most >= u64::from(NONE) {
+            return Err(Error::TooManyRows {
+                what: "pages and sets".into(),
+                found: most,
+                allowed: u64::from(NONE) - 1,
+            });
+        }
+        let mut first: Vec<u32> = Vec::with_capacity(collections.len());
+        for (number, row) in collections.iter().enumerate() {
+            match number.checked_sub(1) {
+                Some(last) if collections[last].similar_cluster == row.similar_cluster => first.push(first[last]),
+                _ => first.push(number as u32),
+            }
+        }
+        Ok(Groups { rows, collections, first, clusters })
+    }
+
+    /// What search needs to know of a page.
+    fn page(&self, page: u32) -> PageOfText {
+        let row = &self.rows[page as usize];
+        let (group, kept) = match (row.collection, row.cluster) {
+            (NONE, NONE) => (self.first.len() as u32 + self.clusters + page, true),
+            (NONE, cluster) => (self.first.len() as u32 + cluster, !row.is_skipped()),
+            (collection, _) => (self.first[collection as usize], self.collections[collection as usize].keep == 1),
+        };
+        PageOfText { page, group, collection: row.collection, origin: row.origin, kept: u32::from(kept) }
+    }
+}

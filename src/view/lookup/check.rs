@@ -1,0 +1,267 @@
+//! Is this text known, exactly or nearly?
+
+use serde::Serialize;
+
+use super::answer::{Action, OfPage, hexadecimal};
+use super::chunks::{Compared, compare};
+use super::index::Index;
+use super::rows::{NONE, PageRow};
+use webtwin_base::error::Result;
+use webtwin_base::ids::doc_id;
+use webtwin_core::chunks::{Recipe, bytes, instead_of_text};
+use webtwin_core::hamming;
+use webtwin_job::{Job, Measure};
+use webtwin_pages::html::Extractor;
+use webtwin_pages::url::CanonicalUrl;
+
+/// Near pages that are told.
+const MOST: usize = 20;
+
+/// Pages with one text that are looked through for one that is not the page itself.
+const MOST_COPIES: usize = 1000;
+
+/// In which form a body comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// HTML as fetched.
+    Html,
+    /// XHTML as fetched.
+    Xhtml,
+    /// Text.
+    Text,
+}
+
+/// What is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The page's bytes.
+    pub body: &'a [u8],
+    /// Their form.
+    pub form: Form,
+    /// Charset that the transport names.
+    pub charset: Option<&'a str>,
+    /// Its URL, if it is known: a page is no copy of itself.
+    pub url: Option<&'a CanonicalUrl>,
+}
+
+/// A page that is near a text.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct NearPage {
+    /// Doc id in hexadecimal, and URL.
+    #[serde(flatten)]
+    pub page: OfPage,
+    /// `overlap` or `hamming`.
+    pub measure: &'static str,
+    /// Chunks shared, by `overlap`.
+    pub shared: Option<u32>,
+    /// Bits in which the simhashes differ, by `hamming`.
+    pub distance: Option<u32>,
+    /// Share of the chunks of the larger, by `overlap`.
+    pub resemblance: Option<f64>,
+    /// The page that stays for it; absent if it stays itself.
+    pub keep: Option<OfPage>,
+}
+
+/// Whether a measure was used, and if not, why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Measures {
+    /// By shared chunks.
+    pub overlap: &'static str,
+    /// By simhashes.
+    pub hamming: &'static str,
+    /// By MinHash.
+    pub minhash: &'static str,
+}
+
+/// What is known of a text.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Check {
+    /// A page with the same text: the one that stays, if it is known.
+    pub exact: Option<OfPage>,
+    /// Pages that are near, the nearest first; at most 20.
+    pub near: Vec<NearPage>,
+    /// `skip` if it is the copy of a page by the measure of the job, else `fetch`.
+    pub action: Action,
+    /// `exact` or `similar`.
+    pub why: Option<&'static str>,
+    /// The page that stays for it.
+    pub keep: Option<OfPage>,
+    /// Bytes of its text.
+    pub text_bytes: usize,
+    /// Its simhash, if it has one that can be compared.
+    pub fingerprint: Option<String>,
+    /// Distinct chunks of its text.
+    pub chunks: u32,
+    /// Those that count; absent without chunks in the index.
+    pub counting: Option<u32>,
+    /// Which measures were used: `used`, or why not.
+    pub measures: Measures,
+}
+
+/// Checks texts; one for each thread.
+pub struct Checker {
+    extractor: Extractor,
+    recipe: Recipe,
+    simhashes: Option<hamming::recipe::Recipe>,
+    job: Job,
+    fprints: Vec<u64>,
+}
+
+impl Checker {
+    /// Checks texts as the job of an index's run reads them.
+    pub fn new(index: &Index) -> Checker {
+        let job = index.about.run.job.clone();
+        // Weights by a whole crawl cannot be had for one text.
+        let simhashes = (job.simhash.bits > 0 && !job.simhash.idf).then(|| hamming::recipe::Recipe::new(&job.simhash));
+        let extractor = Extractor::new(&job.input.limits);
+        Checker { extractor, recipe: Recipe::new(&job.chunks), simhashes, job, fprints: Vec::new() }
+    }
+
+    /// What is known of a page's body.
+    ///
+    /// # Errors
+    /// As [`Index::rank`].
+    ///
+    /// # Cost
+    /// One pass over the body, a look-up a chunk, and one in each table of simhashes.
+    pub fn check(&mut self, index: &Index, asked: Asked<'_>) -> Result<Check> {
+        let blank = CanonicalUrl::parse("http://localhost/").expect("this is a URL");
+        let text = match asked.form {
+            Form::Html => self.extractor.html(asked.body, asked.charset, asked.url.unwrap_or(&blank)).text,
+            Form::Xhtml => self.extractor.xhtml(asked.body, asked.charset, asked.url.unwrap_or(&blank)).text,
+            Form::Text => self.extractor.text(asked.body, asked.charset).text,
+        };
+        let document = self.recipe.fingerprint(text, &mut self.fprints);
+        let by_bytes = text.len() < self.job.chunks.min_text as usize;
+        let exact = if by_bytes { instead_of_text(bytes(asked.body)) } else { document.exact };
+        let simhash = match &mut self.simhashes {
+            // A page that says too little is near nothing.
+            Some(recipe) => recipe.simhash(if document.exact == 0 { "" } else { text }),
+            None => None,
+        };
+        let text_bytes = text.len();
+
+        let own = match asked.url {
+            Some(url) => index.rank(doc_id(url.as_str()))?,
+            None => None,
+        };
+        let exact = self.same_text(index, exact, own)?;
+        let compared = compare(index, &self.fprints, &self.job.overlap)?;
+        let mut near = Vec::new();
+        if let Some(compared) = &compared {
+            shared(index, compared, own, &mut near)?;
+        }
+        let mut by_bits = "not in the index: made without --simhashes";
+        if let Some(tables) = index.simhashes() {
+            by_bits = match (&self.simhashes, simhash) {
+                (None, _) => "not comparable: the job weighs features by the crawl",
+                (Some(_), None) => "the text has too few features",
+                (Some(_), Some(simhash)) => {
+                    bits(index, tables, simhash, own, &mut near)?;
+                    "used"
+                }
+            };
+        }
+        let by = self.job.similar.by;
+        let decides = |one: &&(u32, NearPage)| match one.1.measure {
+            "overlap" => matches!(by, Measure::Overlap | Measure::Both),
+            _ => matches!(by, Measure::Hamming | Measure::Both) && one.1.distance <= Some(self.job.hamming.k),
+        };
+        let similar = near.iter().find(decides).map(|one| one.0);
+        let copied = exact.or(similar);
+        let stays = |rank: u32| -> Result<u32> {
+            let keep = index.page(rank)?.keep;
+            Ok(if keep == NONE { rank } else { keep })
+        };
+        let keep = copied.map(stays).transpose()?.filter(|keep| own != Some(*keep));
+        // Whoever asks about the page that stays is told to keep it.
+        let why = keep.and(if exact.is_some() { Some("exact") } else { Some("similar") });
+        let is_minhash = by == Measure::Minhash;
+        Ok(Check {
+            exact: exact.map(|rank| OfPage::of(index, rank)).transpose()?,
+            action: if keep.is_some() { Action::Skip } else { Action::Fetch },
+            why,
+            keep: keep.map(|rank| OfPage::of(index, rank)).transpose()?,
+            text_bytes,
+            fingerprint: simhash.map(hexadecimal),
+            chunks: self.fprints.len() as u32,
+            counting: compared.as_ref().map(|compared| compared.counting),
+            measures: Measures {
+                overlap: if compared.is_some() { "used" } else { "not in the index: made without --chunks" },
+                hamming: by_bits,
+                minhash: if is_minhash {
+                    "not in the index: it has no sets of shingles"
+                } else {
+                    "not the job's measure"
+                },
+            },
+            near: near.into_iter().map(|one| one.1).take(MOST).collect(),
+        })
+    }
+
+    /// A page with the same text that is not the page itself: the one that stays if there are several.
+    fn same_text(&self, index: &Index, exact: u64, own: Option<u32>) -> Result<Option<u32>> {
+        if exact == 0 {
+            return Ok(None);
+        }
+        let mut first = None;
+        for rank in index.with_text(exact, MOST_COPIES)?.into_iter().filter(|rank| own != Some(*rank)) {
+            if !index.page(rank)?.is_skipped() {
+                return Ok(Some(rank));
+            }
+            first = first.or(Some(rank));
+        }
+        Ok(first)
+    }
+}
+
+fn keep_of(index: &Index, row: &PageRow) -> Result<Option<OfPage>> {
+    (row.keep != NONE).then(|| OfPage::of(index, row.keep)).transpose()
+}
+
+/// Adds pages that share chunks.
+fn shared(index: &Index, compared: &Compared, own: Option<u32>, near: &mut Vec<(u32, NearPage)>) -> Result<()> {
+    for one in compared.near.iter().filter(|one| own != Some(one.page)).take(MOST) {
+        near.push((
+            one.page,
+            NearPage {
+                page: OfPage::of(index, one.page)?,
+                measure: "overlap",
+                shared: Some(one.shared),
+                distance: None,
+                resemblance: Some(f64::from(one.shared) / f64::from(one.larger.max(1))),
+                keep: keep_of(index, &index.page(one.page)?)?,
+            },
+        ));
+    }
+    Ok(())
+}
+
+/// Adds pages whose simhashes are near.
+fn bits(
+    index: &Index,
+    tables: &hamming::online::OnlineIndex<webtwin_storage::mapped::FileBytes>,
+    simhash: u64,
+    own: Option<u32>,
+    near: &mut Vec<(u32, NearPage)>,
+) -> Result<()> {
+    let mut found = tables.near(simhash, tables.manifest().design.k)?;
+    found.sort_unstable_by_key(|one| (one.distance, one.fingerprint));
+    let mut told = 0;
+    for one in found {
+        for id in tables.doc_ids(one.fingerprint)? {
+            let Some(rank) = index.rank(id)?.filter(|rank| own != Some(*rank)) else { continue };
+            if told == MOST {
+                return Ok(());
+            }
+            told += 1;
+            let (page, keep) = (OfPage::of(index, rank)?, keep_of(index, &index.page(rank)?)?);
+            let (shared, resemblance) = (None, None);
+            near.push((
+                rank,
+                NearPage { page, measure: "hamming", shared, distance: Some(one.distance), resemblance, keep },
+            ));
+        }
+    }
+    Ok(())
+}

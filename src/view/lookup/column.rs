@@ -1,0 +1,322 @@
+//! A file of rows of one size, mapped and checked block by block as it is touched.
+//!
+//! ```text
+//! rows, one after the other | checks: 4 bytes for each 4096 of the rows (see webtwin_core::hamming::checked) | trailer
+//! ```
+//!
+//! The trailer is last, so that a file is written in one pass whatever its length. Numbers are in the byte order of the machine;
+//! a file of another order has another format, and is refused. The manifest of the index has the trailer's checksum (the *seal*),
+//! so a file of another index is refused, too.
+//!
+//! # Cost
+//! A thousandth beside the rows, on disk and while they are written. To open a file, its checks are read.
+
+use std::io::Write;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use webtwin_base::error::{Error, Result};
+use webtwin_core::hamming::checked::{BLOCK, Checked, checks};
+use webtwin_storage::manifest::FileEntry;
+use webtwin_storage::mapped::FileBytes;
+use webtwin_storage::new_file::NewFile;
+
+const MAGIC: [u8; 8] = *b"wt-lookp";
+
+/// Format of the files that this build writes and reads.
+const FORMAT: u32 = 1;
+
+/// Bytes that are written at a time.
+const PIECE: usize = 256 * BLOCK;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+struct Trailer {
+    magic: [u8; 8],
+    format: u32,
+    row_bytes: u32,
+    rows: u64,
+    checks: u64,
+    /// XXH3 of all before.
+    own: u64,
+}
+
+impl Trailer {
+    fn of(row_bytes: usize, rows: u64, checks: &[u8]) -> Trailer {
+        let checks = xxh3_64(checks);
+        let open = Trailer { magic: MAGIC, format: FORMAT, row_bytes: row_bytes as u32, rows, checks, own: 0 };
+        Trailer { own: open.checksum(), ..open }
+    }
+
+    fn checksum(&self) -> u64 {
+        xxh3_64(&bytemuck::bytes_of(self)[..size_of::<Trailer>() - 8])
+    }
+}
+
+/// What a manifest says of a column.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seal {
+    /// Its rows.
+    pub rows: u64,
+    /// Checksum of its trailer, which has those of the rest.
+    pub seal: String,
+}
+
+/// A column on its way to its file.
+pub struct ColumnWriter<R> {
+    file: NewFile,
+    open: Vec<u8>,
+    checks: Vec<u8>,
+    rows: u64,
+    of: PhantomData<R>,
+}
+
+impl<R: Pod> ColumnWriter<R> {
+    /// Begins a column in a file that has just been created.
+    pub fn new(file: NewFile) -> ColumnWriter<R> {
+        ColumnWriter { file, open: Vec::with_capacity(PIECE), checks: Vec::new(), rows: 0, of: PhantomData }
+    }
+
+    /// Rows so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// Those of the store.
+    #[inline]
+    pub fn push(&mut self, row: R) -> Result<()> {
+        self.extend(&[row])
+    }
+
+    /// Adds rows.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn extend(&mut self, rows: &[R]) -> Result<()> {
+        self.rows += rows.len() as u64;
+        let mut bytes: &[u8] = bytemuck::cast_slice(rows);
+        while !bytes.is_empty() {
+            let (now, later) = bytes.split_at(bytes.len().min(PIECE - self.open.len()));
+            self.open.extend_from_slice(now);
+            bytes = later;
+            if self.open.len() == PIECE {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is open: whole blocks, unless it is the last time.
+    fn flush(&mut self) -> Result<()> {
+        self.checks.extend(checks(&[&self.open]));
+        self.file.write_all(&self.open).map_err(of_file)?;
+        self.open.clear();
+        Ok(())
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn finish(mut self) -> Result<(FileEntry, Seal)> {
+        self.flush()?;
+        let trailer = Trailer::of(size_of::<R>(), self.rows, &self.checks);
+        self.file
+            .write_all(&self.checks)
+            .and_then(|()| self.file.write_all(bytemuck::bytes_of(&trailer)))
+            .map_err(of_file)?;
+        let seal = Seal { rows: self.rows, seal: format!("{:016x}", trailer.own) };
+        Ok((self.file.finish(None)?, seal))
+    }
+}
+
+/// The error of a new file, which goes through the standard library's.
+fn of_file(cause: std::io::Error) -> Error {
+    match cause.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+        Some(error) => error.clone(),
+        None => Error::storage("index", cause),
+    }
+}
+
+/// A column, opened; threads may share it.
+#[derive(Debug)]
+pub struct Column<R> {
+    name: String,
+    bytes: FileBytes,
+    checked: Checked,
+    rows: usize,
+    of: PhantomData<fn() -> R>,
+}
+
+impl<R: Pod> Column<R> {
+    /// Opens a column that is called `name` in messages.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when it is no such file, damaged at its end, cut, or not the one that was sealed.
+    pub fn open(name: &str, bytes: FileBytes, seal: &Seal) -> Result<Column<R>> {
+        let refuse = |how: &str| Err(Error::input(name, format!("{how}; fetch the index again or make it anew")));
+        let all: &[u8] = bytes.as_ref();
+        let Some((rest, trailer)) = all.len().checked_sub(size_of::<Trailer>()).map(|at| all.split_at(at)) else {
+            return refuse("this is no file of an index: it is too short");
+        };
+        let trailer: Trailer = bytemuck::pod_read_unaligned(trailer);
+        if (trailer.magic, trailer.format, trailer.row_bytes as usize) != (MAGIC, FORMAT, size_of::<R>()) {
+            return refuse("this is no file of an index that this build reads, or it is cut");
+        }
+        if trailer.own != trailer.checksum()
+            || format!("{:016x}", trailer.own) != seal.seal
+            || trailer.rows != seal.rows
+        {
+            return refuse("this is not the file that the index was made with");
+        }
+        let rows = usize::try_from(trailer.rows).ok().and_then(|rows| rows.checked_mul(size_of::<R>()));
+        let Some(end) = rows.filter(|end| *end <= rest.len()) else { return refuse("it is cut") };
+        let checks = end..rest.len();
+        if xxh3_64(&rest[checks.clone()]) != trailer.checks {
+            return refuse("its checksums are damaged");
+        }
+        let all_rows = 0..end;
+        let Some([checked]) = Checked::sections([all_rows], checks) else { return refuse("it is cut") };
+        let rows = trailer.rows as usize;
+        Ok(Column { name: name.into(), bytes, checked, rows, of: PhantomData })
+    }
+
+    /// Its rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Bytes of its file.
+    pub fn len_bytes(&self) -> usize {
+        self.bytes.as_ref().len()
+    }
+
+    /// A row.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when it is damaged, or when there is no such row.
+    #[inline]
+    pub fn get(&self, row: usize) -> Result<R> {
+        let span = row * size_of::<R>()..(row + 1) * size_of::<R>();
+        let all: &[u8] = self.bytes.as_ref();
+        match row < self.rows && self.checked.is_good(all, span.clone()) {
+            true => Ok(bytemuck::pod_read_unaligned(&all[span])),
+            false => Err(self.damaged(row)),
+        }
+    }
+
+    /// The rows of a range.
+    ///
+    /// # Errors
+    /// As [`Column::get`].
+    pub fn range(&self, rows: Range<usize>) -> Result<impl ExactSizeIterator<Item = R> + '_> {
+        let span = rows.start * size_of::<R>()..rows.end * size_of::<R>();
+        let all: &[u8] = self.bytes.as_ref();
+        let there = rows.start <= rows.end && rows.end <= self.rows;
+        match there && (rows.is_empty() || self.checked.is_good(all, span.clone())) {
+            true => Ok(all[span].chunks_exact(size_of::<R>()).map(bytemuck::pod_read_unaligned)),
+            false => Err(self.damaged(rows.start)),
+        }
+    }
+
+    #[cold]
+    fn damaged(&self, row: usize) -> Error {
+        let what = match row < self.rows {
+            true => format!("it is damaged about row {row}"),
+            false => format!(
+                "it has {} rows and is asked for row {row}; another file of the index is not its own",
+                self.rows
+            ),
+        };
+        Error::input(&self.name, format!("{what}; fetch the index again or make it anew"))
+    }
+}
+
+impl Column<u8> {
+    /// The bytes of a range.
+    ///
+    /// # Errors
+    /// As [`Column::get`].
+    #[inline]
+    pub fn slice(&self, range: Range<usize>) -> Result<&[u8]> {
+        let all: &[u8] = self.bytes.as_ref();
+        let there = range.start <= range.end && range.end <= self.rows;
+        match there && (range.is_empty() || self.checked.is_good(all, range.clone())) {
+            true => Ok(&all[range]),
+            false => Err(self.damaged(range.start)),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use webtwin_storage::location::Location;
+    use webtwin_storage::mapped::{Residence, file_bytes};
+
+    /// A column of these rows in a folder.
+    pub(in crate::lookup) fn column<R: Pod>(folder: &tempfile::TempDir, name: &str, rows: &[R]) -> (Location, Seal) {
+        let at = Location::parse(folder.path().join(name).to_str().unwrap()).unwrap();
+        let mut writer = ColumnWriter::new(NewFile::create(&at, name).unwrap());
+        rows.chunks(1000).for_each(|some| writer.extend(some).unwrap());
+        (at, writer.finish().unwrap().1)
+    }
+
+    fn opened(at: &Location, seal: &Seal) -> Result<Column<u64>> {
+        Column::open("c", file_bytes(at, Residence::Mapped).unwrap(), seal)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn rows_come_back_and_a_damaged_block_is_an_error_never_other_rows(
+            rows in 1usize..200_000, flip in any::<prop::sample::Index>(), asked in prop::collection::vec(any::<prop::sample::Index>(), 20)
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let want: Vec<u64> = (0..rows as u64).map(webtwin_base::ids::splitmix64).collect();
+            let (at, seal) = column(&folder, "c", &want);
+            let whole = opened(&at, &seal).unwrap();
+            prop_assert!(asked.iter().all(|row| whole.get(row.index(rows)).unwrap() == want[row.index(rows)]));
+            prop_assert!(whole.get(rows).is_err());
+            drop(whole);
+            let mut bytes = at.get().unwrap().unwrap();
+            let hit = flip.index(bytes.len());
+            bytes[hit] ^= 4;
+            at.put(&bytes).unwrap();
+            match opened(&at, &seal) {
+                Err(error) => prop_assert!(hit >= 8 * rows && error.exit_code() == 3),
+                Ok(column) => {
+                    prop_assert!(column.get(hit / 8).is_err());
+                    for row in asked.iter().map(|row| row.index(rows)) {
+                        prop_assert!(column.get(row).map_or(row * 8 / BLOCK == hit / BLOCK, |value| value == want[row]));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_column_of_another_index_or_of_other_rows_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, seal) = column(&folder, "one", &[1u64, 2]);
+        let (other, _) = column(&folder, "other", &[1u64, 3]);
+        assert!(opened(&one, &seal).is_ok());
+        assert!(opened(&other, &seal).is_err());
+        assert!(Column::<u32>::open("c", file_bytes(&one, Residence::Loaded).unwrap(), &seal).is_err());
+        let bytes = one.get().unwrap().unwrap();
+        for length in 0..bytes.len() {
+            one.put(&bytes[..length]).unwrap();
+            assert!(opened(&one, &seal).is_err(), "{length}");
+        }
+    }
+}

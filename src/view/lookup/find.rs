@@ -1,0 +1,104 @@
+//! Where a key is among sorted keys, found by interpolation: keys are hashes, so their values tell where they are.
+
+use webtwin_base::error::Result;
+
+/// Rows that are looked through one by one, once no more are left to choose from.
+const FEW: usize = 8;
+
+/// Probes by interpolation before halving takes over: hashes need a handful, what is no hash may need as many as there are rows.
+const PROBES: usize = 12;
+
+/// The first row whose key is `key` or larger, among `rows` rows ascending by key; `key_of` tells a row's.
+///
+/// # Errors
+/// Those of `key_of`.
+///
+/// # Cost
+/// About log log n looks at evenly spread keys, 12 + log n at any.
+#[inline]
+pub(super) fn lower_bound(rows: usize, key: u64, key_of: impl Fn(usize) -> Result<u64>) -> Result<usize> {
+    // Rows before `from` are smaller; those from `to` on are not.
+    let (mut from, mut to) = (0, rows);
+    // Bounds of the keys between.
+    let (mut least, mut most) = (0u64, u64::MAX);
+    let mut probes = 0;
+    while to - from > FEW {
+        let at = match probes < PROBES && least <= key && key <= most {
+            true => {
+                let share = u128::from(key - least) * (to - from) as u128 / (u128::from(most - least) + 1);
+                // A step toward the middle, so that the next probe is likely to be on the other side.
+                let share = share as usize;
+                let lean = if probes % 2 == 0 { share.saturating_sub(FEW / 2) } else { share + FEW / 2 };
+                from + lean.min(to - from - 1)
+            }
+            false => from + (to - from) / 2,
+        };
+        probes += 1;
+        let found = key_of(at)?;
+        if found < key {
+            (from, least) = (at + 1, found);
+        } else {
+            (to, most) = (at, found);
+        }
+    }
+    while from < to && key_of(from)? < key {
+        from += 1;
+    }
+    Ok(from)
+}
+
+/// The row of a key, if there is one.
+///
+/// # Errors
+/// As [`lower_bound`].
+#[inline]
+pub(super) fn find(rows: usize, key: u64, key_of: impl Fn(usize) -> Result<u64>) -> Result<Option<usize>> {
+    let at = lower_bound(rows, key, &key_of)?;
+    Ok((at < rows && key_of(at)? == key).then_some(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use webtwin_base::ids::splitmix64;
+
+    proptest! {
+        #[test]
+        fn interpolation_finds_what_halving_finds(
+            mut keys in prop::collection::vec(prop_oneof![any::<u64>(), 0u64..50, Just(u64::MAX), (u64::MAX - 9)..=u64::MAX], 0..400),
+            asked in prop::collection::vec(prop_oneof![any::<u64>(), 0u64..60, Just(u64::MAX)], 20)
+        ) {
+            keys.sort_unstable();
+            for key in asked.iter().chain(&keys) {
+                let got = lower_bound(keys.len(), *key, |at| Ok(keys[at])).unwrap();
+                prop_assert_eq!(got, keys.partition_point(|one| one < key));
+                let found = find(keys.len(), *key, |at| Ok(keys[at])).unwrap();
+                prop_assert_eq!(found.is_some(), keys.binary_search(key).is_ok());
+            }
+        }
+    }
+
+    #[test]
+    fn hashes_need_few_looks_and_the_worst_keys_not_many() {
+        let looks = |keys: &[u64], asked: &[u64]| {
+            let count = std::cell::Cell::new(0usize);
+            for &key in asked {
+                let key_of = |at: usize| {
+                    count.set(count.get() + 1);
+                    Ok(keys[at])
+                };
+                assert_eq!(lower_bound(keys.len(), key, key_of).unwrap(), keys.partition_point(|one| *one < key));
+            }
+            count.get() / asked.len()
+        };
+        let mut hashes: Vec<u64> = (0..1 << 17).map(splitmix64).collect();
+        hashes.sort_unstable();
+        let asked: Vec<u64> = (0..1000).map(|n| splitmix64(n + (1 << 40))).collect();
+        assert!(looks(&hashes, &asked) <= 14, "{}", looks(&hashes, &asked));
+        // Each key is twice the one before, at both ends.
+        let worst: Vec<u64> = (0..1 << 17).map(|n| if n < 40 { 1 << n } else { u64::MAX - (1 << 17) + n }).collect();
+        assert!(looks(&worst, &worst[..1000]) <= 12 + 17 + FEW, "{}", looks(&worst, &worst[..1000]));
+    }
+}

@@ -1,0 +1,185 @@
+//! Finds sets by the words of their titles and URLs.
+//!
+//! A column has a row for each word of each set: the hash of the word, and the place of the set in the order in which sets
+//! are listed. Rows ascend, so the places of a word ascend, and a page of results ends where the next one begins.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::column::Column;
+use super::find::lower_bound;
+use super::rows::HashRow;
+use webtwin_base::error::Result;
+use webtwin_core::text::words::Words;
+
+/// The longest question, in bytes.
+pub const QUESTION: usize = 400;
+
+/// Maximum number of words of a question; further ones are ignored.
+const WORDS: usize = 12;
+
+/// Maximum number of rows that are read for one answer. A request costs a few milliseconds at most, whatever is asked for.
+const READS: usize = 1 << 15;
+
+/// Calls `word` with the hash of each word of a title or URL. Percent-encoded bytes are decoded, and punctuation separates
+/// words, so *www.example.com/a%20b* has five.
+pub fn each_word(words: &mut Words, text: &str, mut word: impl FnMut(u64)) {
+    let plain: String = decoded(text).chars().map(|c| if c.is_ascii_punctuation() { ' ' } else { c }).collect();
+    words.each(&plain, |one| word(xxh3_64(one)));
+}
+
+/// Decodes percent-encoded bytes; bytes that are not UTF-8 become replacement characters.
+fn decoded(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let Some((&first, tail)) = rest.split_first() {
+        let digit = |at: usize| char::from(*tail.get(at)?).to_digit(16);
+        match digit(0).zip(digit(1)).filter(|_| first == b'%') {
+            Some((high, low)) => {
+                bytes.push((high << 4 | low) as u8);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The hashes of the words of a question, each once.
+pub fn question(text: &str) -> Vec<u64> {
+    let mut hashes = Vec::new();
+    each_word(&mut Words::default(), text, |hash| {
+        if hashes.len() < WORDS && !hashes.contains(&hash) {
+            hashes.push(hash);
+        }
+    });
+    hashes
+}
+
+/// Some of the sets that have all words of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// Their places, ascending.
+    pub places: Vec<u32>,
+    /// Number of all of them, where that is known without a search.
+    pub all: Option<usize>,
+    /// The place from which a further search has to start; `None` if there are no more.
+    pub next: Option<u32>,
+}
+
+/// Finds at most `most` sets that have all `words`, at least one, from the place `from` on. Stops early after a bounded
+/// number of rows; [`Places::next`] continues from there.
+///
+/// # Errors
+/// [`webtwin_base::error::Error::Input`] when the index is damaged where this looks.
+///
+/// # Cost
+/// Reads of the rarest word's rows, each with a binary search for every other word: 32,768 rows in all.
+pub fn find(column: &Column<HashRow>, words: &[u64], from: u32, most: usize) -> Result<Places> {
+    find_within(column, words, from, most, READS)
+}
+
+fn find_within(column: &Column<HashRow>, words: &[u64], from: u32, most: usize, mut reads: usize) -> Result<Places> {
+    let hash_at = |row: usize| Ok(column.get(row)?.hash());
+    let mut ranges = Vec::with_capacity(words.len());
+    for &hash in words {
+        let start = lower_bound(column.rows(), hash, hash_at)?;
+        let end = match hash.checked_add(1) {
+            Some(next) => lower_bound(column.rows(), next, hash_at)?,
+            None => column.rows(),
+        };
+        ranges.push(start..end);
+    }
+    ranges.sort_by_key(|range| range.len());
+    let mut found = Places { places: Vec::new(), all: None, next: None };
+    let Some((rarest, others)) = ranges.split_first_mut() else { return Ok(found) };
+    if (*rarest).is_empty() || others.is_empty() {
+        found.all = Some(rarest.len());
+    }
+    let mut place_at = |row: usize| {
+        reads = reads.saturating_sub(1);
+        Ok((column.get(row)?.value, reads == 0))
+    };
+    rarest.start = lower(rarest.clone(), from, |row| Ok(place_at(row)?.0))?;
+    'candidates: for row in rarest.clone() {
+        let (place, is_spent) = place_at(row)?;
+        if found.places.len() == most || is_spent {
+            found.next = Some(place);
+            break;
+        }
+        for other in others.iter_mut() {
+            // Places ascend, so the next one cannot be before this one.
+            other.start = lower(other.clone(), place, |row| Ok(place_at(row)?.0))?;
+            if (*other).is_empty() {
+                break 'candidates;
+            }
+            if place_at(other.start)?.0 != place {
+                continue 'candidates;
+            }
+        }
+        found.places.push(place);
+    }
+    Ok(found)
+}
+
+/// The first row of a range whose place is not before `place`.
+fn lower(range: std::ops::Range<usize>, place: u32, mut place_at: impl FnMut(usize) -> Result<u32>) -> Result<usize> {
+    let (mut start, mut end) = (range.start, range.end);
+    while start < end {
+        let middle = start + (end - start) / 2;
+        if place_at(middle)? < place { start = middle + 1 } else { end = middle }
+    }
+    Ok(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::lookup::column::tests::column;
+    use webtwin_storage::mapped::{Residence, file_bytes};
+
+    #[test]
+    fn words_of_urls_and_titles_are_found_as_they_are_typed() {
+        let of = |text: &str| question(text).into_iter().collect::<BTreeSet<u64>>();
+        assert_eq!(of("http://www.Example.com/a%20b/?c=1"), of("HTTP www example COM a b c 1"));
+        assert!(of("Straßenkarte - Version 2").is_superset(&of("strassenkarte")));
+        assert_eq!(of("/%E6%BC%A2%E5%AD%97"), of("漢字"));
+        assert_eq!((of("100% %zz"), of(" -- ").len()), (of("zz 100"), 0));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn sets_are_those_of_a_scan_page_by_page_with_any_number_of_reads(
+            sets in prop::collection::vec(prop::collection::btree_set(0u64..7, 0..5), 0..60),
+            asked in prop::collection::btree_set(0u64..8, 1..4), most in 1usize..9, reads in 40usize..200
+        ) {
+            let mut rows: Vec<HashRow> = Vec::new();
+            for (place, words) in sets.iter().enumerate() {
+                rows.extend(words.iter().map(|&word| HashRow::new(word, place as u32)));
+            }
+            rows.sort_unstable();
+            let folder = tempfile::tempdir().unwrap();
+            let (at, seal) = column(&folder, "names", &rows);
+            let names = Column::open("names", file_bytes(&at, Residence::Mapped).unwrap(), &seal).unwrap();
+            let asked: Vec<u64> = asked.into_iter().collect();
+            let has = |words: &BTreeSet<u64>| asked.iter().all(|word| words.contains(word));
+            let want: Vec<u32> = (0..sets.len()).filter(|&place| has(&sets[place])).map(|place| place as u32).collect();
+            let (mut got, mut from) = (Vec::new(), Some(0));
+            while let Some(start) = from {
+                let some = find_within(&names, &asked, start, most, reads).unwrap();
+                prop_assert!(some.places.len() <= most && some.all.is_none_or(|all| all == want.len()));
+                prop_assert!(some.next.is_none_or(|next| next > start || start == 0 && !some.places.is_empty()), "{:?}", some);
+                got.extend(some.places);
+                from = some.next;
+            }
+            prop_assert_eq!(got, want);
+        }
+    }
+}

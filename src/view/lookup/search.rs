@@ -1,0 +1,359 @@
+//! Search: words in, results out, each with what is rolled up behind it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use serde::Serialize;
+
+use super::answer::{OfPage, hexadecimal};
+use super::chunks::counts;
+use super::column::Column;
+use super::index::Index;
+use super::rows::NONE;
+use crate::search::reorder::{Placed, reorder};
+use crate::search::rollup::{Group, Hit, PageOfText, by_collection, roll_up};
+use crate::search::texts::{File, Marked, Texts};
+use crate::search::words::Question;
+use webtwin_base::error::{Error, Result};
+use webtwin_core::chunks::Recipe;
+
+/// Names of columns begin so that are files of the texts.
+pub(super) const FILES: &str = "words/";
+/// Column of the first page of each text among [`PAGES`], and their number.
+pub(super) const STARTS: &str = "words.starts";
+/// Column of the pages of texts.
+pub(super) const PAGES: &str = "words.pages";
+
+/// Results among which order can change.
+pub const WINDOW: usize = 100;
+
+/// Pages of a collection, and mirrors or copies, that an answer names.
+pub const NAMED: usize = 20;
+
+/// Texts of the run by their words.
+#[derive(Debug)]
+pub struct Words {
+    /// The texts.
+    pub texts: Texts,
+    pub(super) starts: Column<u64>,
+    pub(super) pages: Column<PageOfText>,
+}
+
+impl File for Column<u8> {
+    fn len(&self) -> usize {
+        self.rows()
+    }
+
+    fn read(&self, range: Range<usize>) -> Result<&[u8]> {
+        self.slice(range)
+    }
+}
+
+/// What is wanted of what matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// Whether pages are rolled up to one result a group.
+    pub roll: bool,
+    /// Whether what says again what a higher result says moves down.
+    pub reorder: bool,
+    /// The first result that is told.
+    pub from: usize,
+    /// The most results.
+    pub limit: usize,
+}
+
+/// What matches.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Found {
+    /// Pages that match, all of them.
+    pub pages: usize,
+    /// Results that they are rolled up to, all of them.
+    pub results: usize,
+    /// Whether they are rolled up.
+    pub rolled_up: bool,
+    /// Whether they are ordered anew.
+    pub reordered: bool,
+    /// The first of those that follow.
+    pub from: usize,
+    /// Some of the results, the best first.
+    pub shown: Vec<Shown>,
+}
+
+impl Found {
+    /// How much matches, in a line.
+    pub fn head(&self) -> String {
+        let counted =
+            |count: usize, one: &str, several: &str| format!("{count} {}", if count == 1 { one } else { several });
+        let pages = counted(self.pages, "page matches", "pages match");
+        if !self.rolled_up || self.pages == 0 {
+            return pages;
+        }
+        let hidden = counted(self.pages - self.results, "page is", "pages are");
+        format!(
+            "{pages}, rolled up to {}; {hidden} behind Collection and Replica",
+            counted(self.results, "result", "results")
+        )
+    }
+}
+
+/// A result.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Shown {
+    /// The page that is shown.
+    #[serde(flatten)]
+    pub page: OfPage,
+    /// Its title, which may be empty.
+    pub title: Marked,
+    /// A part of its text.
+    pub snippet: Marked,
+    /// The best score of its group: comparable within an answer.
+    pub score: f32,
+    /// Pages of the group that match.
+    pub pages: usize,
+    /// Those of its own collection.
+    pub collection: Option<InCollection>,
+    /// Where else it is.
+    pub replica: Option<Replicas>,
+    /// The result above it that has most of its chunks.
+    pub said_by: Option<SaidBy>,
+}
+
+/// Pages of a collection that match.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct InCollection {
+    /// Its id, in hexadecimal.
+    pub id: String,
+    /// How many match.
+    pub pages: usize,
+    /// The first of them.
+    pub named: Vec<OfPage>,
+}
+
+/// Other collections of a similar cluster, or other copies of a page.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Replicas {
+    /// `collections` or `copies`.
+    pub kind: &'static str,
+    /// How many there are.
+    pub count: usize,
+    /// The first of them.
+    pub named: Vec<Replica>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Replica {
+    /// Its id, in hexadecimal: of the collection, or of the page.
+    pub id: String,
+    /// URL of its root, or its own.
+    pub url: String,
+    /// Pages of it that match.
+    pub pages: usize,
+}
+
+/// What a result says again.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SaidBy {
+    /// The result that said it.
+    #[serde(flatten)]
+    pub page: OfPage,
+    /// Chunks that both have.
+    pub shared: usize,
+    /// Chunks of this one.
+    pub chunks: usize,
+}
+
+/// All pages that match, each in no more than one group: its place in `hits` is its own.
+///
+/// # Errors
+/// As [`search`].
+pub fn hits(index: &Index, question: &Question, roll: bool) -> Result<Vec<Hit>> {
+    let words = words_of(index)?;
+    let mut meant: HashMap<u32, bool> = HashMap::new();
+    let mut hits = Vec::new();
+    words.texts.matching(&question.words, |text, score| {
+        let (start, end) = (words.starts.get(text as usize)?, words.starts.get(text as usize + 1)?);
+        for row in words.pages.range(start as usize..end as usize)? {
+            let PageOfText { page, group, collection, origin, kept } = row;
+            if question.in_mirrors && collection == NONE {
+                continue;
+            }
+            if !question.hosts.is_empty() {
+                let is_meant = match meant.get(&origin) {
+                    Some(&known) => known,
+                    None => {
+                        let origin_url = index.origin(origin)?;
+                        let is_meant = question.hosts.iter().any(|host| host == host_of(&origin_url));
+                        meant.insert(origin, is_meant);
+                        is_meant
+                    }
+                };
+                if !is_meant {
+                    continue;
+                }
+            }
+            let group = if roll { group } else { page };
+            hits.push(Hit { group, collection, page, text, score, kept: kept != 0 });
+        }
+        Ok(())
+    })?;
+    Ok(hits)
+}
+
+fn words_of(index: &Index) -> Result<&Words> {
+    let missing = || {
+        let what = "the index has no texts; `webtwin index RUN --output IDX --text` makes one that has";
+        Error::Usage(format!("{}: {what}", index.folder))
+    };
+    index.words().ok_or_else(missing)
+}
+
+/// The host of what a URL begins with.
+fn host_of(origin: &str) -> &str {
+    let host = origin.split_once("://").map_or(origin, |(_, host)| host).trim_end_matches('/');
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+/// Answers a question.
+///
+/// # Errors
+/// [`Error::Usage`] when the index has no texts; [`Error::Input`] when it is damaged where this looks.
+///
+/// # Cost
+/// All pages that match are counted: 24 bytes each, and their sorting. A text is unpacked for each result that is told, with
+/// `reorder` for [`WINDOW`] of them.
+pub fn search(index: &Index, question: &Question, wanted: Wanted) -> Result<Found> {
+    let words = words_of(index)?;
+    let end = wanted.from.saturating_add(wanted.limit);
+    let all = roll_up(hits(index, question, wanted.roll)?, if wanted.reorder { end.max(WINDOW) } else { end });
+    let mut order: Vec<(usize, Option<SaidBy>)> = (0..all.best.len()).map(|place| (place, None)).collect();
+    if wanted.reorder {
+        let window = all.best.len().min(WINDOW);
+        order.splice(..window, ordered_anew(index, words, &all.best[..window])?);
+    }
+    let told = order.into_iter().take(end).skip(wanted.from);
+    let shown = told.map(|(place, said_by)| {
+        let group = &all.best[place];
+        let members = &all.hits[group.members.clone()];
+        Ok(Shown { said_by, ..shown(index, words, question, group, members, wanted.roll)? })
+    });
+    Ok(Found {
+        pages: all.hits.len(),
+        results: all.groups,
+        rolled_up: wanted.roll,
+        reordered: wanted.reorder,
+        from: wanted.from,
+        shown: shown.collect::<Result<_>>()?,
+    })
+}
+
+/// Places of results, with what each says again.
+fn ordered_anew(index: &Index, words: &Words, best: &[Group]) -> Result<Vec<(usize, Option<SaidBy>)>> {
+    let mut recipe = Recipe::new(&index.about.run.job.chunks);
+    let (mut scores, mut chunks) = (Vec::with_capacity(best.len()), Vec::with_capacity(best.len()));
+    for group in best {
+        let mut fprints = Vec::new();
+        recipe.fingerprint(&words.texts.stored(group.shown.text)?.text, &mut fprints);
+        fprints.sort_unstable();
+        fprints.dedup();
+        let mut counting = Vec::with_capacity(fprints.len());
+        for fprint in fprints {
+            // What a whole site or crawl says on its pages says nothing of these two.
+            if counts(index, fprint)? {
+                counting.push(fprint);
+            }
+        }
+        scores.push(group.score);
+        chunks.push(counting);
+    }
+    let said_by = |Placed { was, said_by }| {
+        let said_by = said_by.map(|(by, shared): (usize, usize)| {
+            let page = OfPage::of(index, best[by].shown.page)?;
+            Ok(SaidBy { page, shared, chunks: chunks[was].len() })
+        });
+        Ok((was, said_by.transpose()?))
+    };
+    reorder(&scores, &chunks).into_iter().map(said_by).collect()
+}
+
+fn shown(
+    index: &Index,
+    words: &Words,
+    question: &Question,
+    group: &Group,
+    members: &[Hit],
+    roll: bool,
+) -> Result<Shown> {
+    let stored = words.texts.stored(group.shown.text)?;
+    // The text begins with the title, which is told already.
+    let text = stored.text.strip_prefix(&stored.title).unwrap_or(&stored.text);
+    let (collection, replica) = match roll {
+        true => (in_collection(index, group, members)?, replicas(index, group, members)?),
+        false => (None, None),
+    };
+    Ok(Shown {
+        page: OfPage::of(index, group.shown.page)?,
+        title: Marked::new(&stored.title, &question.words),
+        snippet: words.texts.snippet(text, &question.words)?,
+        score: group.score,
+        pages: members.len(),
+        collection,
+        replica,
+        said_by: None,
+    })
+}
+
+/// Pages of the collection of the page that is shown.
+fn in_collection(index: &Index, group: &Group, members: &[Hit]) -> Result<Option<InCollection>> {
+    let own = group.shown.collection;
+    let Some((_, pages)) = by_collection(members).find(|one| one.0 == own).filter(|_| own != NONE) else {
+        return Ok(None);
+    };
+    let named = pages.iter().take(NAMED).map(|hit| OfPage::of(index, hit.page)).collect::<Result<_>>()?;
+    Ok(Some(InCollection { id: hexadecimal(index.collection(own)?.id), pages: pages.len(), named }))
+}
+
+/// Other collections, or, of a page that is in none, other copies.
+fn replicas(index: &Index, group: &Group, members: &[Hit]) -> Result<Option<Replicas>> {
+    let row = index.page(group.shown.page)?;
+    if row.collection != NONE {
+        let counted: BTreeMap<u32, usize> = by_collection(members).map(|(one, pages)| (one, pages.len())).collect();
+        let all = index.mirrors(index.collection(row.collection)?.similar_cluster)?;
+        let count = all.len().saturating_sub(1);
+        let named = all.filter(|&one| one != row.collection).take(NAMED).map(|one| {
+            let (of, pages) = (index.collection(one)?, counted.get(&one).copied().unwrap_or_default());
+            Ok(Replica { id: hexadecimal(of.id), url: index.url(of.root)?, pages })
+        });
+        return Ok(Some(Replicas { kind: "collections", count, named: named.collect::<Result<_>>()? }));
+    }
+    if row.cluster == NONE {
+        return Ok(None);
+    }
+    let all = index.cluster(row.cluster)?;
+    let count = all.len().saturating_sub(1);
+    let named = all.filter(|&page| page != group.shown.page).take(NAMED).map(|page| {
+        let OfPage { id, url } = OfPage::of(index, page)?;
+        Ok(Replica { id, url, pages: usize::from(members.binary_search_by_key(&page, |hit| hit.page).is_ok()) })
+    });
+    Ok(Some(Replicas { kind: "copies", count, named: named.collect::<Result<_>>()? }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_of_an_origin_is_without_scheme_and_port() {
+        for (origin, host) in [
+            ("http://www.a.example", "www.a.example"),
+            ("https://a.example:8443", "a.example"),
+            ("http://[2001:db8::1]:80", "[2001:db8::1]"),
+            ("http://[2001:db8::1]", "[2001:db8::1]"),
+        ] {
+            assert_eq!(host_of(origin), host);
+        }
+    }
+}

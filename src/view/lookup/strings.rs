@@ -1,0 +1,243 @@
+//! Strings by number, mapped: in blocks of 16, each string front-coded against the one before it in its block.
+//!
+//! Two columns: where blocks start, and bytes: for each string how many bytes it has in common with the one before, how many
+//! more it has, and these.
+
+use webtwin_base::error::{Error, Result};
+use webtwin_storage::output::Attempt;
+
+use super::column::{Column, ColumnWriter, Seal};
+use webtwin_storage::manifest::FileEntry;
+
+/// Strings of a block.
+const BLOCK: usize = 16;
+
+/// Endings of the two files.
+pub const FILES: [&str; 2] = [".starts", ".bytes"];
+
+/// Strings on their way to their files.
+pub struct StringsWriter {
+    starts: ColumnWriter<u64>,
+    bytes: ColumnWriter<u8>,
+    last: Vec<u8>,
+    count: usize,
+    open: Vec<u8>,
+}
+
+impl StringsWriter {
+    /// Begins the files `NAME.starts` and `NAME.bytes` of an attempt.
+    ///
+    /// # Errors
+    /// As [`Attempt::create`].
+    pub fn new(attempt: &Attempt, name: &str) -> Result<StringsWriter> {
+        let [starts, bytes] = FILES.map(|ending| attempt.create(&format!("{name}{ending}")));
+        let (starts, bytes) = (ColumnWriter::new(starts?), ColumnWriter::new(bytes?));
+        Ok(StringsWriter { starts, bytes, last: Vec::new(), count: 0, open: Vec::new() })
+    }
+
+    /// Adds a string; its number is that of the strings before it.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn push(&mut self, text: &str) -> Result<()> {
+        if self.count.is_multiple_of(BLOCK) {
+            self.starts.push(self.bytes.rows())?;
+            self.last.clear();
+        }
+        let text = text.as_bytes();
+        let common = self.last.iter().zip(text).take_while(|(x, y)| x == y).count();
+        self.open.clear();
+        put_number(common, &mut self.open);
+        put_number(text.len() - common, &mut self.open);
+        self.open.extend_from_slice(&text[common..]);
+        self.bytes.extend(&self.open)?;
+        self.last.truncate(common);
+        self.last.extend_from_slice(&text[common..]);
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Ends both files; returns them, and the number of strings.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn finish(self) -> Result<([(FileEntry, Seal); 2], u64)> {
+        Ok(([self.starts.finish()?, self.bytes.finish()?], self.count as u64))
+    }
+}
+
+/// Seven bits a byte, the lowest first; the last byte has its highest bit clear.
+fn put_number(mut number: usize, into: &mut Vec<u8>) {
+    while number >= 0x80 {
+        into.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    into.push(number as u8);
+}
+
+fn take_number(bytes: &mut &[u8]) -> Option<usize> {
+    let mut number = 0usize;
+    for shift in (0..56).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= usize::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+/// Strings by number.
+#[derive(Debug)]
+pub struct Strings {
+    starts: Column<u64>,
+    bytes: Column<u8>,
+    count: usize,
+}
+
+impl Strings {
+    /// Strings of two columns, so many.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when there are not as many blocks as so many have.
+    pub fn new(starts: Column<u64>, bytes: Column<u8>, count: u64) -> Result<Strings> {
+        match starts.rows() as u64 == count.div_ceil(BLOCK as u64) {
+            true => Ok(Strings { starts, bytes, count: count as usize }),
+            false => Err(Error::input("strings of an index", "their files are not of one index; make it anew")),
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Bytes of their files.
+    pub fn len_bytes(&self) -> usize {
+        self.starts.len_bytes() + self.bytes.len_bytes()
+    }
+
+    fn block(&self, block: usize) -> Result<&[u8]> {
+        let start = self.starts.get(block)? as usize;
+        let end = if block + 1 < self.starts.rows() { self.starts.get(block + 1)? as usize } else { self.bytes.rows() };
+        self.bytes.slice(start..end)
+    }
+
+    /// Appends a string to `into`.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when its block is damaged, or when there is no such string.
+    #[inline]
+    pub fn append(&self, number: usize, into: &mut String) -> Result<()> {
+        let start = into.len();
+        let mut bytes = std::mem::take(into).into_bytes();
+        let mut block = self.block(number / BLOCK)?;
+        for _ in 0..=number % BLOCK {
+            next(&mut block, start, &mut bytes).ok_or_else(broken)?;
+        }
+        *into = String::from_utf8(bytes).map_err(|_| broken())?;
+        Ok(())
+    }
+
+    /// A string.
+    ///
+    /// # Errors
+    /// As [`Strings::append`].
+    pub fn get(&self, number: usize) -> Result<String> {
+        let mut text = String::new();
+        self.append(number, &mut text).map(|()| text)
+    }
+
+    /// The number of the last string that is not larger than `text`; strings must be ascending. `None` if all are larger.
+    ///
+    /// # Errors
+    /// As [`Strings::append`].
+    ///
+    /// # Cost
+    /// A look at the first string of log n / 16 blocks, and at one block. `room` is scratch.
+    pub fn last_not_after(&self, text: &str, room: &mut Vec<u8>) -> Result<Option<usize>> {
+        let (mut from, mut to) = (0, self.starts.rows());
+        while from < to {
+            let middle = from + (to - from) / 2;
+            room.clear();
+            next(&mut self.block(middle)?, 0, room).ok_or_else(broken)?;
+            if &room[..] <= text.as_bytes() { from = middle + 1 } else { to = middle }
+        }
+        let Some(block) = from.checked_sub(1) else { return Ok(None) };
+        let (mut bytes, first) = (self.block(block)?, block * BLOCK);
+        let mut last = first;
+        room.clear();
+        for number in first..self.count.min(first + BLOCK) {
+            next(&mut bytes, 0, room).ok_or_else(broken)?;
+            if &room[..] > text.as_bytes() {
+                break;
+            }
+            last = number;
+        }
+        Ok(Some(last))
+    }
+}
+
+#[cold]
+fn broken() -> Error {
+    Error::Invariant("a block of strings of an index does not read".into())
+}
+
+/// Replaces what stands in `into` from `start` on, the string before, by the next one of a block; the first of a block shares
+/// nothing with it.
+#[inline]
+fn next(block: &mut &[u8], start: usize, into: &mut Vec<u8>) -> Option<()> {
+    let (common, more) = (take_number(block)?, take_number(block)?);
+    let (now, later) = block.split_at_checked(more)?;
+    *block = later;
+    into.truncate(start + common);
+    into.extend_from_slice(now);
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use webtwin_storage::location::Location;
+    use webtwin_storage::mapped::{Residence, file_bytes};
+
+    fn strings(folder: &tempfile::TempDir, texts: &[String]) -> Strings {
+        let at = Location::parse(folder.path().to_str().unwrap()).unwrap();
+        let attempt = Attempt::new(&at, "aa").unwrap();
+        let mut writer = StringsWriter::new(&attempt, "s").unwrap();
+        texts.iter().for_each(|text| writer.push(text).unwrap());
+        let ([starts, bytes], count) = writer.finish().unwrap();
+        let file =
+            |path: &str| file_bytes(&at.join(&format!("_attempt-aa/{path}")).unwrap(), Residence::Mapped).unwrap();
+        let starts = Column::open("s", file("s.starts"), &starts.1).unwrap();
+        let bytes = Column::open("b", file("s.bytes"), &bytes.1).unwrap();
+        Strings::new(starts, bytes, count).unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn strings_come_back_by_number_and_by_order(
+            mut texts in prop::collection::vec("[ab/ü]{0,6}|http://[a-c]{1,3}/[a-z/]{0,200}", 0..60), asked in prop::collection::vec("[ab/ü]{0,5}", 8)
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let found = strings(&folder, &texts);
+            for (number, text) in texts.iter().enumerate() {
+                prop_assert_eq!(&found.get(number).unwrap(), text);
+            }
+            prop_assert_eq!(found.count(), texts.len());
+            prop_assert!(found.get(texts.len().next_multiple_of(BLOCK)).is_err());
+            texts.sort();
+            let folder = tempfile::tempdir().unwrap();
+            let (found, mut room) = (strings(&folder, &texts), Vec::new());
+            for text in asked.iter().chain(&texts) {
+                let want = texts.partition_point(|one| one <= text).checked_sub(1);
+                prop_assert_eq!(found.last_not_after(text, &mut room).unwrap(), want);
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Pairs of pages looked at closely: the ends of weak links, and pages of mirrors. Their texts are read again from the input.
+
+use std::collections::{HashMap, HashSet};
+
+use super::mirrors::OfMirrors;
+use super::page_rows::PageRows;
+use super::sets::Forest;
+use crate::report::contract::{By, Chunk, Compare, Compared, Member, Mirrors, PageSet, Sets, Shared, Step};
+use crate::report::side_by_side::side_by_side;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{DocId, FPrint};
+use webtwin_core::chunks::Recipe;
+use webtwin_core::explain::chain::shortest;
+use webtwin_results::Run;
+use webtwin_results::pages::Pages;
+use webtwin_results::scan::scan;
+
+/// Bytes of a text that are compared.
+const TEXT: usize = 200_000;
+
+/// Chunks shown of those on both pages.
+const CHUNKS: usize = 8;
+
+/// Characters shown of a chunk.
+const CHUNK: usize = 120;
+
+/// Steps of a chain that is shown; a longer one is left out.
+const STEPS: usize = 30;
+
+/// A pair that was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// Why, in words.
+    pub why: String,
+    /// The two pages.
+    pub pages: [DocId; 2],
+}
+
+/// Chooses at most `most` pairs: two of three are the weakest links of different sets, the others a page of the largest mirrors
+/// in two copies.
+pub fn choose(mirrors: &Mirrors, of: &OfMirrors, sets: &Sets, most: usize) -> Vec<Pair> {
+    let ends = |(number, set): (usize, &PageSet)| {
+        let link = set.links.first()?;
+        let why = format!("weakest link {}", number + 1);
+        Some(Pair { why, pages: [set.members[link.a].id, set.members[link.b].id] })
+    };
+    let weak = sets.shown[..sets.weakest as usize].iter().enumerate().filter_map(ends);
+    let mut pairs: Vec<Pair> = weak.take(most - most / 3).collect();
+    let roots = (0..mirrors.shown.len()).filter_map(|number| {
+        Some(Pair { why: "a page of a mirror".into(), pages: [*of.roots.get(number)?, of.counterpart(number)?] })
+    });
+    pairs.extend(roots.take(most - pairs.len()));
+    pairs
+}
+
+/// Compares the pairs.
+///
+/// # Errors
+/// Those of reading tables. Pages that cannot be read again are no error: the comparison says why.
+///
+/// # Cost
+/// One pass over `pages`, and over `fprint_docid` if the result has it; the records of the pages in the input; both texts of each
+/// pair in memory.
+pub fn gather(run: &Run, pairs: &[Pair], forest: &Forest, pages: &PageRows) -> Result<Compare> {
+    let texts = Texts::read(run, pairs)?;
+    let shown = pairs.iter().filter_map(|pair| compared(pair, forest, pages, &texts));
+    Ok(Compare { shown: shown.collect() })
+}
+
+/// Texts by page, and what is known of their chunks.
+struct Texts {
+    texts: HashMap<DocId, String>,
+    /// Why there are none.
+    unread: String,
+    recipe: Option<Recipe>,
+    /// Pages that have a chunk.
+    pages_with: HashMap<FPrint, u64>,
+}
+
+impl Texts {
+    fn read(run: &Run, pairs: &[Pair]) -> Result<Texts> {
+        let mut texts =
+            Texts { texts: HashMap::new(), unread: String::new(), recipe: None, pages_with: HashMap::new() };
+        let job = match run.job() {
+            Ok(job) => job,
+            Err(error) => {
+                texts.unread = error.to_string();
+                return Ok(texts);
+            }
+        };
+        let mut wanted: Vec<DocId> = pairs.iter().flat_map(|pair| pair.pages).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let pages = Pages::some(run, &wanted)?;
+        let (doc_ids, places) = (pages.doc_ids()?.to_vec(), (0..pages.doc_ids()?.len()).collect::<Vec<_>>());
+        let read = pages.read(&places, &job.input, &mut |row, _, text| {
+            let end = (0..=TEXT.min(text.len())).rfind(|&at| text.is_char_boundary(at)).unwrap_or(0);
+            texts.texts.insert(doc_ids[row], text[..end].to_string());
+            Ok(())
+        });
+        if let Err(error) = read {
+            texts.unread = error.to_string();
+        }
+        let recipe = Recipe::new(&job.chunks);
+        let mut asked: Vec<FPrint> = Vec::new();
+        for text in texts.texts.values() {
+            asked.extend(recipe.chunks(text).into_iter().map(|chunk| chunk.0));
+        }
+        asked.sort_unstable();
+        asked.dedup();
+        texts.recipe = Some(recipe);
+        texts.pages_with = pages_with(run, &asked)?;
+        Ok(texts)
+    }
+}
+
+/// The pages that have each of these chunks, by the table `fprint_docid`; none if the result does not have it.
+fn pages_with(run: &Run, wanted: &[FPrint]) -> Result<HashMap<FPrint, u64>> {
+    let mut pages = HashMap::new();
+    scan(run, "fprint_docid", &["fprint"], &mut |batch| {
+        for fprint in batch.u64("fprint")?.iter().filter(|fprint| wanted.binary_search(fprint).is_ok()) {
+            *pages.entry(*fprint).or_default() += 1;
+        }
+        Ok(())
+    })?;
+    Ok(pages)
+}
+
+fn compared(pair: &Pair, forest: &Forest, rows: &PageRows, texts: &Texts) -> Option<Compared> {
+    let [a, b] = pair.pages;
+    let (row_a, row_b) = (rows.get(a)?, rows.get(b)?);
+    let member = |page: DocId, of: &Member| Member { role: forest.role(page).unwrap_or("alone").into(), ..of.clone() };
+    let set = forest.set_of(a).filter(|set| forest.set_of(b) == Some(*set));
+    let mut compared = Compared {
+        why: pair.why.clone(),
+        pages: [member(a, &row_a.member), member(b, &row_b.member)],
+        together: set.is_some(),
+        same_text: row_a.exact != 0 && row_a.exact == row_b.exact,
+        bits: row_a.simhash.zip(row_b.simhash).map(|(x, y)| (x ^ y).count_ones()),
+        chain: set.map(|set| chain(pair, &forest.tree(set), rows)).unwrap_or_default(),
+        shared: None,
+        diff: Vec::new(),
+        unread: texts.unread.clone(),
+    };
+    if let (Some(left), Some(right), Some(recipe)) = (texts.texts.get(&a), texts.texts.get(&b), &texts.recipe) {
+        compared.unread.clear();
+        compared.shared = Some(shared(recipe, left, right, &texts.pages_with));
+        compared.diff = side_by_side(left, right);
+    }
+    Some(compared)
+}
+
+/// The way from one page to the other along the tree of their set.
+fn chain(pair: &Pair, tree: &[(DocId, DocId, By)], rows: &PageRows) -> Vec<Step> {
+    let edges: Vec<(DocId, DocId)> = tree.iter().map(|link| (link.0, link.1)).collect();
+    let path = shortest(&edges, pair.pages[0], pair.pages[1]).unwrap_or_default();
+    if path.len() > STEPS {
+        return Vec::new();
+    }
+    let mut at = pair.pages[0];
+    let step = |edge: usize| {
+        let (a, b, by) = tree[edge];
+        at = if at == a { b } else { a };
+        let named = rows.get(at).map(|row| row.member.clone());
+        Step {
+            id: at,
+            url: named.as_ref().map_or_else(String::new, |member| member.url.clone()),
+            host: named.map_or_else(String::new, |member| member.host),
+            by,
+        }
+    };
+    path.into_iter().map(step).collect()
+}
+
+fn shared(recipe: &Recipe, left: &str, right: &str, pages_with: &HashMap<FPrint, u64>) -> Shared {
+    let distinct = |text: &str| {
+        let mut seen = HashSet::new();
+        let mut chunks = recipe.chunks(text);
+        chunks.retain(|chunk| seen.insert(chunk.0));
+        (chunks, seen)
+    };
+    let ((chunks, of_left), (_, of_right)) = (distinct(left), distinct(right));
+    let both: Vec<&(FPrint, String)> = chunks.iter().filter(|chunk| of_right.contains(&chunk.0)).collect();
+    let some = both.iter().take(CHUNKS).map(|(fprint, text)| Chunk {
+        text: text.chars().take(CHUNK).collect(),
+        pages: pages_with.get(fprint).copied(),
+    });
+    Shared { both: both.len() as u64, of: [of_left.len() as u64, of_right.len() as u64], some: some.collect() }
+}

@@ -1,0 +1,272 @@
+//! What was removed from a corpus: counts, the largest clusters with their texts side by side, counts by field.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::parts::{bars, tile};
+use super::{count, counts};
+use crate::report::contract::{Bars, Cell, Cluster, Clusters, Count, Duplicate, Part, Record, Rows};
+use crate::report::figures;
+use crate::report::side_by_side::side_by_side;
+use crate::report::top::Top;
+use webtwin_base::error::Result;
+use webtwin_core::explain::broken_lines::broken;
+use webtwin_dedup::again::Source;
+use webtwin_results::Run;
+use webtwin_results::scan::scan;
+
+/// Rows of a table that are shown.
+const ROWS: usize = 50;
+
+/// Members of a cluster that are shown.
+const MEMBERS: usize = 10;
+
+/// Classes of resemblance, in hundredths, of near-duplicates.
+const CLASS: u64 = 5;
+
+/// Words for what becomes of records.
+const REASONS: [(&str, &str); 3] =
+    [("exact", "removed: same text"), ("near", "removed: similar"), ("against", "removed: in the older corpus")];
+
+/// The members of a cluster that are least like the kept record, by resemblance in billionths, file and row.
+type Members = Top<(u64, String, u64), Duplicate>;
+
+/// Parts of a report.
+pub struct Corpus {
+    /// The corpus, and its counts by field if there are some.
+    pub parts: Vec<Part>,
+    /// The largest clusters.
+    pub clusters: Clusters,
+}
+
+/// Reads the report of a deduplicated corpus, with the texts of at most `pairs` pairs of records.
+///
+/// # Errors
+/// As [`scan`]. Texts that cannot be read again from the corpus are no error: the report says why.
+///
+/// # Cost
+/// One pass over `removed`; the files of the records that are shown side by side, up to those.
+pub fn gather(run: &Run, summary: &Value, pairs: usize) -> Result<Corpus> {
+    let mut shown: Vec<(Cluster, Members)> = Vec::new();
+    for of in summary["largest_clusters"].as_array().into_iter().flatten() {
+        // Earlier builds did not note the place.
+        let (Some(id), Some(file), Some(row)) = (of["id"].as_str(), of["file"].as_str(), of["row"].as_u64()) else {
+            continue;
+        };
+        let kept = Record { id: id.into(), file: file.into(), row };
+        let (removed_by, members, diff, unread) = (BTreeMap::new(), Vec::new(), Vec::new(), String::new());
+        let cluster = Cluster { kept, removed: count(&of["removed"]), removed_by, members, diff, unread };
+        shown.push((cluster, Top::new(MEMBERS)));
+    }
+    let by_resemblance = read_removed(run, &mut shown)?;
+    let mut shown: Vec<Cluster> =
+        shown.into_iter().map(|(cluster, members)| Cluster { members: members.finish(), ..cluster }).collect();
+    compare(run, &mut shown, pairs);
+    let mut parts = vec![of_corpus(summary, by_resemblance)];
+    parts.extend(of_fields(summary));
+    Ok(Corpus { parts, clusters: Clusters { shown, all: count(&summary["clusters"]) } })
+}
+
+/// Adds its members to each cluster; returns the near-duplicates by resemblance, in hundredths rounded down to a class.
+fn read_removed(run: &Run, clusters: &mut [(Cluster, Members)]) -> Result<BTreeMap<u64, u64>> {
+    let places: BTreeMap<(String, u64), usize> =
+        clusters.iter().enumerate().map(|(at, (of, _))| ((of.kept.file.clone(), of.kept.row), at)).collect();
+    let mut by_resemblance = BTreeMap::new();
+    let columns = ["id", "file", "row", "kept_file", "kept_row", "why", "similarity"];
+    scan(run, "removed", &columns, &mut |batch| {
+        let (ids, files, rows) = (batch.text("id")?, batch.text("file")?, batch.u64("row")?);
+        let (kept_files, kept_rows) = (batch.text("kept_file")?, batch.u64("kept_row")?);
+        let (why, similarity) = (batch.text("why")?, batch.f64("similarity")?);
+        for at in 0..rows.len() {
+            if &why[at] != "exact" {
+                let hundredths = (similarity[at] * 100.0) as u64;
+                *by_resemblance.entry(hundredths - hundredths % CLASS).or_default() += 1;
+            }
+            let Some(&number) = places.get(&(kept_files[at].to_string(), kept_rows[at])) else { continue };
+            let (cluster, members) = &mut clusters[number];
+            *cluster.removed_by.entry(why[at].into()).or_default() += 1;
+            // Least alike first: where a wrong one is most likely.
+            let key = ((similarity[at] * 1e9) as u64, files[at].to_string(), rows[at]);
+            if members.takes(&key) {
+                let record = Record { id: ids[at].into(), file: files[at].into(), row: rows[at] };
+                members.offer(key, Duplicate { record, why: why[at].into(), similarity: similarity[at] });
+            }
+        }
+        Ok(())
+    })?;
+    Ok(by_resemblance)
+}
+
+/// Puts the least similar text of each of the first `pairs` clusters that have one next to the text that stays.
+fn compare(run: &Run, clusters: &mut [Cluster], pairs: usize) {
+    let is_unlike = |cluster: &&mut Cluster| cluster.members.first().is_some_and(|member| member.why != "exact");
+    let mut chosen: Vec<&mut Cluster> = clusters.iter_mut().filter(is_unlike).take(pairs).collect();
+    let mut rows: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for cluster in &chosen {
+        for record in [&cluster.kept, &cluster.members[0].record] {
+            rows.entry(record.file.clone()).or_default().push(record.row);
+        }
+    }
+    let read = || -> Result<BTreeMap<(String, u64), String>> {
+        let source = Source::of(run)?;
+        let mut texts = BTreeMap::new();
+        for (file, rows) in &rows {
+            texts.extend(source.texts(file, rows)?.into_iter().map(|(row, text)| ((file.clone(), row), text)));
+        }
+        Ok(texts)
+    };
+    if rows.is_empty() {
+        return;
+    }
+    match read() {
+        Err(error) => chosen.iter_mut().for_each(|cluster| cluster.unread = error.to_string()),
+        Ok(texts) => {
+            for cluster in chosen {
+                let text = |of: &Record| broken(&texts[&(of.file.clone(), of.row)]);
+                cluster.diff = side_by_side(&text(&cluster.kept), &text(&cluster.members[0].record));
+            }
+        }
+    }
+}
+
+/// The corpus as a whole.
+fn of_corpus(summary: &Value, by_resemblance: BTreeMap<u64, u64>) -> Part {
+    let (records, text) = (&summary["records"], &summary["text_bytes"]);
+    let [read, kept, removed, rejected] = ["read", "kept", "removed", "rejected"].map(|name| count(&records[name]));
+    let [kept_bytes, removed_bytes] = ["kept", "removed"].map(|name| count(&text[name]));
+    let files = summary["files"].as_array().map_or(0, Vec::len) as u64;
+    let (gone, are) = match summary["settings"]["annotate"].is_null() {
+        true => ("removed", "were removed"),
+        false => ("marked as duplicates", "were marked as duplicates, and stay"),
+    };
+    let mut fates = vec![Count { what: "kept".into(), count: kept }];
+    fates.extend(bars("", "", &records["removed_by"], &REASONS).bars);
+    fates.push(Count { what: "rejected".into(), count: rejected });
+    let resemblance = by_resemblance.into_iter().map(|(hundredths, count)| Count {
+        what: match hundredths {
+            100 => "1".into(),
+            _ => format!("{:.2} to {:.2}", hundredths as f64 / 100.0, (hundredths + CLASS) as f64 / 100.0),
+        },
+        count,
+    });
+    let sizes = summary["cluster_sizes"].as_array().into_iter().flatten().map(|of| {
+        let (from, to) = (count(&of["from"]), of["to"].as_u64());
+        let what = match to {
+            Some(to) if to == from => figures::counted(from, "record", "records"),
+            Some(to) => format!("{from} to {to} records"),
+            None => format!("{} records or more", figures::count(from)),
+        };
+        Count { what, count: count(&of["clusters"]) }
+    });
+    let charts = [
+        Bars { heading: "Records".into(), ask: "What became of each record?".into(), bars: fates },
+        Bars {
+            heading: "Clusters by size".into(),
+            ask: "How many records say one thing, the kept one included?".into(),
+            bars: sizes.collect(),
+        },
+        Bars {
+            heading: "Similar texts by resemblance".into(),
+            ask: "How close to the threshold are those that were found similar?".into(),
+            bars: resemblance.collect(),
+        },
+        bars(
+            "Rejected records",
+            "Why are records in neither the corpus nor the table removed?",
+            &records["rejected_by"],
+            &[],
+        ),
+    ];
+    Part {
+        id: "corpus",
+        name: "Corpus",
+        headline: match removed {
+            0 => "No record is a duplicate of another".into(),
+            _ => format!("{} of the records are duplicates", figures::share(removed, read)),
+        },
+        lead: format!(
+            "{} of {}: {} stay in the corpus, {} {are}.",
+            figures::counted(read, "record", "records"),
+            figures::counted(files, "file", "files"),
+            figures::count(kept + if summary["settings"]["annotate"].is_null() { 0 } else { removed }),
+            figures::count(removed)
+        ),
+        tiles: vec![
+            tile(figures::count(read), "records read"),
+            tile(figures::count(kept), "records kept"),
+            tile(figures::count(removed), format!("records {gone}")),
+            tile(figures::count(rejected), "records rejected"),
+            tile(figures::bytes(kept_bytes), "of text kept"),
+            tile(figures::bytes(removed_bytes), format!("of text {gone}")),
+            tile(figures::count(count(&summary["clusters"])), "clusters: kept records with duplicates"),
+            tile(figures::count(count(&summary["empty_texts"])), "empty texts, all kept"),
+        ],
+        charts: charts.into_iter().filter(|chart| !chart.bars.is_empty()).collect(),
+        tables: vec![of_files(summary)].into_iter().filter(|table| !table.rows.is_empty()).collect(),
+    }
+}
+
+/// The files with the most duplicates.
+fn of_files(summary: &Value) -> Rows {
+    let mut top = Top::new(ROWS);
+    let files = summary["files"].as_array().map_or(&[][..], |files| files);
+    for (number, file) in files.iter().enumerate() {
+        let [kept, removed, rejected] = ["kept", "removed", "rejected"].map(|name| count(&file[name]));
+        let [name, format] = ["file", "format"].map(|name| Cell::Text(file[name].as_str().unwrap_or_default().into()));
+        let share = Cell::Number(figures::share(removed, kept + removed + rejected));
+        let cells = vec![name, format, Cell::Count(kept), Cell::Count(removed), Cell::Count(rejected), share];
+        top.offer((Reverse(removed), number), cells);
+    }
+    Rows {
+        heading: "Files with the most duplicates".into(),
+        heads: vec!["file", "format", "kept", "duplicates", "rejected", "duplicates of all"],
+        rows: top.finish(),
+        all: files.len() as u64,
+        table: String::new(),
+    }
+}
+
+/// Counts by the fields that were asked for.
+fn of_fields(summary: &Value) -> Option<Part> {
+    let fields = summary["counts_by"].as_object().filter(|fields| !fields.is_empty())?;
+    let table = |(field, values): (&String, &Value)| {
+        let values = values.as_array().map_or(&[][..], |values| values);
+        let row = |of: &Value| {
+            let [kept, removed, kept_bytes] = ["kept", "removed", "kept_bytes"].map(|name| count(&of[name]));
+            let by = counts(&of["removed_by"]);
+            let value = of["value"].as_str().map_or_else(|| "none".to_string(), String::from);
+            let reasons = REASONS.map(|(why, _)| Cell::Count(by.get(why).copied().unwrap_or(0)));
+            let share = Cell::Number(figures::share(removed, kept + removed));
+            let bytes = Cell::Number(figures::bytes(kept_bytes));
+            [&[Cell::Text(value), Cell::Count(kept), bytes][..], &reasons, &[share]].concat()
+        };
+        Rows {
+            heading: field.clone(),
+            heads: vec![
+                "value",
+                "kept",
+                "text kept",
+                "same text",
+                "similar",
+                "in the older corpus",
+                "duplicates of all",
+            ],
+            rows: values.iter().take(ROWS).map(row).collect(),
+            all: values.len() as u64,
+            table: String::new(),
+        }
+    };
+    Some(Part {
+        id: "fields",
+        name: "Fields",
+        headline: format!("Records by {}", fields.keys().cloned().collect::<Vec<_>>().join(", ")),
+        lead: "Records of the input by the values of the fields of --count-by, the most frequent first; \
+               _webtwin/summary has all values."
+            .into(),
+        tiles: Vec::new(),
+        charts: Vec::new(),
+        tables: fields.iter().map(table).collect(),
+    })
+}

@@ -1,0 +1,117 @@
+//! Hosts, and what they share, from the tables `hosts` and `server_pairs`.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use crate::report::contract::{Amount, Host, HostPair, Hosts};
+use crate::report::top::Top;
+use webtwin_base::error::Result;
+use webtwin_results::Run;
+use webtwin_results::scan::scan;
+use webtwin_storage::table::Table;
+
+/// Hosts shown.
+const SHOWN: usize = 150;
+
+/// Pairs shown.
+const PAIRS: usize = 40;
+
+/// Pairs among which the hosts of the matrix are chosen.
+const CHOSEN_AMONG: usize = 1000;
+
+/// Hosts of the matrix.
+const MATRIX: usize = 24;
+
+/// Reads the hosts with the most to skip, and the pairs that share the most.
+///
+/// # Errors
+/// As [`scan`]; [`webtwin_base::error::Error::Input`] if a column is missing.
+pub fn gather(run: &Run) -> Result<Hosts> {
+    let mut hosts = Hosts::default();
+    let mut top = Top::new(SHOWN);
+    scan(run, "hosts", &["host", "pages", "body_bytes", "skip_pages", "skip_bytes"], &mut |batch| {
+        let (names, pages, bytes) = (batch.text("host")?, batch.u64("pages")?, batch.u64("body_bytes")?);
+        let (skip_pages, skip_bytes) = (batch.u64("skip_pages")?, batch.u64("skip_bytes")?);
+        for row in 0..batch.rows() {
+            hosts.all += 1;
+            let key = (Reverse(skip_pages[row]), Reverse(pages[row]), names[row].to_string());
+            let host = || Host {
+                host: names[row].to_string(),
+                crawl: Amount { pages: pages[row], bytes: bytes[row] },
+                skip: Amount { pages: skip_pages[row], bytes: skip_bytes[row] },
+            };
+            if top.takes(&key) {
+                top.offer(key, host());
+            }
+        }
+        Ok(())
+    })?;
+    hosts.shown = top.finish();
+
+    let mut top = Top::new(CHOSEN_AMONG);
+    each_pair(run, &mut |pair| {
+        *hosts.pairs.entry(pair.kind.clone()).or_default() += 1;
+        top.offer((Reverse(pair.shared), pair.a.clone(), pair.b.clone()), pair);
+        Ok(())
+    })?;
+    let pairs = top.finish();
+    let mut shared: BTreeMap<&str, u64> = BTreeMap::new();
+    for (host, pair) in pairs.iter().flat_map(|pair| [(&pair.a, pair), (&pair.b, pair)]) {
+        *shared.entry(host).or_default() += pair.shared;
+    }
+    let mut chosen: Vec<(u64, &str)> = shared.into_iter().map(|(host, shared)| (shared, host)).collect();
+    chosen.sort_unstable_by_key(|&(shared, host)| (Reverse(shared), host));
+    let chosen: Vec<String> = chosen.iter().take(MATRIX).map(|of| of.1.to_string()).collect();
+    each_pair(run, &mut |pair| {
+        if chosen.contains(&pair.a) && chosen.contains(&pair.b) {
+            hosts.matrix.push(pair);
+        }
+        Ok(())
+    })?;
+    hosts.matrix_hosts = beside_their_like(&chosen, &hosts.matrix);
+    hosts.shown_pairs = pairs.into_iter().take(PAIRS).collect();
+    Ok(hosts)
+}
+
+fn each_pair(run: &Run, take: &mut dyn FnMut(HostPair) -> Result<()>) -> Result<()> {
+    let columns = ["host_a", "host_b", "shared", "same_path", "pages_a", "pages_b", "kind"];
+    scan(run, "server_pairs", &columns, &mut |batch| (0..batch.rows()).try_for_each(|row| take(pair(batch, row)?)))?;
+    Ok(())
+}
+
+fn pair(batch: &Table, row: usize) -> Result<HostPair> {
+    let number = |name: &str| Ok(u64::from(batch.u32(name)?[row]));
+    Ok(HostPair {
+        a: batch.text("host_a")?[row].to_string(),
+        b: batch.text("host_b")?[row].to_string(),
+        shared: number("shared")?,
+        same_path: number("same_path")?,
+        pages_a: number("pages_a")?,
+        pages_b: number("pages_b")?,
+        kind: batch.text("kind")?[row].to_string(),
+    })
+}
+
+/// Orders hosts so that those that are alike stand beside each other: each next host is the one most like those before, the
+/// nearest of which count the most.
+fn beside_their_like(hosts: &[String], pairs: &[HostPair]) -> Vec<String> {
+    let mut alike: HashMap<(&str, &str), u64> = HashMap::new();
+    for pair in pairs {
+        // In whole millionths, so that the order is the same everywhere.
+        let share = pair.shared * 1_000_000 / pair.pages_a.min(pair.pages_b).max(1);
+        alike.insert((&pair.a, &pair.b), share);
+        alike.insert((&pair.b, &pair.a), share);
+    }
+    let mut left: Vec<&str> = hosts.iter().map(String::as_str).collect();
+    let mut order: Vec<&str> = Vec::new();
+    while !left.is_empty() {
+        let near = |host: &str| -> u64 {
+            let before = order.iter().rev().enumerate().take(16);
+            before.map(|(far, other)| alike.get(&(host, *other)).copied().unwrap_or(0) >> far).sum()
+        };
+        // The first of equals, which are in the order of what they share.
+        let next = (0..left.len()).max_by_key(|&at| (near(left[at]), Reverse(at))).expect("some are left");
+        order.push(left.remove(next));
+    }
+    order.into_iter().map(str::to_string).collect()
+}

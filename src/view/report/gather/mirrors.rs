@@ -1,0 +1,221 @@
+//! Originals with their mirrors, from the tables `collections`, `members` and `avoid`.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::page_rows::PageRows;
+use crate::report::contract::{Mirror, MirrorCopy, Mirrors};
+use crate::report::top::Top;
+use webtwin_base::error::Result;
+use webtwin_base::ids::DocId;
+use webtwin_results::Run;
+use webtwin_results::scan::{scan, scan_some};
+use webtwin_storage::table::Table;
+
+/// Mirrors shown.
+const SHOWN: usize = 200;
+
+/// Copies shown of each.
+const COPIES: usize = 12;
+
+/// Hosts counted of each; a mirror on more is said to be on so many.
+const HOSTS: usize = 1 << 16;
+
+/// Members of mirrors held to look up what may be skipped: 32 bytes each.
+const HELD: usize = 1 << 20;
+
+/// What belongs to the mirrors that are shown, by their numbers in that list.
+#[derive(Debug, Default)]
+pub struct OfMirrors {
+    /// Root of the copy that is kept of each, in order.
+    pub roots: Vec<DocId>,
+    /// Members of those that could be held; ascending by page.
+    members: Vec<Membership>,
+    /// How many of the mirrors, from the first, have all their members held.
+    held: usize,
+    /// For each of these the pages to skip, and the sum of the fractions of their text that is kept.
+    contained: BTreeMap<u32, (u64, f64)>,
+}
+
+/// A member of a mirror. Orders by page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Membership {
+    page: DocId,
+    cluster: DocId,
+    collection: DocId,
+    mirror: u32,
+}
+
+impl OfMirrors {
+    /// The held members that may be skipped, with the numbers of their mirrors; ascending by page.
+    ///
+    /// # Errors
+    /// As [`scan`].
+    pub fn skipped(&mut self, run: &Run) -> Result<Vec<(DocId, u32)>> {
+        let mut skipped = Vec::new();
+        let (members, contained) = (&self.members, &mut self.contained);
+        scan_some(run, "avoid", (&["doc_id"], &["contained"]), |_| Ok(true), &mut |batch| {
+            let pages = batch.u64("doc_id")?;
+            let Some((&first, &last)) = pages.first().zip(pages.last()) else { return Ok(()) };
+            let fractions = batch.f64("contained").ok();
+            let from = members.partition_point(|of| of.page < first);
+            for of in members[from..].iter().take_while(|of| of.page <= last) {
+                let Ok(row) = pages.binary_search(&of.page) else { continue };
+                skipped.push((of.page, of.mirror));
+                if let Some(fractions) = fractions {
+                    let (pages, sum) = contained.entry(of.mirror).or_default();
+                    (*pages, *sum) = (*pages + 1, *sum + fractions[row]);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(skipped)
+    }
+
+    /// A page of another collection of a mirror in the same set as the root of its copy that is kept, of the smallest id.
+    pub fn counterpart(&self, mirror: usize) -> Option<DocId> {
+        let root = *self.roots.get(mirror)?;
+        let of_root = self.members.iter().find(|of| of.page == root && of.mirror == mirror as u32)?;
+        let other = |of: &&Membership| {
+            of.mirror == of_root.mirror && of.cluster == of_root.cluster && of.collection != of_root.collection
+        };
+        self.members.iter().find(other).map(|of| of.page)
+    }
+}
+
+/// A mirror in the making.
+struct Growing {
+    id: u64,
+    copies: u64,
+    hosts: BTreeSet<String>,
+    largest: u64,
+    pages: u64,
+    kept: u64,
+    root: DocId,
+    shown: Top<(Reverse<bool>, Reverse<u64>, u64), MirrorCopy>,
+}
+
+impl Growing {
+    fn new(id: u64) -> Growing {
+        let shown = Top::new(COPIES);
+        Growing { id, copies: 0, hosts: BTreeSet::new(), largest: 0, pages: 0, kept: 0, root: 0, shown }
+    }
+
+    fn add(&mut self, copy: MirrorCopy, root: DocId) {
+        self.copies += 1;
+        self.pages += copy.size;
+        self.largest = self.largest.max(copy.size);
+        if copy.keep {
+            (self.kept, self.root) = (self.kept + copy.size, root);
+        }
+        if self.hosts.len() < HOSTS {
+            self.hosts.insert(copy.host.clone());
+        }
+        self.shown.offer((Reverse(copy.keep), Reverse(copy.size), copy.id), copy);
+    }
+
+    fn finish(self) -> (DocId, Mirror) {
+        let shown = self.shown.finish();
+        let mirror = Mirror {
+            id: self.id,
+            title: String::new(),
+            language: String::new(),
+            url: shown.first().map(|copy| copy.url.clone()).unwrap_or_default(),
+            copies: self.copies,
+            hosts: self.hosts.len() as u64,
+            largest: self.largest,
+            pages: self.pages,
+            surplus: self.pages - self.kept,
+            skip: None,
+            contained: None,
+            shown,
+        };
+        (self.root, mirror)
+    }
+}
+
+/// Reads the mirrors with the most pages in copies that are not kept, and what belongs to them.
+///
+/// # Errors
+/// As [`scan`]; [`webtwin_base::error::Error::Input`] if a column is missing.
+pub fn gather(run: &Run) -> Result<(Mirrors, OfMirrors)> {
+    let columns =
+        ["similar_cluster", "collection", "size", "host", "root", "root_url", "prefix", "keep", "links_from_elsewhere"];
+    let (mut all, mut top, mut growing) = (0, Top::new(SHOWN), None::<Growing>);
+    let mut put = |growing: Growing| {
+        all += 1;
+        let (root, mirror) = growing.finish();
+        top.offer((Reverse(mirror.surplus), mirror.id), (root, mirror));
+    };
+    scan(run, "collections", &columns, &mut |batch| {
+        let (ids, roots) = (batch.u64("similar_cluster")?, batch.u64("root")?);
+        for row in 0..batch.rows() {
+            if growing.as_ref().is_none_or(|of| of.id != ids[row]) {
+                growing.replace(Growing::new(ids[row])).into_iter().for_each(&mut put);
+            }
+            let of = growing.as_mut().expect("it was begun");
+            of.add(copy(batch, row)?, roots[row]);
+        }
+        Ok(())
+    })?;
+    growing.into_iter().for_each(&mut put);
+    let (roots, shown): (Vec<DocId>, Vec<Mirror>) = top.finish().into_iter().unzip();
+    let mut of = OfMirrors { roots, ..OfMirrors::default() };
+    of.read_members(run, &shown)?;
+    Ok((Mirrors { all, shown }, of))
+}
+
+fn copy(batch: &Table, row: usize) -> Result<MirrorCopy> {
+    Ok(MirrorCopy {
+        id: batch.u64("collection")?[row],
+        host: batch.text("host")?[row].to_string(),
+        url: batch.text("root_url")?[row].to_string(),
+        prefix: batch.text("prefix")?[row].to_string(),
+        size: u64::from(batch.u32("size")?[row]),
+        keep: batch.bool("keep")?[row],
+        links_from_elsewhere: batch.u64("links_from_elsewhere").ok().map(|links| links[row]),
+    })
+}
+
+impl OfMirrors {
+    /// Reads the members of as many of the mirrors, from the first, as can be held.
+    fn read_members(&mut self, run: &Run, shown: &[Mirror]) -> Result<()> {
+        let mut room = HELD as u64;
+        for mirror in shown {
+            match room.checked_sub(mirror.pages) {
+                Some(left) => (room, self.held) = (left, self.held + 1),
+                None => break,
+            }
+        }
+        let number: HashMap<u64, u32> = shown[..self.held].iter().map(|mirror| mirror.id).zip(0..).collect();
+        scan(run, "members", &["similar_cluster", "collection", "cluster", "doc_id"], &mut |batch| {
+            let (ids, collections) = (batch.u64("similar_cluster")?, batch.u64("collection")?);
+            let (clusters, pages) = (batch.u64("cluster")?, batch.u64("doc_id")?);
+            for row in 0..batch.rows() {
+                if let Some(&mirror) = number.get(&ids[row]) {
+                    let (page, cluster, collection) = (pages[row], clusters[row], collections[row]);
+                    self.members.push(Membership { page, cluster, collection, mirror });
+                }
+            }
+            Ok(())
+        })?;
+        self.members.sort_unstable();
+        Ok(())
+    }
+}
+
+/// Puts in what the pages say: titles of roots, and what may be skipped, by which they are then sorted.
+pub fn name(mirrors: &mut Mirrors, of: &OfMirrors, rows: &PageRows) {
+    for (number, (mirror, root)) in mirrors.shown.iter_mut().zip(&of.roots).enumerate() {
+        if let Some(named) = rows.get(*root) {
+            mirror.title.clone_from(&named.member.title);
+            mirror.language.clone_from(&named.language);
+        }
+        if number < of.held {
+            mirror.skip = Some(rows.sums.get(&(number as u32)).copied().unwrap_or_default());
+            let mean = |&(pages, sum): &(u64, f64)| (sum / pages as f64 * 1000.0).round() as u32;
+            mirror.contained = of.contained.get(&(number as u32)).map(mean);
+        }
+    }
+    mirrors.shown.sort_by_key(|mirror| Reverse(mirror.skip.map_or(mirror.surplus, |skip| skip.pages)));
+}

@@ -1,0 +1,137 @@
+//! Reads what a report says from the tables of a result.
+//!
+//! Every table that grows with the crawl is read in batches ([`webtwin_results::scan`]); what is kept of it is the top of an
+//! order, or the rows that belong to what was chosen before.
+//!
+//! # Memory
+//! A batch of rows (262,144, at most a few hundred megabytes of URLs); 64 MB for the sets that are looked at and as much for
+//! their links ([`sets`]); 32 MB for members of mirrors ([`mirrors`]); the pages that are compared. None of it grows with
+//! the crawl.
+
+pub mod compare;
+pub mod corpus;
+pub mod hosts;
+pub mod mirrors;
+pub mod overview;
+pub mod page_rows;
+pub mod parts;
+pub mod run_facts;
+pub mod sets;
+pub mod skip_lists;
+
+use std::collections::BTreeMap;
+
+use super::contract::{Compare, FORMAT, Part, Report};
+use page_rows::PageRows;
+use webtwin_base::error::{Error, Result};
+use webtwin_results::Run;
+
+/// Kinds of jobs whose results have pages to look at.
+const WITH_PAGES: [&str; 2] = ["replicas", "signatures"];
+
+/// Whether a result has pages to look at, for [`gather`]; of others there is an [`parts::outline`].
+pub fn has_pages(run: &Run) -> bool {
+    WITH_PAGES.iter().any(|kind| run.manifest.job["kind"] == *kind)
+}
+
+/// What to put into a report.
+#[derive(Debug)]
+pub struct Wanted {
+    /// A comparison of this result with an earlier one.
+    pub against: Option<Run>,
+    /// What `webtwin evaluate --json` has printed of it: name of the file, and what it holds.
+    pub evaluation: Option<(String, String)>,
+    /// Most pairs of pages to compare, which are read again from the input.
+    pub pairs: usize,
+    /// Facts of the machine, which differ from run to run of one job.
+    pub machine: bool,
+}
+
+impl Default for Wanted {
+    fn default() -> Wanted {
+        Wanted { against: None, evaluation: None, pairs: 8, machine: true }
+    }
+}
+
+/// Reads the report of a result that has pages to look at.
+///
+/// # Errors
+/// [`Error::Usage`] for a result of another kind, for the comparison of others, and for an evaluation of another; [`Error::Input`] for files that are not what the manifest names. Pages that cannot
+/// be read again from the input are no error: the report says why.
+///
+/// # Cost
+/// `clusters` and `server_pairs` are read twice, `pages` as well if pages are compared, other tables but `links` once; and a few
+/// pages of the input.
+pub fn gather(run: &Run, wanted: &Wanted) -> Result<Report> {
+    let kind = run.manifest.job["kind"].as_str().unwrap_or_default().to_string();
+    if !has_pages(run) {
+        return Err(Error::Usage(format!(
+            "{}: a result of the job `{kind}`, which has no pages to look at",
+            run.folder
+        )));
+    }
+    let summary = run.summary()?;
+    let mut parts = Vec::new();
+    if let Some(against) = &wanted.against {
+        parts.push(changes(run, against)?);
+    }
+    if let Some((file, text)) = &wanted.evaluation {
+        parts.push(parts::evaluation(file, text, &run.manifest.digest)?);
+    }
+    let (mut mirrors, mut of_mirrors) = mirrors::gather(run)?;
+    let (mut sets, forest) = sets::gather(run)?;
+    let pairs = compare::choose(&mirrors, &of_mirrors, &sets, wanted.pairs);
+
+    let mut named: Vec<u64> = of_mirrors.roots.clone();
+    named.extend(sets.shown.iter().flat_map(|set| set.members.iter().map(|member| member.id)));
+    named.extend(pairs.iter().flat_map(|pair| pair.pages));
+    let skipped = of_mirrors.skipped(run)?;
+    let rows = PageRows::read(run, named, &skipped)?;
+    mirrors::name(&mut mirrors, &of_mirrors, &rows);
+    sets::name(&mut sets, &rows);
+    let compare = match pairs.is_empty() {
+        true => Compare::default(),
+        false => compare::gather(run, &pairs, &forest, &rows)?,
+    };
+
+    let urls = run.manifest.job["input"]["urls"].as_array().into_iter().flatten();
+    Ok(Report {
+        format: FORMAT,
+        kind,
+        digest: run.manifest.digest.clone(),
+        inputs: urls.filter_map(|url| Some(url.as_str()?.to_string())).collect(),
+        overview: overview::gather(&summary, &run.manifest.job),
+        mirrors,
+        hosts: hosts::gather(run)?,
+        sets,
+        compare,
+        skip: skip_lists::gather(run)?,
+        run: run_facts::gather(run, &summary, wanted.machine)?,
+        parts,
+    })
+}
+
+/// What a comparison says of a result, which must be the newer one of it.
+fn changes(run: &Run, against: &Run) -> Result<Part> {
+    let job = &against.manifest.job;
+    if job["kind"] != "diff" {
+        return Err(Error::Usage(format!("{}: no result of `webtwin diff`, which --against takes", against.folder)));
+    }
+    if job["new"]["attempt"] != run.manifest.attempt {
+        let what =
+            format!("{}: compares {} with an earlier one, not {}", against.folder, job["new"]["url"], run.folder);
+        return Err(Error::Usage(what));
+    }
+    parts::comparison(against, &against.summary()?)
+}
+
+/// A count of a summary; 0 where it has none.
+fn count(value: &serde_json::Value) -> u64 {
+    value.as_u64().unwrap_or(0)
+}
+
+/// Counts by name of a summary.
+fn counts(value: &serde_json::Value) -> BTreeMap<String, u64> {
+    let counts = value.as_object().into_iter().flatten();
+    counts.map(|(what, value)| (what.clone(), count(value))).collect()
+}

@@ -1,0 +1,79 @@
+//! Rows of the table `pages` for those pages that a report names, and sums over others.
+
+use std::collections::HashMap;
+
+use crate::report::contract::{Amount, Member};
+use webtwin_base::error::Result;
+use webtwin_base::ids::DocId;
+use webtwin_results::Run;
+use webtwin_results::scan::scan_some;
+
+/// What the table `pages` says.
+#[derive(Debug, Default)]
+pub struct PageRows {
+    rows: HashMap<DocId, Named>,
+    /// Pages and bytes by number of the mirror that they were given with.
+    pub sums: HashMap<u32, Amount>,
+}
+
+/// A page that is named.
+#[derive(Debug, Clone)]
+pub struct Named {
+    /// The page, with no role yet.
+    pub member: Member,
+    /// Hash of its whole text; 0 if there is none.
+    pub exact: u64,
+    /// Its simhash, if it has one.
+    pub simhash: Option<u64>,
+    /// Language of its text, as in `pages.language`; empty if it is unknown.
+    pub language: String,
+}
+
+impl PageRows {
+    /// Reads the rows of `named` pages, and adds up those that are given with a number, ascending by page.
+    ///
+    /// # Errors
+    /// As [`scan_some`]; [`webtwin_base::error::Error::Input`] if a column is missing. The column `title` may be.
+    pub fn read(run: &Run, mut named: Vec<DocId>, summed: &[(DocId, u32)]) -> Result<PageRows> {
+        named.sort_unstable();
+        named.dedup();
+        let mut found = PageRows::default();
+        let is_named = |doc_id: &DocId| named.binary_search(doc_id).is_ok();
+        let more = ["url", "title", "host", "text_bytes", "chunks", "exact", "simhash", "has_simhash", "language"];
+        let any = |batch: &webtwin_storage::table::Table| Ok(batch.u64("doc_id")?.iter().any(is_named));
+        scan_some(run, "pages", (&["doc_id", "body_bytes"], &more), any, &mut |batch| {
+            let (doc_ids, bytes) = (batch.u64("doc_id")?, batch.u64("body_bytes")?);
+            let Some((&first, &last)) = doc_ids.first().zip(doc_ids.last()) else { return Ok(()) };
+            let from = summed.partition_point(|row| row.0 < first);
+            for (page, number) in summed[from..].iter().take_while(|row| row.0 <= last) {
+                if let Ok(row) = doc_ids.binary_search(page) {
+                    let sum = found.sums.entry(*number).or_default();
+                    sum.pages += 1;
+                    sum.bytes += bytes[row];
+                }
+            }
+            for (row, doc_id) in doc_ids.iter().enumerate().filter(|of| is_named(of.1)) {
+                let member = Member {
+                    id: *doc_id,
+                    url: batch.text("url")?[row].to_string(),
+                    title: batch.text("title").map_or_else(|_| String::new(), |titles| titles[row].to_string()),
+                    host: batch.text("host")?[row].to_string(),
+                    role: String::new(),
+                    text_bytes: batch.u64("text_bytes")?[row],
+                    chunks: u64::from(batch.u32("chunks")?[row]),
+                };
+                let simhash = batch.bool("has_simhash")?[row].then_some(batch.u64("simhash")?[row]);
+                let language = batch.text("language").map_or_else(|_| String::new(), |codes| codes[row].to_string());
+                let exact = batch.u64("exact")?[row];
+                found.rows.insert(*doc_id, Named { member, exact, simhash, language });
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// A page, if it was named and is there.
+    pub fn get(&self, page: DocId) -> Option<&Named> {
+        self.rows.get(&page)
+    }
+}

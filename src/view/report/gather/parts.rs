@@ -1,0 +1,464 @@
+//! What the results of other jobs say, in plain parts: a study, fingerprints joined, a comparison of two crawls, an evaluation.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::{Wanted, corpus, count, counts, run_facts};
+use crate::report::contract::{Bars, Cell, Count, FORMAT, Outline, Part, Rows, Tile};
+use crate::report::figures;
+use crate::report::top::Top;
+use webtwin_base::error::{Error, Result};
+use webtwin_results::Run;
+use webtwin_results::scan::scan;
+
+/// Rows of a table that are shown.
+const ROWS: usize = 50;
+
+/// Documents of a study above which clusters are not counted: 16 bytes a cluster are held.
+const MOST_DOCUMENTS: u64 = 4_000_000;
+
+/// Reads what a result says that has no pages of its own to look at.
+///
+/// # Errors
+/// [`Error::Usage`] for a result of a kind that is not known here; [`Error::Input`] for files that are not what the manifest names.
+///
+/// # Memory
+/// A batch of rows, and of a study of 4,000,000 documents at most some 24 bytes a cluster.
+pub fn outline(run: &Run, wanted: &Wanted) -> Result<Outline> {
+    let job = &run.manifest.job;
+    let kind = job["kind"].as_str().unwrap_or_default().to_string();
+    let of_summary = run.summary()?;
+    let mut clusters = None;
+    let parts = match kind.as_str() {
+        "study" => vec![study(run, &of_summary)?],
+        "hamming" => vec![hamming(run, &of_summary)?],
+        "diff" => vec![comparison(run, &of_summary)?],
+        "dedup" => {
+            let corpus = corpus::gather(run, &of_summary, wanted.pairs)?;
+            clusters = Some(corpus.clusters);
+            corpus.parts
+        }
+        _ => {
+            let what = format!("{}: a result of the job `{kind}`, of which no report is made", run.folder);
+            return Err(Error::Usage(what));
+        }
+    };
+    let texts = |values: &[&Value]| values.iter().filter_map(|of| Some(of.as_str()?.to_string())).collect();
+    let inputs: Vec<String> = match kind.as_str() {
+        "dedup" => texts(&job["inputs"].as_array().into_iter().flatten().collect::<Vec<_>>()),
+        "diff" => texts(&[&job["old"]["url"], &job["new"]["url"]]),
+        "hamming" => {
+            let queries = job["batch"]["queries"].as_array().into_iter().flatten();
+            texts(&[&job["batch"]["fingerprints"]].into_iter().chain(queries).collect::<Vec<_>>())
+        }
+        _ => texts(&job["input"]["urls"].as_array().into_iter().flatten().collect::<Vec<_>>()),
+    };
+    Ok(Outline {
+        format: FORMAT,
+        kind,
+        digest: run.manifest.digest.clone(),
+        inputs,
+        parts,
+        clusters,
+        run: run_facts::gather(run, &of_summary, wanted.machine)?,
+    })
+}
+
+pub(super) fn tile(figure: impl Into<String>, what: impl Into<String>) -> Tile {
+    Tile { figure: figure.into(), what: what.into() }
+}
+
+/// Bars of counts by name; those named in `words` first, in that order, in these words.
+pub(super) fn bars(heading: &str, ask: &str, counts: &Value, words: &[(&str, &str)]) -> Bars {
+    let all = super::counts(counts);
+    let known = words.iter().filter_map(|(name, what)| Some(((*what).to_string(), *all.get(*name)?)));
+    let others = all.iter().filter(|(name, _)| words.iter().all(|word| word.0 != name.as_str()));
+    let bars = known.chain(others.map(|(name, &count)| (name.replace('_', " "), count)));
+    let bars = bars.map(|(what, count)| Count { what, count }).collect();
+    Bars { heading: heading.into(), ask: ask.into(), bars }
+}
+
+/// A study (\[PBZ06\]): its tables in figures, its largest clusters by their first documents.
+fn study(run: &Run, summary: &Value) -> Result<Part> {
+    let (tables, web) = (&summary["tables"], &summary["web"]);
+    let complete = &tables["complete"];
+    let [documents, clusters, duplicates] = ["documents", "clusters", "duplicates"].map(|name| count(&complete[name]));
+    let near: Vec<Count> = tables["near"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|near| Count {
+            what: format!("at least {} % of their paragraphs", count(&near["percent"])),
+            count: count(&near["near_duplicates"]),
+        })
+        .collect();
+    let mut sizes: Vec<(u64, u64)> = super::counts(&complete["documents_per_cluster"])
+        .into_iter()
+        .filter_map(|(size, clusters)| Some((size.parse().ok()?, clusters)))
+        .collect();
+    sizes.sort_unstable();
+    let of_size = |&(size, clusters): &(u64, u64)| Count {
+        what: figures::counted(size, "document", "documents"),
+        count: clusters,
+    };
+    let connected = |what: &str, of: &Value| {
+        vec![
+            Cell::Text(what.into()),
+            Cell::Count(count(&of["all"])),
+            Cell::Count(count(&of["connected"])),
+            Cell::Text(of["percent"].as_f64().map_or("–".into(), |percent| format!("{percent:.1} %"))),
+        ]
+    };
+    let in_connected = Rows {
+        heading: "What a crawl along links would see".into(),
+        heads: vec!["what", "in all", "in the connected part", "share"],
+        rows: vec![
+            connected("clusters with a document there", &tables["clusters_in_connected"]),
+            connected("unique documents", &tables["unique_in_connected"]),
+            connected("useful documents: unique, or the first of a cluster", &tables["useful_in_connected"]),
+        ],
+        all: 3,
+        table: String::new(),
+    };
+    Ok(Part {
+        id: "study",
+        name: "Study",
+        headline: match documents {
+            0 => "No document was found in this crawl".into(),
+            _ => format!("{} of the documents are duplicates", figures::share(duplicates, documents)),
+        },
+        lead: format!(
+            "{} of {} in {}; a crawl along links from {} reaches {} of {}.",
+            figures::counted(duplicates, "duplicate", "duplicates"),
+            figures::counted(documents, "document", "documents"),
+            figures::counted(clusters, "cluster", "clusters"),
+            web["seed"].as_str().filter(|seed| !seed.is_empty()).unwrap_or("no page"),
+            figures::count(count(&web["connected"])),
+            figures::counted(count(&web["pages"]), "page", "pages")
+        ),
+        tiles: vec![
+            tile(figures::count(documents), "documents"),
+            tile(figures::count(clusters), "clusters of duplicates"),
+            tile(figures::count(duplicates), "duplicates"),
+            tile(figures::count(count(&complete["unique"])), "unique documents"),
+            tile(figures::count(count(&complete["useful"])), "useful documents"),
+            tile(figures::count(count(&web["links"])), "links"),
+        ],
+        charts: vec![
+            Bars {
+                heading: "Near-duplicates".into(),
+                ask: "Documents that share so much with another, but one of each set. (PBZ06, Table 3)".into(),
+                bars: near,
+            },
+            bars(
+                "Places in the bow tie",
+                "Pages by their place among the links.",
+                &web["pages_by_place"],
+                &[("core", "core"), ("in", "leads to the core"), ("out", "reached from the core")],
+            ),
+            Bars {
+                heading: "Clusters by size".into(),
+                ask: "Clusters of so many documents. (PBZ06, Figures 2 to 4)".into(),
+                bars: sizes.iter().take(ROWS).map(of_size).collect(),
+            },
+        ],
+        tables: [Some(in_connected), largest_clusters(run, documents)?].into_iter().flatten().collect(),
+    })
+}
+
+/// The largest clusters of a study by their first documents; none where there are too many to be counted.
+fn largest_clusters(run: &Run, documents: u64) -> Result<Option<Rows>> {
+    if documents > MOST_DOCUMENTS {
+        return Ok(None);
+    }
+    let mut sizes: HashMap<u64, u64> = HashMap::new();
+    scan(run, "duplicates", &["cluster", "role"], &mut |batch| {
+        let in_cluster = batch.u64("cluster")?.iter().zip(batch.text("role")?).filter(|row| row.1 != "unique");
+        in_cluster.for_each(|(cluster, _)| *sizes.entry(*cluster).or_default() += 1);
+        Ok(())
+    })?;
+    let mut top = Top::new(ROWS);
+    sizes.iter().for_each(|(&cluster, &size)| top.offer((Reverse(size), cluster), (cluster, size)));
+    let largest: Vec<(u64, u64)> = top.finish();
+    let mut url_of: HashMap<u64, String> = HashMap::new();
+    scan(run, "duplicates", &["doc_id", "url"], &mut |batch| {
+        let named = batch.u64("doc_id")?.iter().zip(batch.text("url")?);
+        url_of.extend(
+            named.filter(|row| largest.iter().any(|of| of.0 == *row.0)).map(|(id, url)| (*id, url.to_string())),
+        );
+        Ok(())
+    })?;
+    let row =
+        |(id, size): &(u64, u64)| vec![Cell::Url(url_of.get(id).cloned().unwrap_or_default()), Cell::Count(*size)];
+    Ok(Some(Rows {
+        heading: "Largest clusters".into(),
+        heads: vec!["first document", "documents"],
+        rows: largest.iter().map(row).collect(),
+        all: sizes.len() as u64,
+        table: "duplicates".into(),
+    }))
+}
+
+/// Fingerprints joined with a batch, or with themselves (\[MJS07\]).
+fn hamming(run: &Run, summary: &Value) -> Result<Part> {
+    let [documents, queries, near, pairs, groups] =
+        ["documents", "queries", "near", "pairs", "groups"].map(|name| count(&summary[name]));
+    let mut by_distance: Vec<(u64, u64)> = counts(&summary["pairs_by_distance"])
+        .into_iter()
+        .filter_map(|(distance, pairs)| Some((distance.parse().ok()?, pairs)))
+        .collect();
+    by_distance.sort_unstable();
+    let mut top = Top::new(ROWS);
+    scan(run, "pairs", &["a", "b", "value"], &mut |batch| {
+        let rows = batch.u64("a")?.iter().zip(batch.u64("b")?).zip(batch.u32("value")?);
+        rows.for_each(|((&a, &b), &bits)| top.offer((bits, a, b), (a, b, bits)));
+        Ok(())
+    })?;
+    let row = |(a, b, bits): (u64, u64, u32)| {
+        vec![Cell::Text(a.to_string()), Cell::Text(b.to_string()), Cell::Count(u64::from(bits))]
+    };
+    let nearest = Rows {
+        heading: "Nearest pairs".into(),
+        heads: vec!["document", "document near it", "bits apart"],
+        rows: top.finish().into_iter().map(row).collect(),
+        all: if groups > 0 { 0 } else { pairs },
+        table: "pairs".into(),
+    };
+    let told = match groups {
+        0 => figures::counted(pairs, "pair of documents is", "pairs of documents are"),
+        _ => format!("{} of documents are", figures::counted(groups, "group", "groups")),
+    };
+    let k = count(&run.manifest.job["hamming"]["k"]);
+    let whose = match queries {
+        0 => "joined with themselves".to_string(),
+        _ => format!("and {}", figures::counted(queries, "query", "queries")),
+    };
+    Ok(Part {
+        id: "near",
+        name: "Near fingerprints",
+        headline: format!("{told} within {}", figures::counted(k, "bit", "bits")),
+        lead: format!("Fingerprints of {}, {whose}.", figures::counted(documents, "document", "documents")),
+        tiles: vec![
+            tile(figures::count(documents), "documents"),
+            tile(figures::count(queries), "queries"),
+            tile(figures::count(near), "near pairs of distinct fingerprints"),
+            tile(figures::count(pairs), "pairs of documents that they stand for"),
+        ],
+        charts: vec![Bars {
+            heading: "Pairs by distance".into(),
+            ask: "In how many bits do near documents differ?".into(),
+            bars: by_distance
+                .into_iter()
+                .map(|(bits, count)| Count { what: figures::counted(bits, "bit", "bits"), count })
+                .collect(),
+        }],
+        tables: vec![nearest].into_iter().filter(|rows| !rows.rows.is_empty()).collect(),
+    })
+}
+
+/// Words for what becomes of pages.
+const PAGES: [(&str, &str); 10] = [
+    ("same", "same bytes"),
+    ("bytes", "same text, other bytes"),
+    ("near", "nearly the same text"),
+    ("changed", "other text"),
+    ("rewritten", "hardly anything as before"),
+    ("reverted", "a text of an earlier crawl"),
+    ("new", "new"),
+    ("moved_to", "moved here"),
+    ("moved_from", "moved away"),
+    ("gone", "gone"),
+];
+
+/// What a comparison of two crawls says; also a view of the report of the newer one.
+///
+/// # Errors
+/// As [`scan`].
+pub fn comparison(run: &Run, summary: &Value) -> Result<Part> {
+    let pages = counts(&summary["pages"]);
+    let of = |names: &[&str]| names.iter().filter_map(|name| pages.get(*name)).sum::<u64>();
+    let [old, new] = ["pages_old", "pages_new"].map(|name| count(&summary[name]));
+    let text_stays = of(&["same", "bytes"]);
+    let overlap = |(unit, of): (&String, &Value)| {
+        let share = figures::share(count(&of["both"]), count(&of["new"]));
+        let counts = ["old", "new", "both"].map(|name| Cell::Count(count(&of[name])));
+        [vec![Cell::Text(unit.clone())], counts.to_vec(), vec![Cell::Text(share)]].concat()
+    };
+    let overlap: Vec<Vec<Cell>> = summary["overlap"].as_object().into_iter().flatten().map(overlap).collect();
+    let exports = summary["exports"].as_object().into_iter().flatten().map(|(name, lines)| {
+        vec![Cell::Text(name.clone()), Cell::Count(count(&lines["added"])), Cell::Count(count(&lines["removed"]))]
+    });
+    let exports: Vec<Vec<Cell>> = exports.collect();
+    let mut tables = vec![Rows {
+        heading: "How much of one crawl is in the other".into(),
+        heads: vec!["distinct", "older crawl", "newer crawl", "both", "of the newer"],
+        all: overlap.len() as u64,
+        rows: overlap,
+        table: "crawl_overlap".into(),
+    }];
+    tables.push(hosts_changed(run)?);
+    tables.extend(mirrors_changed(run)?);
+    tables.push(Rows {
+        heading: "Lists of crawlers: lines to add and to take off".into(),
+        heads: vec!["list", "added", "removed"],
+        all: exports.len() as u64,
+        rows: exports,
+        table: String::new(),
+    });
+    tables.retain(|table| !table.rows.is_empty());
+    Ok(Part {
+        id: "changes",
+        name: "Changes",
+        headline: format!("{} of the newer crawl's pages say what they said before", figures::share(text_stays, new)),
+        lead: format!(
+            "{} in the older crawl, {} in the newer one. What is gone was not deleted for that: it is not in the newer crawl.",
+            figures::counted(old, "page", "pages"),
+            figures::count(new)
+        ),
+        tiles: vec![
+            tile(figures::count(text_stays), "pages with the same text"),
+            tile(figures::count(of(&["near", "changed", "rewritten", "reverted"])), "pages with another text"),
+            tile(figures::count(of(&["new"])), "new pages"),
+            tile(figures::count(of(&["gone"])), "pages gone"),
+            tile(figures::count(of(&["moved_to"])), "pages moved"),
+            tile(figures::count(counts(&summary["sites_changed"]).values().sum()), "sites that are not as before"),
+        ],
+        charts: vec![
+            bars("Pages", "What became of each page, of either crawl?", &summary["pages"], &PAGES),
+            bars("Pages that are gone", "What is known of their absence?", &summary["gone"], &[]),
+            bars("The avoid list", "Pages whose place on it has changed.", &summary["avoid_changed"], &[]),
+            bars("Mirrors", "What became of the copies of collections?", &summary["mirrors"], &[("lives", "live on")]),
+        ]
+        .into_iter()
+        .filter(|chart| !chart.bars.is_empty())
+        .collect(),
+        tables,
+    })
+}
+
+/// Sites with the most pages that are not as before.
+fn hosts_changed(run: &Run) -> Result<Rows> {
+    let parts = ["near", "changed", "rewritten", "new", "gone"];
+    let (mut all, mut top) = (0, Top::new(ROWS));
+    let columns = [&["site", "what", "pages_old", "pages_new"][..], &parts].concat();
+    scan(run, "hosts_changed", &columns, &mut |batch| {
+        let (sites, what) = (batch.text("site")?, batch.text("what")?);
+        let [old, new] = [batch.u64("pages_old")?, batch.u64("pages_new")?];
+        let changed = parts.iter().map(|part| batch.u64(part)).collect::<Result<Vec<_>>>()?;
+        for row in 0..sites.len() {
+            all += 1;
+            let of_row: Vec<u64> = changed.iter().map(|column| column[row]).collect();
+            let key = (Reverse(of_row.iter().sum::<u64>()), sites[row].to_string());
+            if top.takes(&key) {
+                let mut cells = vec![Cell::Text(sites[row].to_string()), Cell::Text(what[row].replace('_', " "))];
+                cells.extend([old[row], new[row]].into_iter().chain(of_row).map(Cell::Count));
+                top.offer(key, cells);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(Rows {
+        heading: "Sites that have changed most".into(),
+        heads: vec!["site", "what", "pages before", "pages now", "near", "changed", "rewritten", "new", "gone"],
+        rows: top.finish(),
+        all,
+        table: "hosts_changed".into(),
+    })
+}
+
+/// What became of mirrors, what matters most first; none if nothing was told of them.
+fn mirrors_changed(run: &Run) -> Result<Option<Rows>> {
+    let (mut all, mut rows) = (0, Vec::new());
+    // Sorted by what became of them.
+    let there = scan(run, "mirrors_changed", &["what", "root_url", "size_old", "size_new"], &mut |batch| {
+        let (what, urls) = (batch.text("what")?, batch.text("root_url")?);
+        let [old, new] = [batch.u32("size_old")?, batch.u32("size_new")?];
+        for row in 0..what.len() {
+            all += 1;
+            if &what[row] != "lives" && rows.len() < ROWS {
+                let words = Cell::Text(what[row].replace('_', " "));
+                let sizes = [old[row], new[row]].map(|size| Cell::Count(u64::from(size)));
+                rows.push([vec![Cell::Url(urls[row].to_string()), words], sizes.to_vec()].concat());
+            }
+        }
+        Ok(())
+    })?;
+    let heads = vec!["root page", "what", "pages before", "pages now"];
+    Ok(there.then(|| Rows {
+        heading: "Mirrors that have changed".into(),
+        heads,
+        rows,
+        all,
+        table: "mirrors_changed".into(),
+    }))
+}
+
+/// What an evaluation says, as `webtwin evaluate --json` prints it, for the report of the result with this digest.
+///
+/// # Errors
+/// [`Error::Input`] for a text that is not that; [`Error::Usage`] for the evaluation of another result.
+pub fn evaluation(file: &str, text: &str, digest: &str) -> Result<Part> {
+    let refuse = || Error::input(file, "is not what `webtwin evaluate --json` prints");
+    let said: Value = serde_json::from_str(text).map_err(|cause| Error::input(file, cause))?;
+    let rows = said["rows"].as_array().filter(|_| said["name"] == "evaluate").ok_or_else(refuse)?;
+    if let Some(other) = said["digest"].as_str().filter(|other| *other != digest) {
+        return Err(Error::Usage(format!("{file}: evaluates the result of another job, {other}, not of {digest}")));
+    }
+    let figure = |row: &Value| {
+        let ours = row["ours"].as_f64();
+        match (ours, row["unit"].as_str().unwrap_or_default()) {
+            (None, _) => "–".to_string(),
+            (Some(ours), "share") => format!("{ours:.3}"),
+            (Some(ours), _) if ours.fract() == 0.0 && (0.0..1e15).contains(&ours) => figures::count(ours as u64),
+            (Some(ours), _) => format!("{ours:.3}"),
+        }
+    };
+    let of = |name: &str| rows.iter().find(|row| row["what"] == name);
+    let shown =
+        ["pair precision", "pair recall", "pair precision by tags", "pair recall by tags", "targets found", "coverage"];
+    let tiles: Vec<Tile> = shown.iter().filter_map(|name| Some(tile(figure(of(name)?), *name))).collect();
+    let tagged = rows.iter().filter(|row| row["what"].as_str().is_some_and(|what| what.contains(" pairs tagged ")));
+    let tagged: Vec<Count> = tagged
+        .map(|row| Count {
+            what: row["what"].as_str().unwrap_or_default().into(),
+            count: row["ours"].as_f64().unwrap_or(0.0) as u64,
+        })
+        .collect();
+    let cells = |row: &Value| {
+        let words = row["what"].as_str().unwrap_or_default();
+        let reach = row["reach"].as_f64().map_or(String::new(), |reach| format!("{reach}"));
+        vec![Cell::Text(words.into()), Cell::Number(figure(row)), Cell::Number(reach)]
+    };
+    let headline = match (of("pair precision"), of("pair recall")) {
+        (Some(precision), Some(recall)) => {
+            format!("Pairs of pages: precision {}, recall {}", figure(precision), figure(recall))
+        }
+        _ => "Compared with a truth".into(),
+    };
+    Ok(Part {
+        id: "evaluation",
+        name: "Evaluation",
+        headline,
+        lead: "How far the sets and collections of this run are from what is true. A truth made from names deceives; \
+               pairs that a person has judged, weighted by the sizes of their strata, say more."
+            .into(),
+        tiles,
+        charts: (!tagged.is_empty())
+            .then(|| Bars {
+                heading: "Pairs that a person has judged".into(),
+                ask: "By what run and truth say of them: found, false, missed.".into(),
+                bars: tagged,
+            })
+            .into_iter()
+            .collect(),
+        tables: vec![Rows {
+            heading: "All figures".into(),
+            heads: vec!["figure", "this run", "to reach"],
+            rows: rows.iter().map(cells).collect(),
+            all: rows.len() as u64,
+            table: String::new(),
+        }],
+    })
+}

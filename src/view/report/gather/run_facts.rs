@@ -1,0 +1,124 @@
+//! Where the figures come from: records, settings, recipes, and the facts of the machine.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{count, counts};
+use crate::report::contract::{Count, Machine, Rejected, RunFacts, Stage};
+use crate::report::top::Top;
+use webtwin_base::error::Result;
+use webtwin_dedup::settings::Settings;
+use webtwin_job::Job;
+use webtwin_results::Run;
+use webtwin_results::scan::scan;
+
+/// Inputs shown that have records that were not kept.
+const INPUTS: usize = 20;
+
+/// Settings that say where, not what; of a comparison what it compares.
+const PLACES: [&str; 8] = ["kind", "inputs", "input.urls", "output.url", "effort.", "old.", "new.", "beside."];
+
+/// Reads the facts; `machine` says whether those of the machine are wanted.
+///
+/// # Errors
+/// As [`scan`]; [`webtwin_base::error::Error::Input`] if a column is missing.
+pub fn gather(run: &Run, summary: &Value, machine: bool) -> Result<RunFacts> {
+    let (manifest, records, overlap) = (&run.manifest, &summary["records"], &summary["overlap"]);
+    let (inputs_with_rejected, rejected_by_input) = rejected(run)?;
+    let mut tables: BTreeMap<String, u64> = BTreeMap::new();
+    for file in &manifest.files {
+        if let Some(table) = file.table() {
+            *tables.entry(table.into()).or_default() += file.rows.unwrap_or(0);
+        }
+    }
+    let left_out = [
+        ("distinct chunks of text", "chunks"),
+        ("of these furniture of a site", "template_chunks"),
+        ("of these on too many pages", "frequent_chunks"),
+        ("similar pairs refused by the guard", "guarded"),
+    ];
+    let facts = || Machine {
+        folder: run.folder.name().into(),
+        build: manifest.build.clone(),
+        workers: manifest.workers,
+        seconds: manifest.seconds.iter().map(|(stage, &seconds)| Stage { stage: stage.clone(), seconds }).collect(),
+        peak_memory_bytes: manifest.peak_memory_bytes,
+        started_in: manifest.started_in.clone(),
+        files: manifest.files.len() as u64,
+        bytes: manifest.files.iter().map(|file| file.bytes).sum(),
+    };
+    Ok(RunFacts {
+        read: count(&records["read"]),
+        kept: count(&records["kept"]),
+        duplicates: records["removed"].as_u64(),
+        rejected: counts(if records["rejected_by"].is_object() {
+            &records["rejected_by"]
+        } else {
+            &records["rejected"]
+        }),
+        mended: counts(&records["mended"]),
+        torn: records["torn"].as_object().map_or(0, |torn| torn.len() as u64),
+        inputs_with_rejected,
+        rejected_by_input,
+        left_out: match overlap.is_object() {
+            true => left_out.map(|(what, name)| Count { what: what.into(), count: count(&overlap[name]) }).into(),
+            false => Vec::new(),
+        },
+        settings: settings(&manifest.job),
+        recipes: manifest.recipes.clone(),
+        tables,
+        machine: machine.then(facts),
+    })
+}
+
+/// Counts the inputs with records that were not kept, and finds those with the most.
+fn rejected(run: &Run) -> Result<(u64, Vec<Rejected>)> {
+    let (mut inputs, mut top, mut of_input) = (0, Top::new(INPUTS), None::<Rejected>);
+    let mut put = |of: Rejected| {
+        inputs += 1;
+        let records: u64 = of.by_reason.values().sum();
+        top.offer((Reverse(records), of.source.clone()), of);
+    };
+    // Sorted by input.
+    scan(run, "rejected", &["source", "reason"], &mut |batch| {
+        let (sources, reasons) = (batch.text("source")?, batch.text("reason")?);
+        for (source, reason) in sources.iter().zip(reasons) {
+            if of_input.as_ref().is_none_or(|of| of.source != *source) {
+                let next = Rejected { source: source.to_string(), by_reason: BTreeMap::new() };
+                of_input.replace(next).into_iter().for_each(&mut put);
+            }
+            let of = of_input.as_mut().expect("it was begun");
+            *of.by_reason.entry(reason.to_string()).or_default() += 1;
+        }
+        Ok(())
+    })?;
+    of_input.into_iter().for_each(&mut put);
+    Ok((inputs, top.finish()))
+}
+
+/// The settings of a job that are not the default.
+fn settings(job: &Value) -> BTreeMap<String, String> {
+    let (mut ours, mut default) = (BTreeMap::new(), BTreeMap::new());
+    flatten("", job, &mut ours);
+    let of_kind = match job["kind"] == "dedup" {
+        true => Settings::default().answer(),
+        false => serde_json::to_value(Job::default()).expect("a job is plain values"),
+    };
+    flatten("", &of_kind, &mut default);
+    let place =
+        |name: &str| PLACES.iter().any(|place| name == *place || place.ends_with('.') && name.starts_with(place));
+    ours.retain(|name, value| default.get(name) != Some(value) && !place(name));
+    ours
+}
+
+fn flatten(name: &str, value: &Value, into: &mut BTreeMap<String, String>) {
+    match value.as_object() {
+        None => _ = into.insert(name.into(), value.to_string()),
+        Some(parts) => parts.iter().for_each(|(part, value)| {
+            let dot = if name.is_empty() { "" } else { "." };
+            flatten(&format!("{name}{dot}{part}"), value, into);
+        }),
+    }
+}

@@ -1,0 +1,445 @@
+//! Sets of similar pages and their weakest links, from the tables `clusters` and `pairs`.
+//!
+//! Single link chains: one false pair joins two sets for good. In a maximum spanning tree of a set, the weakest link is the pair
+//! at which the set falls apart first when the measure is made stricter, so the sets with the weakest of these are the ones
+//! to look at.
+//!
+//! # Memory
+//! Two million pages of sets, 24 bytes each, and twice as many links of 12 bytes. Where a crawl has more, a sample of its sets is looked
+//! at: those whose ids have so many trailing zero bits, which a hash of a URL has by chance. The largest sets are always
+//! among them if they can be held.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::page_rows::PageRows;
+use crate::report::contract::{By, Link, Measure, Member, PageSet, Sets};
+use crate::report::top::Top;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::DocId;
+use webtwin_core::clusters::union_find::UnionFind;
+use webtwin_results::Run;
+use webtwin_results::scan::scan;
+
+/// Pages of sets that are held.
+const PAGES: usize = 1 << 21;
+
+/// Sets shown for their weak links: one of so many, within these bounds.
+const ONE_OF: u64 = 12;
+const WEAKEST: std::ops::RangeInclusive<u64> = 18..=60;
+
+/// Sets shown for their size.
+const LARGEST: usize = 6;
+
+/// Members shown of a set.
+const MEMBERS: usize = 16;
+
+/// Links shown of a set that has more members than that.
+const LINKS: usize = 7;
+
+/// The sets that are looked at, and a maximum spanning tree of each.
+#[derive(Debug, Default)]
+pub struct Forest {
+    /// Pages of the sets, ascending by set, then page.
+    pages: Vec<Held>,
+    /// Numbers of these pages, ascending by page.
+    by_page: Vec<u32>,
+    /// Links between pages given by their numbers, ascending by set, then weakest first.
+    links: Vec<TreeLink>,
+}
+
+/// A page of a set.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    set: DocId,
+    page: DocId,
+    role: u8,
+}
+
+/// A link between two pages, by their numbers. Orders from the strongest to the weakest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct TreeLink {
+    weakness: Weakness,
+    a: u32,
+    b: u32,
+}
+
+/// How unlike two pages are: equal texts, then a step for each measure, so that a run with several has one order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Weakness(Measure, u32);
+
+impl Weakness {
+    fn of(by: By) -> Weakness {
+        match by.measure {
+            Measure::Views
+            | Measure::Placeholder
+            | Measure::Declared
+            | Measure::Overlap
+            | Measure::Minhash
+            | Measure::Context => Weakness(by.measure, u32::MAX - by.value),
+            Measure::Exact | Measure::Hamming | Measure::Signatures => Weakness(by.measure, by.value),
+        }
+    }
+
+    fn by(self) -> By {
+        match self.0 {
+            Measure::Views
+            | Measure::Placeholder
+            | Measure::Declared
+            | Measure::Overlap
+            | Measure::Minhash
+            | Measure::Context => By { measure: self.0, value: u32::MAX - self.1 },
+            Measure::Exact | Measure::Hamming | Measure::Signatures => By { measure: self.0, value: self.1 },
+        }
+    }
+}
+
+/// The roles of pages, in the order in which they are shown.
+const ROLES: [&str; 8] = ["keep", "way", "must-visit", "unlike", "language", "collection", "exact", "similar"];
+
+/// Reads the sets with the weakest links, then the largest.
+///
+/// # Errors
+/// As [`scan`]; [`Error::Input`] if a column is missing or has an unknown word.
+pub fn gather(run: &Run) -> Result<(Sets, Forest)> {
+    gather_within(run, PAGES)
+}
+
+/// As [`gather`], holding so many pages at most.
+fn gather_within(run: &Run, most: usize) -> Result<(Sets, Forest)> {
+    let (all, largest) = largest(run)?;
+    let (mut forest, looked_at) = Forest::hold(run, &largest, most)?;
+    let pairs = forest.grow(run)?;
+    let mut sets = Sets { all, looked_at, pairs, ..Sets::default() };
+
+    let mut top = Top::new((all / ONE_OF).clamp(*WEAKEST.start(), *WEAKEST.end()) as usize);
+    for (pages, links) in forest.sets() {
+        let Some(weakest) = links.first().filter(|link| link.weakness.0 != Measure::Exact) else { continue };
+        let set = forest.pages[pages.start].set;
+        top.offer((Reverse(weakest.weakness), Reverse(pages.len()), set), set);
+    }
+    let mut shown = top.finish();
+    sets.weakest = shown.len() as u64;
+    let more: Vec<DocId> = largest.iter().map(|of| of.0).filter(|set| !shown.contains(set)).collect();
+    shown.extend(more);
+    sets.shown = shown.into_iter().filter_map(|set| forest.shown(set)).collect();
+    Ok((sets, forest))
+}
+
+/// Counts the sets, and finds the largest, with their pages.
+fn largest(run: &Run) -> Result<(u64, Vec<(DocId, u64)>)> {
+    let (mut all, mut top) = (0, Top::new(LARGEST));
+    let (mut set, mut pages) = (None, 0u64);
+    let mut put = |set: Option<DocId>, pages: u64| {
+        if let Some(set) = set {
+            all += 1;
+            top.offer((Reverse(pages), set), (set, pages));
+        }
+    };
+    scan(run, "clusters", &["cluster"], &mut |batch| {
+        for &cluster in batch.u64("cluster")? {
+            if set != Some(cluster) {
+                put(set.replace(cluster), std::mem::take(&mut pages));
+            }
+            pages += 1;
+        }
+        Ok(())
+    })?;
+    put(set, pages);
+    Ok((all, top.finish()))
+}
+
+impl Forest {
+    /// Holds the pages of the largest sets and of as many others as there is room for. How many sets these are.
+    fn hold(run: &Run, largest: &[(DocId, u64)], most: usize) -> Result<(Forest, u64)> {
+        let rows: u64 = run.manifest.table("clusters").filter_map(|file| file.rows).sum();
+        // A little less than there is room for: a sample is not exactly its share.
+        let share = (rows * 9 / 8).div_ceil(most.max(1) as u64).max(1);
+        let zeros = if rows as usize <= most { 0 } else { share.next_power_of_two().trailing_zeros() };
+        // Room is set aside for the largest that fit.
+        let (mut room, mut largest_held) = (most, Vec::new());
+        for &(set, pages) in largest {
+            if let Some(left) = room.checked_sub(pages as usize) {
+                room = left;
+                largest_held.push(set);
+            }
+        }
+        let mut forest = Forest::default();
+        let (mut set, mut begins, mut taken, mut is_large, mut looked_at) = (None, 0, false, false, 0);
+        scan(run, "clusters", &["cluster", "doc_id", "role"], &mut |batch| {
+            let (sets, pages, roles) = (batch.u64("cluster")?, batch.u64("doc_id")?, batch.text("role")?);
+            for row in 0..batch.rows() {
+                if set != Some(sets[row]) {
+                    (set, begins) = (Some(sets[row]), forest.pages.len());
+                    is_large = largest_held.contains(&sets[row]);
+                    taken = is_large || sets[row].trailing_zeros() >= zeros;
+                    looked_at += u64::from(taken);
+                }
+                if taken && !is_large && room == 0 {
+                    // What it took is room again.
+                    room += forest.pages.len() - begins;
+                    forest.pages.truncate(begins);
+                    (taken, looked_at) = (false, looked_at - 1);
+                }
+                if taken && !is_large {
+                    room -= 1;
+                }
+                if taken {
+                    forest.pages.push(Held { set: sets[row], page: pages[row], role: role(&roles[row])? });
+                }
+            }
+            Ok(())
+        })?;
+        forest.by_page = (0..forest.pages.len() as u32).collect();
+        let pages = &forest.pages;
+        forest.by_page.sort_unstable_by_key(|&number| pages[number as usize].page);
+        Ok((forest, looked_at))
+    }
+
+    /// Number of a page that is held.
+    fn number(&self, page: DocId) -> Option<u32> {
+        let found = self.by_page.binary_search_by_key(&page, |&number| self.pages[number as usize].page);
+        found.ok().map(|at| self.by_page[at])
+    }
+
+    /// Grows the trees. The pairs of the table by measure.
+    fn grow(&mut self, run: &Run) -> Result<BTreeMap<String, u64>> {
+        let mut pairs: BTreeMap<String, u64> = BTreeMap::new();
+        let room = (2 * self.pages.len()).max(1 << 16);
+        scan(run, "pairs", &["a", "b", "measure", "value"], &mut |batch| {
+            let (a, b) = (batch.u64("a")?, batch.u64("b")?);
+            let (measures, values) = (batch.text("measure")?, batch.u32("value")?);
+            for row in 0..batch.rows() {
+                match pairs.get_mut(&measures[row]) {
+                    Some(count) => *count += 1,
+                    None => _ = pairs.insert(measures[row].to_string(), 1),
+                }
+                if let (Some(x), Some(y)) = (self.number(a[row]), self.number(b[row])) {
+                    let weakness = Weakness::of(By { measure: measure(&measures[row])?, value: values[row] });
+                    self.links.push(TreeLink { weakness, a: x, b: y });
+                    if self.links.len() == room {
+                        self.thin();
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        self.thin();
+        let pages = &self.pages;
+        self.links.sort_unstable_by_key(|link| (pages[link.a as usize].set, Reverse(*link)));
+        Ok(pairs)
+    }
+
+    /// Keeps the links of a maximum spanning forest: Kruskal's algorithm, strongest first. That of some links and of a forest of
+    /// others is one of all.
+    fn thin(&mut self) {
+        self.links.sort_unstable();
+        let mut trees = UnionFind::new(self.pages.len());
+        self.links.retain(|link| trees.union(link.a, link.b));
+    }
+
+    /// Each set: the numbers of its pages, and its links, weakest first.
+    fn sets(&self) -> impl Iterator<Item = (std::ops::Range<usize>, &[TreeLink])> {
+        let (mut at, mut link) = (0, 0);
+        self.pages.chunk_by(|x, y| x.set == y.set).map(move |pages| {
+            let range = at..at + pages.len();
+            let links = self.links[link..].partition_point(|of| range.contains(&(of.a as usize)));
+            (at, link) = (range.end, link + links);
+            (range, &self.links[link - links..link])
+        })
+    }
+
+    /// The numbers of a set's pages, and its links.
+    fn set(&self, set: DocId) -> Option<(std::ops::Range<usize>, &[TreeLink])> {
+        let first = self.pages.partition_point(|of| of.set < set);
+        let end = self.pages.partition_point(|of| of.set <= set);
+        let of = |link: &TreeLink| self.pages[link.a as usize].set;
+        let from = self.links.partition_point(|link| of(link) < set);
+        let to = self.links.partition_point(|link| of(link) <= set);
+        (first < end).then_some((first..end, &self.links[from..to]))
+    }
+
+    /// A set, as far as it is shown.
+    fn shown(&self, set: DocId) -> Option<PageSet> {
+        let (pages, links) = self.set(set)?;
+        let all = pages.len() <= MEMBERS;
+        let links = &links[..if all { links.len() } else { links.len().min(LINKS) }];
+        let mut order: Vec<usize> = pages.clone().filter(|&at| self.pages[at].role == 0).take(1).collect();
+        order.extend(links.iter().flat_map(|link| [link.a as usize, link.b as usize]));
+        let mut rest: Vec<usize> = pages.clone().collect();
+        rest.sort_by_key(|&at| self.pages[at].role);
+        order.extend(rest);
+        let mut seen = BTreeSet::new();
+        order.retain(|&at| seen.insert(at));
+        order.truncate(MEMBERS);
+        if all {
+            order.sort_by_key(|&at| (self.pages[at].role, self.pages[at].page));
+        }
+        let place =
+            |number: u32| order.iter().position(|&at| at == number as usize).expect("the ends of links are shown");
+        let member = |&at: &usize| Member {
+            id: self.pages[at].page,
+            url: String::new(),
+            title: String::new(),
+            host: String::new(),
+            role: ROLES[self.pages[at].role as usize].into(),
+            text_bytes: 0,
+            chunks: 0,
+        };
+        Some(PageSet {
+            id: set,
+            pages: pages.len() as u64,
+            hosts: 0,
+            members: order.iter().map(member).collect(),
+            links: links
+                .iter()
+                .map(|link| Link {
+                    a: place(link.a),
+                    b: place(link.b),
+                    by: link.weakness.by(),
+                    sides: self.sides(set, link),
+                })
+                .collect(),
+        })
+    }
+
+    /// Pages on either side of a link of a set, if it and all that are weaker are cut, as far as they hang together.
+    fn sides(&self, set: DocId, cut: &TreeLink) -> [u64; 2] {
+        let Some((pages, links)) = self.set(set) else { return [0, 0] };
+        let mut parts = UnionFind::new(pages.len());
+        let place = |number: u32| number - pages.start as u32;
+        for link in links.iter().filter(|link| link < &cut) {
+            parts.union(place(link.a), place(link.b));
+        }
+        let [a, b] = [place(cut.a), place(cut.b)].map(|of| parts.find(of));
+        let mut sides = [0, 0];
+        for at in 0..pages.len() as u32 {
+            let part = parts.find(at);
+            sides[0] += u64::from(part == a);
+            sides[1] += u64::from(part == b);
+        }
+        sides
+    }
+
+    /// The set of a page, if it is held.
+    pub fn set_of(&self, page: DocId) -> Option<DocId> {
+        self.number(page).map(|number| self.pages[number as usize].set)
+    }
+
+    /// The role of a page, if it is held.
+    pub fn role(&self, page: DocId) -> Option<&'static str> {
+        self.number(page).map(|number| ROLES[self.pages[number as usize].role as usize])
+    }
+
+    /// The links of the tree of a set: two pages each, and how alike they are.
+    pub fn tree(&self, set: DocId) -> Vec<(DocId, DocId, By)> {
+        let page = |number: u32| self.pages[number as usize].page;
+        let links = self.set(set).map_or(&[][..], |of| of.1);
+        links.iter().map(|link| (page(link.a), page(link.b), link.weakness.by())).collect()
+    }
+}
+
+fn role(word: &str) -> Result<u8> {
+    let place = ROLES.iter().position(|role| *role == word);
+    let place =
+        place.ok_or_else(|| Error::input("clusters", format!("role {word}: not one of {}", ROLES.join(", "))))?;
+    Ok(place as u8)
+}
+
+fn measure(word: &str) -> Result<Measure> {
+    let unknown = || Error::input("pairs", format!("measure {word}: not one that this build knows"));
+    Measure::parse(word).ok_or_else(unknown)
+}
+
+/// Puts in what the pages say.
+pub fn name(sets: &mut Sets, rows: &PageRows) {
+    for set in &mut sets.shown {
+        for member in &mut set.members {
+            if let Some(named) = rows.get(member.id) {
+                *member = Member { role: std::mem::take(&mut member.role), ..named.member.clone() };
+            }
+        }
+        set.hosts = set.members.iter().map(|member| &member.host).collect::<BTreeSet<_>>().len() as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+
+    use super::*;
+    use webtwin_storage::location::Location;
+    use webtwin_storage::manifest::{FileEntry, Manifest};
+    use webtwin_storage::table::{Column, Table, encode};
+
+    /// A result with these sets: ids, and the values of the links of a path through their pages.
+    fn run(sets: &[(u64, Vec<u32>)]) -> (tempfile::TempDir, Run) {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Location::parse(dir.path().to_str().unwrap()).unwrap();
+        let pages =
+            |(set, links): &(u64, Vec<u32>)| (0..=links.len() as u64).map(|n| (*set, set + n)).collect::<Vec<_>>();
+        let rows: Vec<(u64, u64)> = sets.iter().flat_map(pages).collect();
+        let links = sets.iter().flat_map(|(set, links)| (*set..).zip(links));
+        let links: Vec<(u64, u32)> = links.map(|(page, value)| (page, *value)).collect();
+        let role = |row: &(u64, u64)| if row.0 == row.1 { "keep" } else { "similar" }.to_string();
+        let clusters = Table::new([
+            ("cluster", Column::Id(rows.iter().map(|row| row.0).collect())),
+            ("doc_id", Column::Id(rows.iter().map(|row| row.1).collect())),
+            ("role", Column::Text(rows.iter().map(role).collect())),
+        ]);
+        let pairs = Table::new([
+            ("a", Column::Id(links.iter().map(|link| link.0).collect())),
+            ("b", Column::Id(links.iter().map(|link| link.0 + 1).collect())),
+            ("measure", Column::Text(links.iter().map(|_| "overlap").collect())),
+            ("value", Column::U32(links.iter().map(|link| link.1).collect())),
+        ]);
+        let put = |(name, table): (&str, &Table)| {
+            let (path, bytes) = (format!("{name}/part-00000.parquet"), encode(table).unwrap());
+            folder.join(&path).unwrap().put(&bytes).unwrap();
+            FileEntry::of(&path, Some(table.rows() as u64), &bytes)
+        };
+        let manifest = Manifest {
+            files: [("clusters", &clusters), ("pairs", &pairs)].map(put).into(),
+            ..Manifest::new("", serde_json::Value::Null)
+        };
+        (dir, Run { folder, manifest })
+    }
+
+    /// Sixty-four sets of four pages and one of forty, by their ids.
+    fn sets() -> Vec<(u64, Vec<u32>)> {
+        let mut sets: Vec<(u64, Vec<u32>)> =
+            (1..65).map(|set| (64 * set + set % 8, vec![9, set as u32 + 9, 200])).collect();
+        sets[20] = (64 * 21 + 5, (0..39).map(|n| 5 + n).collect());
+        sets
+    }
+
+    #[test]
+    fn sets_that_are_too_many_are_looked_at_in_a_sample_that_has_the_largest() {
+        let (_dir, run) = run(&sets());
+        let (all, _) = gather(&run).unwrap();
+        assert_eq!((all.all, all.looked_at, all.pairs["overlap"]), (64, 64, 63 * 3 + 39));
+        // The weakest first, of those as weak the larger, and the smaller id.
+        assert_eq!(all.shown.iter().take(3).map(|set| set.id).collect::<Vec<_>>(), [64 * 21 + 5, 65, 130]);
+        assert!(all.shown[0].links.is_sorted_by_key(|link| link.by.value) && all.shown[0].links.len() == LINKS);
+        assert_eq!(all.shown[0].links[0].sides, [1, 39]);
+        for most in [40, 100, 200] {
+            let (some, forest) = gather_within(&run, most).unwrap();
+            assert!(some.all == 64 && some.looked_at < 64 && forest.pages.len() <= most, "{most}");
+            assert_eq!(some.shown[0], all.shown[0], "{most}");
+            // Those that are looked at are whole.
+            for (pages, links) in forest.sets() {
+                assert_eq!(pages.len(), links.len() + 1);
+            }
+        }
+        assert_eq!(gather_within(&run, 0).unwrap().0.shown, []);
+    }
+
+    #[test]
+    fn a_set_is_known_by_its_pages_and_its_tree_leads_through_them() {
+        let (_dir, run) = run(&sets());
+        let (_, forest) = gather(&run).unwrap();
+        assert_eq!([65, 68, 69, 129].map(|page| forest.set_of(page)), [Some(65), Some(65), None, None]);
+        assert_eq!([65, 66].map(|page| forest.role(page)), [Some("keep"), Some("similar")]);
+        let tree: Vec<(u64, u64, u32)> = forest.tree(65).iter().map(|link| (link.0, link.1, link.2.value)).collect();
+        assert_eq!(tree, [(65, 66, 9), (66, 67, 10), (67, 68, 200)]);
+    }
+}

@@ -1,0 +1,75 @@
+//! What crawlers are given: the heads of the files in `exports/`, and URL rules.
+
+use crate::report::contract::{Amount, Export, Prefix, SkipLists, UrlRule};
+use webtwin_base::error::Result;
+use webtwin_base::read_at::ReadAt;
+use webtwin_results::Run;
+use webtwin_results::url_rules::each_rule;
+use webtwin_storage::manifest::FileEntry;
+use webtwin_storage::open::open;
+
+/// Prefixes shown.
+const PREFIXES: usize = 25;
+
+/// Rules shown.
+const RULES: usize = 25;
+
+/// Lines shown of a file.
+const LINES: usize = 4;
+
+/// Bytes read of a file.
+const HEAD_BYTES: u64 = 64 << 10;
+
+/// Longest line shown, in characters.
+const LINE: usize = 300;
+
+/// Reads the first lines of each export, and the table of URL rules.
+///
+/// # Errors
+/// [`webtwin_base::error::Error::Input`] if a file is missing.
+pub fn gather(run: &Run) -> Result<SkipLists> {
+    let mut lists = SkipLists::default();
+    for file in run.manifest.files.iter().filter(|file| file.path.starts_with("exports/")) {
+        let text = head(run, file)?;
+        if file.path == "exports/prefixes.tsv" {
+            lists.prefixes = text.lines().skip(1).filter_map(prefix).take(PREFIXES).collect();
+        }
+        let shown = text.lines().take(LINES).map(|line| line.chars().take(LINE).collect());
+        lists.exports.push(Export { path: file.path.clone(), bytes: file.bytes, head: shown.collect() });
+    }
+    each_rule(run, &mut |row| {
+        let (counts, saved) = (row.counts(), row.saved);
+        lists.all_rules += 1;
+        lists.saved_by_rules += saved;
+        let at = lists.rules.partition_point(|rule| rule.saved >= saved);
+        if at < RULES {
+            let (scope, kind, pattern, replacement) = (row.scope, row.kind, row.pattern, row.replacement);
+            let (support, violations) = (counts.support, counts.violations);
+            lists.rules.insert(at, UrlRule { scope, kind, pattern, replacement, support, violations, saved });
+            lists.rules.truncate(RULES);
+        }
+        Ok(())
+    })?;
+    Ok(lists)
+}
+
+/// The whole lines at the begin of a file.
+fn head(run: &Run, file: &FileEntry) -> Result<String> {
+    if file.bytes == 0 {
+        return Ok(String::new());
+    }
+    let bytes = open(&run.folder.join(&file.path)?)?.read_at(0, HEAD_BYTES.min(file.bytes) as usize)?;
+    let whole = match bytes.len() as u64 == file.bytes {
+        true => bytes.len(),
+        false => bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(bytes.len()),
+    };
+    Ok(String::from_utf8_lossy(&bytes[..whole]).into_owned())
+}
+
+/// A row of `prefixes.tsv`.
+fn prefix(line: &str) -> Option<Prefix> {
+    let mut cells = line.split('\t');
+    let (prefix, pages, bytes) = (cells.next()?, cells.next()?, cells.next()?);
+    let covers = Amount { pages: pages.parse().ok()?, bytes: bytes.parse().ok()? };
+    Some(Prefix { prefix: prefix.into(), covers })
+}

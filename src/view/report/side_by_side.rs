@@ -1,0 +1,180 @@
+//! Two texts side by side: lines, and within lines that changed the words.
+
+use similar::{Algorithm, DiffTag, capture_diff_slices};
+
+use super::contract::{Row, Words};
+use webtwin_core::explain::diff::{Piece, pieces};
+
+/// Equal lines shown around a change.
+const CONTEXT: usize = 2;
+
+/// Lines compared of each text.
+const LINES: usize = 2000;
+
+/// Rows shown.
+const ROWS: usize = 50;
+
+/// Characters shown of a line.
+const LINE: usize = 300;
+
+/// Compares two texts.
+///
+/// # Cost
+/// That of Myers' algorithm on at most 2,000 lines of each, and on the words of 50 lines.
+pub fn side_by_side(left: &str, right: &str) -> Vec<Row> {
+    rows(&pieces(head(left), head(right), CONTEXT))
+}
+
+/// The first rows of a difference.
+pub fn rows(pieces: &[Piece<'_>]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for piece in pieces {
+        match piece {
+            Piece::Same(lines) => rows.extend(lines.iter().map(|line| Row::Same(cut(line)))),
+            Piece::Skipped(lines) => rows.push(Row::Equal(*lines as u64)),
+            Piece::Changed { left, right } => {
+                let most = left.len().max(right.len());
+                rows.extend((0..most).map(|at| changed(left.get(at).copied(), right.get(at).copied())));
+            }
+        }
+    }
+    if rows.len() > ROWS {
+        let more = rows.len() - ROWS;
+        rows.truncate(ROWS);
+        rows.push(Row::More(more as u64));
+    }
+    rows
+}
+
+/// The first lines of a text.
+fn head(text: &str) -> &str {
+    let end = text.match_indices('\n').nth(LINES).map_or(text.len(), |(at, _)| at);
+    &text[..end]
+}
+
+fn cut(line: &str) -> String {
+    let mut chars = line.chars();
+    let mut cut: String = chars.by_ref().take(LINE).collect();
+    if chars.next().is_some() {
+        cut.push('…');
+    }
+    cut
+}
+
+/// A line that became another, word by word; lines that have less than a third of their words in common are shown as wholes.
+fn changed(left: Option<&str>, right: Option<&str>) -> Row {
+    let whole = |line: &str| vec![Words { text: cut(line), changed: true }];
+    let (Some(old), Some(new)) = (left, right) else {
+        return Row::Changed { left: left.map(whole), right: right.map(whole) };
+    };
+    let (old, new) = (cut(old), cut(new));
+    let (x, y): (Vec<&str>, Vec<&str>) = (words(&old), words(&new));
+    let ops = capture_diff_slices(Algorithm::Myers, &x, &y);
+    let is_word = |word: &&&str| word.starts_with(char::is_alphanumeric);
+    let equal = ops.iter().filter(|op| op.tag() == DiffTag::Equal);
+    let equal: usize = equal.map(|op| x[op.old_range()].iter().filter(is_word).count()).sum();
+    let most = x.iter().filter(is_word).count().max(y.iter().filter(is_word).count());
+    if 3 * equal < most {
+        return Row::Changed { left: Some(whole(&old)), right: Some(whole(&new)) };
+    }
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    for op in ops {
+        let changed = op.tag() != DiffTag::Equal;
+        add(&mut left, &x[op.old_range()], changed);
+        add(&mut right, &y[op.new_range()], changed);
+    }
+    Row::Changed { left: Some(left), right: Some(right) }
+}
+
+/// Adds words to a line; changed words with nothing but a space between them are one.
+fn add(line: &mut Vec<Words>, words: &[&str], changed: bool) {
+    if words.is_empty() {
+        return;
+    }
+    let text = words.concat();
+    if changed
+        && let [.., Words { changed: true, .. }, space] = &line[..]
+        && space.text == " "
+    {
+        line.pop();
+        let last = line.last_mut().expect("it was looked at");
+        last.text.push(' ');
+        last.text.push_str(&text);
+        return;
+    }
+    line.push(Words { text, changed });
+}
+
+/// A line cut into words and what is between them.
+fn words(line: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut from = 0;
+    let mut before = None;
+    for (at, c) in line.char_indices() {
+        let is_word = c.is_alphanumeric();
+        if before.is_some_and(|before| before != is_word) || before == Some(false) {
+            words.push(&line[from..at]);
+            from = at;
+        }
+        before = Some(is_word);
+    }
+    if from < line.len() {
+        words.push(&line[from..]);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn joined(words: &Option<Vec<Words>>) -> Option<String> {
+        words.as_ref().map(|words| words.iter().map(|of| of.text.as_str()).collect())
+    }
+
+    #[test]
+    fn of_a_line_that_changed_only_the_words_that_changed_are_marked() {
+        let rows = side_by_side("one\ntwo\nversion 2.1 of it\n", "one\ntwo\nversion 2.2 of it\nmore\n");
+        let marked = |words: &Option<Vec<Words>>| -> Vec<String> {
+            words.iter().flatten().filter(|of| of.changed).map(|of| of.text.clone()).collect()
+        };
+        let Row::Changed { left, right } = &rows[2] else { panic!("{rows:?}") };
+        assert_eq!((marked(left), marked(right)), (vec!["1".into()], vec!["2".into()]));
+        let more = Words { text: "more".into(), changed: true };
+        assert_eq!(rows[3], Row::Changed { left: None, right: Some(vec![more]) });
+    }
+
+    #[test]
+    fn long_texts_are_cut_and_it_is_said() {
+        let (left, right) = ("a\n".repeat(100), "b\n".repeat(100));
+        let rows = side_by_side(&left, &right);
+        assert_eq!((rows.len(), rows.last()), (ROWS + 1, Some(&Row::More(50))));
+        assert_eq!(
+            side_by_side(&"x".repeat(400), ""),
+            [Row::Changed { left: Some(vec![Words { text: "x".repeat(LINE) + "…", changed: true }]), right: None }]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn each_side_says_its_text(left in "([ab .]{0,6}\n){0,8}", right in "([ab .]{0,6}\n){0,8}") {
+            let (mut old, mut new, mut equal) = (Vec::new(), Vec::new(), false);
+            for row in side_by_side(&left, &right) {
+                match row {
+                    Row::Same(line) => { old.push(line.clone()); new.push(line); }
+                    Row::Equal(_) | Row::More(_) => equal = true,
+                    Row::Changed { left, right } => {
+                        old.extend(joined(&left));
+                        new.extend(joined(&right));
+                    }
+                }
+            }
+            if !equal {
+                prop_assert_eq!(old, left.lines().collect::<Vec<_>>());
+                prop_assert_eq!(new, right.lines().collect::<Vec<_>>());
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The first of many rows in an order, with no more than these in memory.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+/// The `most` smallest keys of those that were offered, with their values.
+#[derive(Debug)]
+pub(super) struct Top<K, V> {
+    most: usize,
+    heap: BinaryHeap<Entry<K, V>>,
+}
+
+/// Orders by key alone.
+#[derive(Debug)]
+struct Entry<K, V>(K, V);
+
+impl<K: Ord, V> PartialEq for Entry<K, V> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<K: Ord, V> Eq for Entry<K, V> {}
+
+impl<K: Ord, V> PartialOrd for Entry<K, V> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<K: Ord, V> Ord for Entry<K, V> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+
+impl<K: Ord, V> Top<K, V> {
+    /// None yet.
+    pub(super) fn new(most: usize) -> Top<K, V> {
+        Top { most, heap: BinaryHeap::new() }
+    }
+
+    /// Whether a key would be among them now.
+    pub(super) fn takes(&self, key: &K) -> bool {
+        self.heap.len() < self.most || self.heap.peek().is_some_and(|last| *key < last.0)
+    }
+
+    /// Offers a row. Keys differ.
+    pub(super) fn offer(&mut self, key: K, value: V) {
+        if self.takes(&key) {
+            self.heap.push(Entry(key, value));
+            if self.heap.len() > self.most {
+                self.heap.pop();
+            }
+        }
+    }
+
+    /// The values, by ascending key.
+    pub(super) fn finish(self) -> Vec<V> {
+        self.heap.into_sorted_vec().into_iter().map(|entry| entry.1).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_first_are_those_of_a_sort(keys in prop::collection::hash_set(any::<u16>(), 0..50), most in 0usize..12) {
+            let mut top = Top::new(most);
+            keys.iter().for_each(|&key| top.offer(key, key));
+            let mut sorted: Vec<u16> = keys.into_iter().collect();
+            sorted.sort_unstable();
+            sorted.truncate(most);
+            prop_assert_eq!(top.finish(), sorted);
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! Texts by their words: which texts have them all, how well, and where.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::Serialize;
+use tantivy::columnar::Column;
+use tantivy::query::{BooleanQuery, BoostQuery, EnableScoring, Occur, Query, TermQuery};
+use tantivy::schema::{
+    Field, IndexRecordOption, NumericOptions, STORED, Schema, TextFieldIndexing, TextOptions, Value,
+};
+use tantivy::snippet::SnippetGenerator;
+use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer, TokenizerManager};
+use tantivy::{DocAddress, Index, ReloadPolicy, Searcher, SegmentReader, TantivyDocument, Term};
+
+use super::sealed_folder::SealedFolder;
+use super::words::{fold, marks, words};
+use webtwin_base::error::{Error, Result};
+
+/// Name of [`Words`] in the schema.
+const TOKENIZER: &str = "words";
+
+/// How much a word in the title counts, beside that in the text.
+const TITLE: f32 = 1.0;
+
+/// Bytes of a snippet, about.
+const SNIPPET: usize = 240;
+
+/// A file of the index.
+pub trait File: Send + Sync {
+    /// Its length in bytes.
+    fn len(&self) -> usize;
+
+    /// Whether it has no bytes.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Some of its bytes.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when they are damaged, or not there.
+    fn read(&self, range: Range<usize>) -> Result<&[u8]>;
+}
+
+/// Fields of the schema.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fields {
+    pub number: Field,
+    pub title: Field,
+    pub text: Field,
+}
+
+impl Fields {
+    pub(super) fn schema() -> (Schema, Fields) {
+        let mut schema = Schema::builder();
+        let indexing =
+            TextFieldIndexing::default().set_tokenizer(TOKENIZER).set_index_option(IndexRecordOption::WithFreqs);
+        let text = TextOptions::default().set_indexing_options(indexing) | STORED;
+        let fields = Fields {
+            number: schema.add_u64_field("number", NumericOptions::default().set_fast()),
+            title: schema.add_text_field("title", text.clone()),
+            text: schema.add_text_field("text", text),
+        };
+        (schema.build(), fields)
+    }
+}
+
+/// The words of [`words`], for tantivy.
+#[derive(Clone, Default)]
+struct Words {
+    found: Vec<Range<usize>>,
+    token: Token,
+}
+
+struct Stream<'t> {
+    text: &'t str,
+    found: std::slice::Iter<'t, Range<usize>>,
+    token: &'t mut Token,
+}
+
+impl Tokenizer for Words {
+    type TokenStream<'t> = Stream<'t>;
+
+    fn token_stream<'t>(&'t mut self, text: &'t str) -> Stream<'t> {
+        words(text, &mut self.found);
+        self.token.reset();
+        Stream { text, found: self.found.iter(), token: &mut self.token }
+    }
+}
+
+impl TokenStream for Stream<'_> {
+    fn advance(&mut self) -> bool {
+        let Some(range) = self.found.next() else { return false };
+        (self.token.offset_from, self.token.offset_to) = (range.start, range.end);
+        self.token.position = self.token.position.wrapping_add(1);
+        fold(&self.text[range.clone()], &mut self.token.text);
+        true
+    }
+
+    fn token(&self) -> &Token {
+        self.token
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        self.token
+    }
+}
+
+/// The tokenizers that the schema names.
+pub(super) fn tokenizers() -> TokenizerManager {
+    // tantivy wants its own for numbers, too.
+    let tokenizers = TokenizerManager::default();
+    tokenizers.register(TOKENIZER, TextAnalyzer::from(Words::default()));
+    tokenizers
+}
+
+/// Numbers of a segment's texts.
+pub(super) fn numbers(segment: &SegmentReader) -> tantivy::Result<std::sync::Arc<dyn tantivy::columnar::ColumnValues>> {
+    let column: Column<u64> = segment.fast_fields().u64("number")?;
+    Ok(column.values)
+}
+
+/// Some words with those that were asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Marked {
+    /// The words, as text.
+    pub text: String,
+    /// Where a word that was asked for begins and ends, in bytes of UTF-8.
+    pub marks: Vec<(usize, usize)>,
+}
+
+impl Marked {
+    /// Marks words, folded, in a text.
+    pub fn new(text: &str, wanted: &[String]) -> Marked {
+        let marks = marks(text, wanted).into_iter().map(|range| (range.start, range.end)).collect();
+        Marked { text: text.into(), marks }
+    }
+
+    /// The text in pieces, each with whether it is marked.
+    pub fn pieces(&self) -> impl Iterator<Item = (bool, &str)> {
+        let ends = self.marks.iter().flat_map(|&(start, end)| [(false, start), (true, end)]);
+        let mut at = 0;
+        let piece = move |(is_marked, end): (bool, usize)| {
+            let piece = &self.text[at..end];
+            at = end;
+            (is_marked, piece)
+        };
+        ends.chain([(false, self.text.len())]).map(piece).filter(|(_, piece)| !piece.is_empty())
+    }
+}
+
+/// A text as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// Its title.
+    pub title: String,
+    /// All of it.
+    pub text: String,
+}
+
+/// Texts; threads may share them.
+pub struct Texts {
+    name: String,
+    index: Index,
+    searcher: Searcher,
+    fields: Fields,
+    /// By segment, the number of its first text, and numbers of all.
+    segments: Vec<std::sync::Arc<dyn tantivy::columnar::ColumnValues>>,
+}
+
+impl std::fmt::Debug for Texts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} texts of {}", self.len(), self.name)
+    }
+}
+
+fn broken(name: &str, cause: impl std::fmt::Display) -> Error {
+    Error::input(name, format!("its index of texts cannot be read: {cause}; fetch the index again or make it anew"))
+}
+
+impl Texts {
+    /// Opens an index of texts, given by its files and called `name` in messages.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when it is damaged where this looks; so with all below.
+    pub fn open(name: &str, files: BTreeMap<String, Box<dyn File>>) -> Result<Texts> {
+        let failed = |cause: tantivy::TantivyError| broken(name, cause);
+        let mut index = Index::open(SealedFolder::new(files)).map_err(failed)?;
+        let (schema, fields) = Fields::schema();
+        if index.schema() != schema {
+            return Err(broken(name, "it was made by another version"));
+        }
+        index.set_tokenizers(tokenizers());
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().map_err(failed)?;
+        let searcher = reader.searcher();
+        let segments =
+            searcher.segment_readers().iter().map(numbers).collect::<tantivy::Result<Vec<_>>>().map_err(failed)?;
+        Ok(Texts { name: name.into(), index, searcher, fields, segments })
+    }
+
+    /// Texts.
+    pub fn len(&self) -> u64 {
+        self.searcher.num_docs()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn failed(&self, cause: impl std::fmt::Display) -> Error {
+        broken(&self.name, cause)
+    }
+
+    /// Calls `take` with the number and score of each text that has all words, folded; scores are those of BM25 over text and
+    /// title, and depend on nothing but the texts.
+    ///
+    /// # Errors
+    /// As [`Texts::open`]; the first of `take`.
+    ///
+    /// # Cost
+    /// All postings of the words are read: none is passed over for its score.
+    pub fn matching(&self, wanted: &[String], mut take: impl FnMut(u32, f32) -> Result<()>) -> Result<()> {
+        let one = |field: Field, word: &String| -> Box<dyn Query> {
+            Box::new(TermQuery::new(Term::from_field_text(field, word), IndexRecordOption::WithFreqs))
+        };
+        let mut parts: Vec<(Occur, Box<dyn Query>)> = Vec::new();
+        for word in wanted {
+            parts.push((Occur::Must, one(self.fields.text, word)));
+            parts.push((Occur::Should, Box::new(BoostQuery::new(one(self.fields.title, word), TITLE))));
+        }
+        let query = BooleanQuery::new(parts);
+        let scoring = EnableScoring::enabled_from_searcher(&self.searcher);
+        let weight = query.weight(scoring).map_err(|cause| self.failed(cause))?;
+        for (segment, numbers) in self.searcher.segment_readers().iter().zip(&self.segments) {
+            let mut outcome = Ok(());
+            let mut each = |doc, score| {
+                if outcome.is_ok() {
+                    outcome = take(numbers.get_val(doc) as u32, score);
+                }
+            };
+            weight.for_each(segment, &mut each).map_err(|cause| self.failed(cause))?;
+            outcome?;
+        }
+        Ok(())
+    }
+
+    /// A text by its number.
+    ///
+    /// # Errors
+    /// As [`Texts::open`]; also when there is no such text.
+    ///
+    /// # Cost
+    /// A block of texts is unpacked.
+    pub fn stored(&self, number: u32) -> Result<Stored> {
+        let number = u64::from(number);
+        // Texts have numbers in the order of segments, and within them.
+        let mut at = None;
+        for (ordinal, numbers) in self.segments.iter().enumerate() {
+            let count = u64::from(numbers.num_vals());
+            let first = if count > 0 { numbers.get_val(0) } else { u64::MAX };
+            if (first..first.saturating_add(count)).contains(&number) {
+                at = Some(DocAddress::new(ordinal as u32, (number - first) as u32));
+            }
+        }
+        let at = at.ok_or_else(|| self.failed(format!("it has no text {number}")))?;
+        let document: TantivyDocument = self.searcher.doc(at).map_err(|cause| self.failed(cause))?;
+        let of = |field| document.get_first(field).and_then(|value| value.as_str()).unwrap_or_default().to_string();
+        Ok(Stored { title: of(self.fields.title), text: of(self.fields.text) })
+    }
+
+    /// A part of a text that has many of the words, folded, with its white space folded; its beginning if it has none.
+    ///
+    /// # Errors
+    /// As [`Texts::open`].
+    pub fn snippet(&self, text: &str, wanted: &[String]) -> Result<Marked> {
+        let tokenizer = self.index.tokenizer_for_field(self.fields.text).map_err(|cause| self.failed(cause))?;
+        let terms = wanted.iter().map(|word| (word.clone(), 1.0)).collect();
+        let found = SnippetGenerator::new(terms, tokenizer, self.fields.text, SNIPPET).snippet(text);
+        let part = match found.fragment() {
+            "" => text
+                .char_indices()
+                .map(|(at, _)| &text[..at])
+                .take_while(|part| part.len() <= SNIPPET)
+                .last()
+                .unwrap_or(""),
+            part => part,
+        };
+        Ok(Marked::new(&part.split_whitespace().collect::<Vec<_>>().join(" "), wanted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::search::write::TextWriter;
+
+    struct Bytes(Vec<u8>);
+
+    impl File for Bytes {
+        fn len(&self) -> usize {
+            self.0.len()
+        }
+
+        fn read(&self, range: Range<usize>) -> Result<&[u8]> {
+            self.0.get(range).ok_or_else(|| Error::input("a file", "is cut"))
+        }
+    }
+
+    fn written(texts: &[(String, String)]) -> BTreeMap<String, Vec<u8>> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = TextWriter::new(folder.path()).unwrap();
+        texts.iter().for_each(|(title, text)| writer.add(title, text).unwrap());
+        assert_eq!(writer.texts(), texts.len() as u64);
+        let files = writer.finish().unwrap();
+        files.into_iter().map(|file| (file.name, std::fs::read(file.path).unwrap())).collect()
+    }
+
+    fn opened(files: BTreeMap<String, Vec<u8>>) -> Result<Texts> {
+        let boxed = files.into_iter().map(|(name, bytes)| (name, Box::new(Bytes(bytes)) as Box<dyn File>));
+        Texts::open("texts", boxed.collect())
+    }
+
+    fn asked(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| word.to_string()).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn texts_that_have_all_words_are_found_and_come_back_and_the_files_are_the_same_each_time(
+            made in prop::collection::vec(("[a-d]{0,3}", "([a-d]{1,2}|Ä|日本| |-){0,20}"), 0..30),
+            wanted in prop::collection::btree_set("[a-d]{1,2}|ä|日", 1..3)
+        ) {
+            let files = written(&made);
+            prop_assert!(files == written(&made));
+            let texts = opened(files).unwrap();
+            let wanted: Vec<String> = wanted.into_iter().collect();
+            let mut found = BTreeMap::new();
+            texts.matching(&wanted, |number, score| {
+                found.insert(number, score);
+                Ok(())
+            }).unwrap();
+            let has = |text: &str, word: &String| !marks(text, std::slice::from_ref(word)).is_empty();
+            let want: BTreeSet<u32> = (0..).zip(&made)
+                .filter(|(_, (_, text))| wanted.iter().all(|word| has(text, word))).map(|one| one.0).collect();
+            prop_assert_eq!(found.keys().copied().collect::<BTreeSet<_>>(), want);
+            prop_assert!(found.values().all(|score| *score > 0.0));
+            for (number, (title, text)) in (0..).zip(&made) {
+                prop_assert_eq!(texts.stored(number).unwrap(), Stored { title: title.clone(), text: text.clone() });
+            }
+            prop_assert!(texts.stored(made.len() as u32).is_err());
+        }
+    }
+
+    #[test]
+    fn a_word_in_the_title_counts_more_and_a_snippet_is_where_the_words_are() {
+        let filler = "nothing to see here ".repeat(60);
+        let body = format!("{filler}the manual of\n pumps {filler}");
+        let texts = [("", body.as_str()), ("Manual", &format!("Manual {}", &body[..body.len() - 7])), ("", "other")];
+        let texts = opened(written(&texts.map(|(title, text)| (title.into(), text.into())))).unwrap();
+        let mut scores = [0.0; 3];
+        texts
+            .matching(&asked(&["manual"]), |number, score| {
+                scores[number as usize] = score;
+                Ok(())
+            })
+            .unwrap();
+        assert!(scores[1] > scores[0] && scores[0] > scores[2], "{scores:?}");
+        let snippet = texts.snippet(&body, &asked(&["manual", "pumps"])).unwrap();
+        let pieces: Vec<(bool, &str)> = snippet.pieces().collect();
+        assert!(pieces.contains(&(true, "manual")) && pieces.contains(&(true, "pumps")), "{snippet:?}");
+        assert!(
+            pieces.iter().map(|piece| piece.1).collect::<String>() == snippet.text && snippet.text.len() <= SNIPPET
+        );
+        let beginning = texts.snippet(&"äöü ".repeat(200), &asked(&["absent"])).unwrap();
+        assert!(beginning.marks.is_empty() && beginning.text.starts_with("äöü äöü") && beginning.text.len() <= SNIPPET);
+        assert_eq!(texts.snippet("", &asked(&["a"])).unwrap().text, "");
+    }
+
+    #[test]
+    fn the_first_error_of_who_takes_ends_a_search_and_a_file_that_is_gone_an_opening() {
+        let files = written(&[("".into(), "one text".into()), ("".into(), "one more".into())]);
+        let texts = opened(files.clone()).unwrap();
+        let mut calls = 0;
+        let told = texts.matching(&asked(&["one"]), |_, _| {
+            calls += 1;
+            Err(Error::Usage("enough".into()))
+        });
+        assert_eq!((told.unwrap_err().to_string().contains("enough"), calls), (true, 1));
+        for name in files.keys() {
+            let mut fewer = files.clone();
+            fewer.remove(name);
+            let ended = opened(fewer).and_then(|texts| {
+                texts.matching(&asked(&["one"]), |_, _| Ok(()))?;
+                texts.stored(0)
+            });
+            // Nothing reads the places of words: there are none.
+            assert!(name.ends_with(".pos") || ended.is_err_and(|error| error.exit_code() == 3), "{name}");
+        }
+    }
+}

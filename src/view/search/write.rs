@@ -1,0 +1,123 @@
+//! Texts become an index of their words.
+//!
+//! tantivy names its segments by random numbers, so the same texts would give other files each time. Here segments are named by
+//! their place, and what remains depends on the texts and their order alone.
+
+use std::path::{Path, PathBuf};
+
+use tantivy::directory::MmapDirectory;
+use tantivy::indexer::NoMergePolicy;
+use tantivy::{Index, IndexSettings, IndexWriter, TantivyDocument};
+
+use super::texts::{Fields, numbers, tokenizers};
+use webtwin_base::error::{Error, Result};
+
+/// Memory for the words of a segment, about: with another number segments would end elsewhere, and files be others.
+const MEMORY: usize = 128 << 20;
+
+/// Writes the index of texts in a folder of its own.
+pub struct TextWriter {
+    folder: PathBuf,
+    index: Index,
+    writer: IndexWriter,
+    fields: Fields,
+    texts: u64,
+}
+
+/// A file of an index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// Its name: by it the file is asked for when the index is opened.
+    pub name: String,
+    /// Where it is now.
+    pub path: PathBuf,
+}
+
+fn failed(cause: impl std::fmt::Display) -> Error {
+    Error::storage("index of texts", std::io::Error::other(cause.to_string()))
+}
+
+impl TextWriter {
+    /// Begins an index in an empty folder on a local disk.
+    ///
+    /// # Errors
+    /// [`Error::Storage`]; so with all below.
+    pub fn new(folder: &Path) -> Result<TextWriter> {
+        let (schema, fields) = Fields::schema();
+        let directory = MmapDirectory::open(folder).map_err(failed)?;
+        let mut index = Index::create(directory, schema, IndexSettings::default()).map_err(failed)?;
+        index.set_tokenizers(tokenizers());
+        // By one thread, and never merged: where a segment ends depends on the texts alone.
+        let writer: IndexWriter = index.writer_with_num_threads(1, MEMORY).map_err(failed)?;
+        writer.set_merge_policy(Box::new(NoMergePolicy));
+        Ok(TextWriter { folder: folder.into(), index, writer, fields, texts: 0 })
+    }
+
+    /// Adds a text, whose number is that of texts before it. `text` begins with the title, if that is to be found.
+    ///
+    /// # Errors
+    /// As [`TextWriter::new`].
+    pub fn add(&mut self, title: &str, text: &str) -> Result<()> {
+        let mut document = TantivyDocument::default();
+        document.add_u64(self.fields.number, self.texts);
+        document.add_text(self.fields.title, title);
+        document.add_text(self.fields.text, text);
+        self.texts += 1;
+        self.writer.add_document(document).map(|_| ()).map_err(failed)
+    }
+
+    /// Texts so far.
+    pub fn texts(&self) -> u64 {
+        self.texts
+    }
+
+    /// Ends the index; returns its files, by name.
+    ///
+    /// # Errors
+    /// As [`TextWriter::new`].
+    pub fn finish(mut self) -> Result<Vec<Written>> {
+        self.writer.commit().map_err(failed)?;
+        self.writer.wait_merging_threads().map_err(failed)?;
+        let reader = self.index.reader().map_err(failed)?;
+        let mut segments = Vec::new();
+        for segment in reader.searcher().segment_readers() {
+            let first = numbers(segment).map_err(failed)?.get_val(0);
+            segments.push((first, segment.segment_id().uuid_string()));
+        }
+        segments.sort_unstable();
+        let meta = self.folder.join("meta.json");
+        let mut json: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(&meta).map_err(failed)?).map_err(failed)?;
+        let mut listed = Vec::new();
+        for (place, (_, id)) in segments.iter().enumerate() {
+            let of_segment =
+                |one: &&serde_json::Value| one["segment_id"].as_str().is_some_and(|name| name.replace('-', "") == *id);
+            let all = json["segments"].as_array().and_then(|all| all.iter().find(of_segment));
+            let mut one = all.cloned().ok_or_else(|| failed("a segment is not listed"))?;
+            one["segment_id"] = named(place).into();
+            listed.push(one);
+        }
+        json["segments"] = listed.into();
+        std::fs::write(&meta, json.to_string()).map_err(failed)?;
+
+        let mut files = vec![Written { name: "meta.json".into(), path: meta }];
+        for entry in std::fs::read_dir(&self.folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let of_segment = |(place, (_, id)): (usize, &(u64, String))| {
+                Some(Written {
+                    name: format!("{}{}", named(place), name.strip_prefix(id.as_str())?),
+                    path: path.clone(),
+                })
+            };
+            files.extend(segments.iter().enumerate().find_map(of_segment));
+        }
+        files.sort_unstable_by(|x, y| x.name.cmp(&y.name));
+        Ok(files)
+    }
+}
+
+/// Name of the segment at a place.
+fn named(place: usize) -> String {
+    format!("{place:032x}")
+}

@@ -1,0 +1,211 @@
+//! The overview, and the lists of mirrors and sets: all of them, or those with the words of a question.
+
+use axum::extract::Extension;
+use axum::http::Uri;
+use serde::Deserialize;
+
+use super::page::ask;
+use super::{HtmlReply, ROWS, begin_form, begin_link, begin_table, end_form, end_table, field, whole};
+use crate::lookup::lists::{Asked, HOSTS_OF, Listed, ListedOriginal, ListedSet, originals, sets};
+use crate::report::charts::bars::strip;
+use crate::report::figures::{count, counted};
+use crate::report::html::Html;
+use crate::report::markup::{name, tile};
+use crate::serve::gate::query;
+use crate::serve::problem::Problem;
+use crate::serve::routes::Of;
+
+/// Rows of a list on the overview.
+const LARGEST: usize = 5;
+
+/// Query of a list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::serve) struct OfList {
+    #[serde(default)]
+    q: String,
+    #[serde(default)]
+    from: u32,
+    limit: Option<usize>,
+}
+
+impl OfList {
+    /// What is asked of the list: at most `most` rows, [`ROWS`] unless the query says otherwise.
+    pub(crate) fn asked(&self, most: usize) -> Result<Asked<'_>, Problem> {
+        if self.q.len() > crate::lookup::names::QUESTION {
+            return Err(Problem::bad(format!("q: at most {} bytes", crate::lookup::names::QUESTION)));
+        }
+        Ok(Asked { words: &self.q, from: self.from, limit: self.limit.unwrap_or(ROWS).min(most) })
+    }
+}
+
+/// A list as a person sees it.
+struct List {
+    path: &'static str,
+    /// Path before a query.
+    asked: &'static str,
+    /// What its rows are.
+    rows: &'static str,
+    /// Words of the field.
+    field: &'static str,
+    /// Names of one and of many rows.
+    names: [&'static str; 2],
+}
+
+const MIRRORS: List = List {
+    path: "/collections",
+    asked: "/collections?",
+    rows: "mirrors",
+    field: "Words of titles, hosts or paths of root pages",
+    names: ["original has mirrors", "originals have mirrors"],
+};
+
+const SETS: List = List {
+    path: "/sets",
+    asked: "/sets?",
+    rows: "sets of copies",
+    field: "Words of titles, hosts or paths",
+    names: ["set of copies", "sets of copies"],
+};
+
+pub(in crate::serve) async fn overview(Extension(served): Of) -> HtmlReply {
+    let index = &served.index;
+    let mut html = Html::new();
+    html.markup("<p class=lead>Which pages of the crawl stay, and which ones are copies of them.</p>");
+    ask(&mut html, "");
+    find(&mut html, &SETS, "");
+    html.markup("<div class=tiles>");
+    for (number, what) in [
+        (index.pages(), "pages"),
+        (index.originals(), "originals with mirrors"),
+        (index.collections(), "collections, originals and mirrors"),
+        (index.clusters(), "sets of copies"),
+        (index.prefixes(), "URL prefixes to skip"),
+        (index.rules().all().len(), "URL rules"),
+    ] {
+        tile(&mut html, &count(number as u64), what);
+    }
+    html.markup("</div>");
+    let asked = Asked { words: "", from: 0, limit: LARGEST };
+    html.markup("<h2 class=gap>The largest mirrors</h2>");
+    mirror_rows(&mut html, &originals(index, asked)?);
+    html.markup("<h2 class=gap>The largest sets of copies</h2>");
+    set_rows(&mut html, &sets(index, asked)?);
+    html.markup("<p class=note>For programs: <a href=\"/openapi.json\">openapi.json</a></p>");
+    Ok(whole(Some(&served), "", "Overview", &html))
+}
+
+pub(in crate::serve) async fn all_mirrors(Extension(served): Of, uri: Uri) -> HtmlReply {
+    let asked: OfList = query(&uri)?;
+    let found = originals(&served.index, asked.asked(ROWS)?)?;
+    let mut html = Html::new();
+    html.markup("<p class=lead>A row is an original with its mirrors, those with the most pages in mirrors first. ");
+    html.markup("Its bars are the pages of each copy; the first one, in green, is kept.</p>");
+    list(&mut html, [&MIRRORS, &SETS], &asked, &found, mirror_rows);
+    Ok(whole(Some(&served), "collections", "Mirrored collections", &html))
+}
+
+pub(in crate::serve) async fn all_sets(Extension(served): Of, uri: Uri) -> HtmlReply {
+    let asked: OfList = query(&uri)?;
+    let found = sets(&served.index, asked.asked(ROWS)?)?;
+    let mut html = Html::new();
+    html.markup("<p class=lead>A set is pages that are copies of each other. The largest come first; each is named ");
+    html.markup("by the page that stays.</p>");
+    list(&mut html, [&SETS, &MIRRORS], &asked, &found, set_rows);
+    Ok(whole(Some(&served), "sets", "Sets of copies", &html))
+}
+
+/// A form that asks for words.
+fn find(html: &mut Html, list: &List, words: &str) {
+    begin_form(html, list.path);
+    field(html, "q", list.field, words);
+    end_form(html, "Find");
+}
+
+/// A part of a list below its form, with links to the first rows, to the next ones, and to what the other list has.
+fn list<T>(
+    html: &mut Html,
+    [list, other]: [&List; 2],
+    asked: &OfList,
+    found: &Listed<T>,
+    rows: fn(&mut Html, &Listed<T>),
+) {
+    find(html, list, &asked.q);
+    let all = counted(found.all as u64, list.names[0], list.names[1]);
+    let shown = count(found.shown.len() as u64);
+    let has_words = !asked.q.trim().is_empty();
+    html.markup("<p class=count role=status>");
+    match found.matches {
+        Some(matches) if has_words => html.text(count(matches as u64)).text(" of ").text(all),
+        Some(_) => html.text(all),
+        None if found.next.is_some() => html.text(shown).text(" or more of ").text(all),
+        None => html.text(shown).text(" of ").text(all),
+    };
+    html.markup("</p>");
+    rows(html, found);
+    html.markup("<p>");
+    if asked.from > 0 {
+        begin_link(html, list.asked, &[("q", &asked.q)]);
+        html.markup("the largest</a> ");
+    }
+    if let Some(next) = found.next {
+        begin_link(html, list.asked, &[("q", &asked.q), ("from", &next.to_string())]);
+        html.markup(if found.shown.is_empty() { "none so far; look further" } else { "after" }).markup("</a>");
+    }
+    html.markup("</p>");
+    if has_words {
+        html.markup("<p class=note>");
+        begin_link(html, other.asked, &[("q", &asked.q)]);
+        html.markup("the same words among ").markup(other.rows).markup("</a></p>");
+    }
+}
+
+fn mirror_rows(html: &mut Html, found: &Listed<ListedOriginal>) {
+    if found.shown.is_empty() {
+        html.markup("<p class=note>none</p>");
+        return;
+    }
+    let heads = [
+        ("num", "in mirrors"),
+        ("", "original"),
+        ("num", "copies"),
+        ("num wide-only", "pages"),
+        ("wide-only", "each copy"),
+    ];
+    begin_table(html, "mirrors", &heads);
+    for original in &found.shown {
+        html.markup("<tr><td class=num><b>")
+            .text(count(original.surplus.into()))
+            .markup("</b></td><td class=url><a href=\"/collection/");
+        html.text(&original.id)
+            .markup("\">")
+            .crawled(name(&original.title, &original.root.url))
+            .markup("</a><div class=sub>");
+        html.link(&original.root.url, &original.root.url).markup("</div></td><td class=num>");
+        html.text(count(original.copies.into())).markup("</td><td class=\"num wide-only\">");
+        html.text(count(original.pages.into())).markup("</td><td class=\"wide-only level\">");
+        let sizes = original.sizes.iter().enumerate().map(|(number, &size)| (number == 0, u64::from(size)));
+        strip(html, &sizes.collect::<Vec<_>>());
+        html.markup("</td></tr>");
+    }
+    end_table(html);
+}
+
+fn set_rows(html: &mut Html, found: &Listed<ListedSet>) {
+    if found.shown.is_empty() {
+        html.markup("<p class=note>none</p>");
+        return;
+    }
+    let heads = [("num", "pages"), ("", "set"), ("num", "hosts")];
+    begin_table(html, "sets", &heads);
+    for set in &found.shown {
+        html.markup("<tr><td class=num><b>")
+            .text(count(set.pages as u64))
+            .markup("</b></td><td class=url><a href=\"/set/");
+        html.text(&set.id).markup("\">").crawled(name(&set.title, &set.page.url)).markup("</a><div class=sub>");
+        html.link(&set.page.url, &set.page.url).markup("</div></td><td class=num>");
+        html.text(count(set.hosts as u64)).markup(if set.pages > HOSTS_OF { " or more" } else { "" });
+        html.markup("</td></tr>");
+    }
+    end_table(html);
+}

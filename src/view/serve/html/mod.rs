@@ -1,0 +1,166 @@
+//! Pages for people: overview, mirrors, sets, a URL, two pages side by side. They look like the report and share its
+//! pieces ([`crate::report::markup`]).
+//!
+//! Whatever was crawled goes through [`Html`], which makes text of it. The policy allows one stylesheet of the server's own, and
+//! no script: a page is whole without one.
+
+pub(super) mod compare;
+pub(super) mod lists;
+pub(super) mod page;
+pub(super) mod sets;
+
+use axum::body::Body;
+use axum::http::header::CONTENT_SECURITY_POLICY;
+use axum::http::{HeaderValue, Response};
+use axum::response::IntoResponse;
+use url::form_urlencoded::Serializer;
+
+use super::current::Served;
+use super::problem::Problem;
+use super::routes::plain;
+use crate::report::html::{Html, STYLE};
+use crate::report::markup::{head, name, top};
+use webtwin_base::error::Error;
+
+/// What a browser may load for a page, and where forms may go.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+);
+
+/// Rows of a page.
+const ROWS: usize = 100;
+
+/// Views: path and name.
+const VIEWS: &[(&str, &str)] = &[
+    ("", "Overview"),
+    ("collections", "Mirrors"),
+    ("sets", "Sets"),
+    ("page", "Look up"),
+    ("compare", "Compare"),
+    #[cfg(feature = "search")]
+    ("search", "Search"),
+];
+
+/// A page, or a problem that is shown as one.
+pub(super) type HtmlReply = Result<Response<Body>, Trouble>;
+
+/// A problem that a person is shown as a page.
+pub(super) struct Trouble(Problem);
+
+impl From<Problem> for Trouble {
+    fn from(problem: Problem) -> Trouble {
+        Trouble(problem)
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Trouble {
+        Trouble(error.into())
+    }
+}
+
+impl IntoResponse for Trouble {
+    fn into_response(self) -> Response<Body> {
+        let mut html = Html::new();
+        html.markup("<p class=\"verdict apart\">").crawled(&self.0.detail).markup("</p>");
+        let mut response = whole(None, "?", self.0.title(), &html);
+        *response.status_mut() = self.0.status;
+        response
+    }
+}
+
+/// A whole page around its content, within a view.
+pub(super) fn whole(served: Option<&Served>, view: &str, title: &str, content: &Html) -> Response<Body> {
+    let (mut html, mut own, mut about) = (Html::new(), Html::new(), Html::new());
+    own.markup("<link rel=stylesheet href=\"/style.css\">");
+    if let Some(served) = served {
+        let run = &served.index.about.run;
+        about.markup("<div class=where>").crawled(&run.url).markup(" · job ");
+        about.text(&run.digest[..run.digest.len().min(12)]).markup("</div>");
+    }
+    head(&mut html, format_args!("{title} - webtwin"), &own);
+    top(&mut html, &about, "/", VIEWS, Some(view));
+    html.markup("<main id=main><h1>").crawled(title).markup("</h1>");
+    html.piece(content).markup("</main></body></html>\n");
+    let mut response = plain("text/html; charset=utf-8", html.finish());
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
+    response
+}
+
+pub(super) async fn style() -> Response<Body> {
+    plain("text/css; charset=utf-8", STYLE.into())
+}
+
+/// Begins a link to a path of the server, with a query.
+fn begin_link(html: &mut Html, path: &'static str, query: &[(&str, &str)]) {
+    let query = Serializer::new(String::new()).extend_pairs(query).finish();
+    html.markup("<a href=\"").markup(path).text(query).markup("\">");
+}
+
+/// A link to the page of a URL.
+pub(super) fn to_page(html: &mut Html, url: &str) {
+    begin_link(html, "/page?", &[("url", url)]);
+    html.crawled(url).markup("</a>");
+}
+
+/// A page by its title, or else its URL, as a link to what is known of it, with the URL below.
+fn titled(html: &mut Html, title: &str, url: &str) {
+    begin_link(html, "/page?", &[("url", url)]);
+    html.crawled(name(title, url)).markup("</a><div class=sub>").link(url, url).markup("</div>");
+}
+
+fn to_compare(html: &mut Html, a: &str, b: &str) {
+    begin_link(html, "/compare?", &[("a", a), ("b", b)]);
+    html.markup("compare</a>");
+}
+
+/// Begins a form, up to what is sent with it.
+fn begin_form(html: &mut Html, path: &'static str) {
+    html.markup("<form class=tools action=\"").markup(path).markup("\">");
+}
+
+/// A field of a form.
+pub(super) fn field(html: &mut Html, name: &'static str, words: &'static str, value: &str) {
+    html.markup("<input type=search name=").markup(name).markup(" aria-label=\"").markup(words);
+    html.markup("\" placeholder=\"").markup(words).markup("\"").attribute("value", value).markup(">");
+}
+
+/// The button of a form, and its end.
+pub(super) fn end_form(html: &mut Html, words: &'static str) {
+    html.markup("<button class=chip>").markup(words).markup("</button></form>");
+}
+
+/// Begins a table that may be wider than the page, with the class and the words of each head; those of class `unseen` are for
+/// screen readers alone.
+fn begin_table(html: &mut Html, what: &'static str, heads: &[(&'static str, &'static str)]) {
+    html.markup("<div class=\"card scroll\" tabindex=0 role=group aria-label=\"").markup(what);
+    html.markup("\"><table><thead><tr>");
+    for (class, words) in heads {
+        html.markup("<th scope=col");
+        match *class {
+            "unseen" => html.markup("><span class=unseen>").markup(words).markup("</span>"),
+            class => html.attribute("class", class).markup(">").markup(words),
+        };
+        html.markup("</th>");
+    }
+    html.markup("</tr></thead><tbody>");
+}
+
+/// Ends a table.
+fn end_table(html: &mut Html) {
+    html.markup("</tbody></table></div>");
+}
+
+/// Links to the rows before and after.
+fn turn(html: &mut Html, path: &'static str, id: &str, from: usize, all: usize) {
+    let mut link = |from: usize, words: &'static str| {
+        html.markup("<a href=\"").markup(path).text(id).markup("?from=").text(from).markup("\">").markup(words);
+        html.markup("</a> ");
+    };
+    if from > 0 {
+        link(from.saturating_sub(ROWS), "before");
+    }
+    if from.saturating_add(ROWS) < all {
+        link(from + ROWS, "after");
+    }
+}

@@ -1,0 +1,96 @@
+//! Keys of those who may ask.
+
+use std::path::Path;
+
+use webtwin_base::error::{Error, Result};
+use webtwin_base::key_file::check_private;
+
+/// Fewest bytes of a key.
+const SHORTEST: usize = 32;
+
+/// Names and keys.
+#[derive(Default)]
+pub(super) struct Keys(Vec<(String, Vec<u8>)>);
+
+impl Keys {
+    /// Reads a file of lines `NAME KEY`; blank lines and those that begin with `#` say nothing.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when it cannot be read, others than its owner may read it, or a line is none.
+    pub(super) fn read(path: &Path) -> Result<Keys> {
+        let wrong = |what: String| Error::Usage(format!("key file {}: {what}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|cause| wrong(cause.to_string()))?;
+        check_private(path).map_err(wrong)?;
+        let mut keys = Vec::new();
+        for (line, number) in text.lines().map(str::trim).zip(1..) {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            match line.split_once(char::is_whitespace).map(|(name, key)| (name, key.trim())) {
+                Some((name, key)) if key.len() >= SHORTEST && key.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                    keys.push((name.to_string(), key.as_bytes().to_vec()));
+                }
+                _ => {
+                    return Err(wrong(format!(
+                        "line {number} must be NAME KEY, the key of {SHORTEST} visible ASCII characters or more; \
+                         make one with: head -c 32 /dev/urandom | base64"
+                    )));
+                }
+            }
+        }
+        match keys.is_empty() {
+            true => Err(wrong("has no key".into())),
+            false => Ok(Keys(keys)),
+        }
+    }
+
+    /// Whether anybody may ask.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The name whose key this is. How long it takes tells nothing of the keys but their lengths.
+    pub(super) fn name(&self, key: &[u8]) -> Option<&str> {
+        let mut found = None;
+        for (name, known) in &self.0 {
+            if is_same(known, key) {
+                found = Some(name.as_str());
+            }
+        }
+        found
+    }
+}
+
+/// Whether two keys are equal, looking at all of their bytes.
+fn is_same(x: &[u8], y: &[u8]) -> bool {
+    let differ = x.iter().zip(y).fold(0u8, |all, (x, y)| std::hint::black_box(all | (x ^ y)));
+    x.len() == y.len() && differ == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn keys_have_names_and_only_their_owner_may_read_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys");
+        let read = |text: &str, mode: u32| {
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            Keys::read(&path)
+        };
+        let (one, two) = ("x".repeat(32), "y".repeat(40));
+        let keys = read(&format!("# who\n\n crawler {one} \nbatch\t{two}\n"), 0o600).ok().unwrap();
+        assert_eq!([&one, &two].map(|key| keys.name(key.as_bytes())), [Some("crawler"), Some("batch")]);
+        for wrong in ["", "x", &one[1..], &format!("{one}x"), &two.replacen('y', "z", 1)] {
+            assert_eq!(keys.name(wrong.as_bytes()), None);
+        }
+        assert!(read(&format!("a {one}"), 0o640).is_err());
+        for text in ["", "# none", "alone", "a short", &format!("a {}é", one)] {
+            assert!(read(text, 0o600).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Connections: so many at a time, each with heads of bounded length and time, and none for ever.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::TcpListener;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use super::places::{Phase, Place};
+use super::{Shared, gate, routes};
+use webtwin_base::console::tell;
+use webtwin_base::error::{Error, Result};
+
+/// How often a followed folder is looked at.
+const FOLLOW: Duration = Duration::from_millis(500);
+
+/// Accepts connections until it is stopped; then waits for those that have a request on its way.
+pub(super) async fn accept(
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    mut stopped: watch::Receiver<bool>,
+) -> Result<()> {
+    let failed = |cause| Error::storage("connections", cause);
+    let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+    let router = routes::router(Arc::clone(&shared));
+    if shared.settings.follow {
+        tokio::spawn(follow(Arc::clone(&shared), stopped.clone()));
+    }
+    loop {
+        let accepted = tokio::select! {
+            _ = stopped.wait_for(|stopped| *stopped) => break,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, from)) => {
+                let place = loop {
+                    if let Some(place) = shared.places.take(from.ip()) {
+                        break place;
+                    }
+                    // All are at work. The others wait in the system's queue.
+                    tokio::select! {
+                        _ = stopped.wait_for(|stopped| *stopped) => return ended(&shared).await,
+                        () = shared.places.freed() => {}
+                    }
+                };
+                tokio::spawn(connection(stream, place, Arc::clone(&shared), router.clone(), stopped.clone()));
+            }
+            Err(cause) => {
+                // Too many open files, for example: those that close make room.
+                tell(format_args!("warning: a connection could not be accepted: {cause}"));
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+    ended(&shared).await
+}
+
+/// Waits for the connections, which have heard that the server stops, too; a request has its time, and no more.
+async fn ended(shared: &Shared) -> Result<()> {
+    let _ = timeout(shared.settings.limits.request, shared.places.all_free()).await;
+    Ok(())
+}
+
+/// Answers the requests of a connection, until either side closes it, it gives way or is too old, or the server stops.
+async fn connection(
+    stream: TcpStream,
+    place: Arc<Place>,
+    shared: Arc<Shared>,
+    router: axum::Router,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let limits = shared.settings.limits;
+    let _ = stream.set_nodelay(true);
+    let of_service = Arc::clone(&place);
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let (shared, router, place) = (Arc::clone(&shared), router.clone(), Arc::clone(&of_service));
+        async move {
+            place.waits_for(Phase::Answer);
+            let request = request.map(|incoming| Body::new(Coming { incoming, place: Arc::clone(&place) }));
+            let answer = gate::answer(&shared, &place, router, request).await;
+            place.waits_for(Phase::Idle);
+            Ok::<_, Infallible>(answer)
+        }
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(limits.idle + limits.head_time)
+        .max_buf_size(limits.head.max(8 << 10));
+    let stream = Heard { stream, place: Arc::clone(&place) };
+    let mut connection = std::pin::pin!(http.serve_connection(TokioIo::new(stream), service));
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        () = place.is_over() => return,
+        () = sleep(limits.connection) => {}
+        _ = stopped.wait_for(|stopped| *stopped) => {}
+    };
+    connection.as_mut().graceful_shutdown();
+    // Who does not take an answer is not waited for.
+    let _ = timeout(limits.request, connection).await;
+}
+
+/// A stream whose place hears when bytes come.
+struct Heard {
+    stream: TcpStream,
+    place: Arc<Place>,
+}
+
+impl AsyncRead for Heard {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if buffer.filled().len() > before {
+            self.place.hears();
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Heard {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+    }
+}
+
+/// A body whose place knows when its client is waited for.
+struct Coming {
+    incoming: Incoming,
+    place: Arc<Place>,
+}
+
+impl hyper::body::Body for Coming {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<std::result::Result<Frame<Bytes>, hyper::Error>>> {
+        let frame = Pin::new(&mut self.incoming).poll_frame(cx);
+        if frame.is_pending() {
+            self.place.waits_for(Phase::Body);
+        } else if self.incoming.is_end_stream() || matches!(frame, Poll::Ready(None | Some(Err(_)))) {
+            self.place.waits_for(Phase::Answer);
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.incoming.size_hint()
+    }
+}
+
+/// Looks again and again whether a followed folder names another index.
+async fn follow(shared: Arc<Shared>, mut stopped: watch::Receiver<bool>) {
+    loop {
+        tokio::select! {
+            _ = stopped.wait_for(|stopped| *stopped) => return,
+            () = sleep(FOLLOW) => {}
+        }
+        let shared = Arc::clone(&shared);
+        let looked = tokio::task::spawn_blocking(move || {
+            if shared.current.is_behind(&shared.settings) {
+                // What is wrong has been told.
+                let _ = shared.current.reload(&shared.settings, &shared.metrics);
+            }
+        });
+        let _ = looked.await;
+    }
+}

@@ -1,0 +1,214 @@
+//! What the service answers, in OpenAPI 3.1: the document that clients are made of, and that tests hold every answer against.
+
+use serde_json::{Value, json};
+
+pub(super) fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+pub(super) fn or_null(schema: Value) -> Value {
+    json!({ "anyOf": [schema, { "type": "null" }] })
+}
+
+pub(super) fn hex() -> Value {
+    json!({ "type": "string", "pattern": "^[0-9a-f]{16}$" })
+}
+
+pub(super) fn count() -> Value {
+    json!({ "type": "integer", "minimum": 0 })
+}
+
+pub(super) fn list(of: Value) -> Value {
+    json!({ "type": "array", "items": of })
+}
+
+pub(super) fn named(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{name}") })
+}
+
+/// An object of which all properties are there.
+pub(super) fn object(properties: &[(&str, Value)]) -> Value {
+    let required: Vec<&str> = properties.iter().map(|one| one.0).collect();
+    let properties: serde_json::Map<String, Value> =
+        properties.iter().map(|(name, of)| (name.to_string(), of.clone())).collect();
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+}
+
+pub(super) fn query(name: &str, required: bool, about: &str, schema: Value) -> Value {
+    json!({ "name": name, "in": "query", "required": required, "description": about, "schema": schema })
+}
+
+fn path(name: &str) -> Value {
+    json!({ "name": name, "in": "path", "required": true, "schema": hex() })
+}
+
+fn answers(kind: &str, schema: Value) -> Value {
+    json!({ "200": { "description": "the answer", "content": { kind: { "schema": schema } } }, "default": named_problem() })
+}
+
+fn named_problem() -> Value {
+    json!({ "description": "why there is none", "content": { "application/problem+json": { "schema": named("Problem") } } })
+}
+
+pub(super) fn get(about: &str, parameters: Vec<Value>, kind: &str, schema: Value) -> Value {
+    json!({ "get": { "summary": about, "parameters": parameters, "responses": answers(kind, schema) } })
+}
+
+fn post(about: &str, parameters: Vec<Value>, bodies: &[(&str, Value)], kind: &str, schema: Value) -> Value {
+    let content: serde_json::Map<String, Value> =
+        bodies.iter().map(|(kind, schema)| (kind.to_string(), json!({ "schema": schema }))).collect();
+    let mut of = json!({ "summary": about, "parameters": parameters, "responses": answers(kind, schema) });
+    if !content.is_empty() {
+        of["requestBody"] = json!({ "required": true, "content": content });
+    }
+    json!({ "post": of })
+}
+
+pub(super) const JSON: &str = "application/json";
+const TEXT: &str = "text/plain";
+
+/// The document.
+pub(super) fn document() -> Value {
+    let from = || query("from", false, "first member", count());
+    let limit = || query("limit", false, "most members", count());
+    let k = || query("k", false, "bits that may differ", count());
+    let flag = |name: &str, about: &str| query(name, false, about, json!({ "enum": ["1", "0", "true", "false", ""] }));
+    let listing = || {
+        let words = "words of titles and URLs that a set must have; all sets without any";
+        vec![
+            query("q", false, words, text()),
+            query("from", false, "place of the first: next of the answer before", count()),
+            limit(),
+        ]
+    };
+    let url = |required| query("url", required, "URL, in any form", text());
+    let document = json!({
+        "openapi": "3.1.0",
+        "info": { "title": "webtwin", "version": webtwin_base::build_info::version(), "description": "Look-ups in a finished run." },
+        "security": [{}, { "key": [] }],
+        "paths": {
+            "/v1/page": get("What to do with a URL", vec![url(false), query("id", false, "doc id instead", hex())], JSON, named("Answer")),
+            "/v1/pages": post("The same for up to 10,000", vec![], &[(JSON, json!({
+                "type": "object",
+                "properties": { "urls": list(text()), "ids": list(hex()), "fields": list(text()) },
+            }))], JSON, object(&[("run", text()), ("answers", list(named("Answer")))])),
+            "/v1/pages.txt": post(
+                "The same in lines: fetch, skip, unknown or reject; after skip, a tab and the URL that stays",
+                vec![], &[(TEXT, text())], TEXT, text()),
+            "/v1/check": post("Whether a text is known, exactly or nearly", vec![
+                url(false), query("charset", false, "if the media type does not name it", text()),
+            ], &[("text/html", text()), (TEXT, text())], JSON, named("Check")),
+            "/v1/near/{fingerprint}": get("Simhashes within k bits", vec![path("fingerprint"), k(), limit()], JSON, list(named("Near"))),
+            "/v1/near": post("The same for up to 1,000", vec![], &[(JSON, json!({
+                "type": "object",
+                "properties": { "fingerprints": list(hex()), "k": count(), "limit": count() },
+                "required": ["fingerprints"],
+            }))], JSON, list(list(named("Near")))),
+            "/v1/sets": get("Trivial clusters, the largest first", listing(), JSON, listed("ListedSet")),
+            "/v1/collections": get("Originals with their mirrors, those with the most pages in mirrors first", listing(), JSON,
+                listed("ListedOriginal")),
+            "/v1/set/{id}": get("A trivial cluster, by the id of any of its pages", vec![path("id"), from(), limit()], JSON, named("Set")),
+            "/v1/collection/{id}": get("A collection", vec![path("id"), from(), limit()], JSON, named("Collection")),
+            "/v1/explain": get("Why two pages are together, or apart", vec![
+                query("a", true, "URL of a page", text()), query("b", true, "URL of another", text()),
+            ], JSON, json!({ "type": "object", "required": ["together", "reasons", "chain", "overlap", "hamming"] })),
+            "/v1/alternates": get("Copies that are known of a page", vec![
+                url(true), flag("newest", "the newest first"), flag("elsewhere", "only on other hosts"), limit(),
+            ], JSON, object(&[("url", text()), ("alternates", list(named("Alternate")))])),
+            "/v1/redirect": { "get": {
+                "summary": "Leads to the best copy of a page",
+                "parameters": [url(true), flag("newest", "the newest"), flag("elsewhere", "only on other hosts")],
+                "responses": {
+                    "302": { "description": "Location is the copy", "headers": { "Location": { "schema": text() } } },
+                    "default": named_problem(),
+                },
+            } },
+            "/v1/run": get("What is served", vec![], JSON, named("Run")),
+            "/v1/reload": post("Serves the index that is wanted now", vec![], &[], JSON, object(&[("run", text())])),
+            "/openapi.json": get("This document", vec![], JSON, json!({ "type": "object" })),
+            "/health": get("Whether the process answers", vec![], TEXT, text()),
+            "/ready": get("Whether an index is served, and whether the last reload failed", vec![], JSON,
+                object(&[("ready", json!({ "type": "boolean" })), ("stale", json!({ "type": "boolean" }))])),
+            "/metrics": get("Counters for Prometheus", vec![], TEXT, text()),
+        },
+        "components": {
+            "securitySchemes": { "key": { "type": "http", "scheme": "bearer" } },
+            "schemas": schemas(),
+        },
+    });
+    #[cfg(feature = "search")]
+    let document = super::search::described(document);
+    document
+}
+
+/// A part of a list.
+fn listed(of: &str) -> Value {
+    object(&[("all", count()), ("matches", or_null(count())), ("shown", list(named(of))), ("next", or_null(count()))])
+}
+
+fn schemas() -> Value {
+    let boolean = || json!({ "type": "boolean" });
+    let action = json!({ "enum": ["fetch", "skip", "unknown", "reject"] });
+    let page = || object(&[("id", hex()), ("url", text())]);
+    let collection = object(&[("id", hex()), ("root", text()), ("size", count()), ("cardinality", count())]);
+    let mirror = [("id", hex()), ("root", named("Page")), ("title", text()), ("size", count()), ("keep", boolean())];
+    let mut whole = mirror.to_vec();
+    whole.extend([
+        ("similar_cluster", hex()),
+        ("cardinality", count()),
+        ("mirrors", list(object(&mirror))),
+        ("from", count()),
+        ("members", list(named("Member"))),
+    ]);
+    let measures = object(&[("overlap", text()), ("hamming", text()), ("minhash", text())]);
+    json!({
+        "Page": page(),
+        "ListedSet": object(&[
+            ("id", hex()), ("pages", count()), ("hosts", count()), ("page", named("Page")), ("title", text()),
+        ]),
+        "ListedOriginal": object(&[
+            ("id", hex()), ("root", named("Page")), ("title", text()), ("pages", count()), ("copies", count()), ("surplus", count()),
+            ("sizes", list(count())),
+        ]),
+        "Unknown": object(&[
+            ("reason", json!({ "enum": ["rejected", "not_crawled", "outside_run"] })), ("host_pages", or_null(count())),
+            ("rejected", or_null(text())), ("advice", text()),
+        ]),
+        "Answer": object(&[
+            ("url", or_null(text())), ("canonical", or_null(text())), ("id", or_null(text())), ("known", boolean()),
+            ("action", action.clone()), ("why", or_null(text())), ("role", or_null(text())), ("keep", or_null(named("Page"))),
+            ("cluster", or_null(hex())), ("collection", or_null(collection)), ("prefix", or_null(text())),
+            ("rewritten", or_null(text())), ("rule", or_null(named("Rule"))),
+            ("title", or_null(text())), ("unknown", or_null(named("Unknown"))),
+        ]),
+        "Rule": object(&["scope", "kind", "pattern", "replacement"].map(|name| (name, text()))),
+        "Check": object(&[
+            ("exact", or_null(named("Page"))), ("near", list(named("NearPage"))), ("action", action), ("why", or_null(text())),
+            ("keep", or_null(named("Page"))), ("text_bytes", count()), ("fingerprint", or_null(hex())), ("chunks", count()),
+            ("counting", or_null(count())), ("measures", measures),
+        ]),
+        "NearPage": object(&[
+            ("id", hex()), ("url", text()), ("measure", json!({ "enum": ["overlap", "hamming"] })), ("shared", or_null(count())),
+            ("distance", or_null(count())), ("resemblance", or_null(json!({ "type": "number" }))), ("keep", or_null(named("Page"))),
+        ]),
+        "Near": object(&[("fingerprint", hex()), ("distance", count()), ("ids", list(hex()))]),
+        "Member": object(&[
+            ("id", hex()), ("url", text()), ("title", text()), ("role", or_null(text())), ("why", or_null(text())), ("keep", or_null(hex())),
+            ("fetched", or_null(count())), ("text", or_null(hex())), ("simhash", or_null(hex())),
+        ]),
+        "Set": object(&[("id", hex()), ("pages", count()), ("from", count()), ("members", list(named("Member")))]),
+        "Collection": object(&whole),
+        "Alternate": object(&[
+            ("id", hex()), ("url", text()), ("title", text()), ("fetched", or_null(count())), ("same_text", boolean()), ("bits", or_null(count())),
+            ("stays", boolean()), ("elsewhere", boolean()),
+        ]),
+        "Run": object(&[
+            ("run", text()), ("digest", text()), ("made_from", text()), ("in_force", or_null(text())), ("index", text()),
+            ("pages", count()), ("clusters", count()), ("collections", count()), ("prefixes", count()), ("bytes", count()), ("chunks", boolean()),
+            ("simhash_k", or_null(count())), ("texts", or_null(count())), ("recipes", json!({ "type": "object" })),
+        ]),
+        "Problem": object(&[
+            ("type", text()), ("title", text()), ("status", count()), ("code", text()), ("detail", text()),
+        ]),
+    })
+}

@@ -1,0 +1,347 @@
+//! Places for connections: how many there are, and which connection gives way when all are taken.
+//!
+//! Only a request that is being answered holds its place. A connection that waits for its client, for a head, a body, or another
+//! request, gives way to one that comes:
+//!
+//! 1. first those whose clients have not been let in yet, by a key or, where none is needed, by a request that was answered; they
+//!    keep a quarter of the places, so that newcomers can be let in at all;
+//! 2. of these, those of the network with the most connections, so that each network has its share of the places whatever
+//!    the others do;
+//! 3. of these, the one that has waited longest.
+//!
+//! A network is an address of IPv4, or 64 bits of one of IPv6.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use super::Limits;
+
+/// Who gives way keeps this part of the places for clients that have not been let in.
+const FOR_STRANGERS: usize = 4;
+
+/// What a connection waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The rest of the head of a request.
+    Head,
+    /// The rest of its body.
+    Body,
+    /// Its answer: the server is at work.
+    Answer,
+    /// Another request, of which nothing has come.
+    Idle,
+}
+
+struct Connection {
+    network: u64,
+    phase: Phase,
+    since: Instant,
+    is_let_in: bool,
+    changed: Arc<Notify>,
+}
+
+#[derive(Default)]
+struct Table {
+    next: u64,
+    connections: HashMap<u64, Connection>,
+    of_network: HashMap<u64, usize>,
+    /// Connections whose requests are being answered.
+    answering: usize,
+    /// Connections that have given way.
+    displaced: u64,
+}
+
+impl Table {
+    fn remove(&mut self, number: u64) -> Option<Connection> {
+        let connection = self.connections.remove(&number)?;
+        let count = self.of_network.get_mut(&connection.network).expect("a connection is counted");
+        *count -= 1;
+        if *count == 0 {
+            self.of_network.remove(&connection.network);
+        }
+        self.answering -= usize::from(connection.phase == Phase::Answer);
+        Some(connection)
+    }
+
+    /// Lets a connection give way, if there is one that may.
+    fn displace(&mut self, may_be: impl Fn(&Connection) -> bool, strangers_first: bool) -> bool {
+        let rank = |connection: &Connection| {
+            let is_first = connection.is_let_in != strangers_first;
+            (is_first, self.of_network[&connection.network], Reverse(connection.since))
+        };
+        let waiting = self.connections.iter().filter(|(_, one)| one.phase != Phase::Answer && may_be(one));
+        let Some(number) = waiting.max_by_key(|(_, one)| rank(one)).map(|(number, _)| *number) else { return false };
+        if let Some(connection) = self.remove(number) {
+            connection.changed.notify_one();
+        }
+        self.displaced += 1;
+        true
+    }
+}
+
+/// All places of a server.
+pub(super) struct Places {
+    limits: Limits,
+    table: Mutex<Table>,
+    freed: Notify,
+}
+
+impl Places {
+    pub(super) fn new(limits: Limits) -> Places {
+        Places { limits, table: Mutex::default(), freed: Notify::new() }
+    }
+
+    /// No code panics while it holds the lock.
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for a connection from an address; `None` while all are taken by requests that are being answered.
+    pub(super) fn take(self: &Arc<Self>, from: IpAddr) -> Option<Arc<Place>> {
+        let mut table = self.lock();
+        if table.connections.len() >= self.limits.connections {
+            let strangers = table.connections.values().filter(|one| !one.is_let_in).count();
+            let strangers_first = strangers * FOR_STRANGERS >= self.limits.connections;
+            if !table.displace(|_| true, strangers_first) {
+                return None;
+            }
+        }
+        let (network, changed) = (network_of(from), Arc::new(Notify::new()));
+        let number = table.next;
+        table.next += 1;
+        *table.of_network.entry(network).or_default() += 1;
+        let (phase, since) = (Phase::Head, Instant::now());
+        let connection = Connection { network, phase, since, is_let_in: false, changed: Arc::clone(&changed) };
+        table.connections.insert(number, connection);
+        Some(Arc::new(Place { places: Arc::clone(self), number, changed }))
+    }
+
+    /// Waits until a place may be free, or free to be taken.
+    pub(super) async fn freed(&self) {
+        self.freed.notified().await;
+    }
+
+    /// Waits until no connection has a place.
+    pub(super) async fn all_free(&self) {
+        while !self.lock().connections.is_empty() {
+            self.freed.notified().await;
+        }
+    }
+
+    /// Requests that are being answered.
+    pub(super) fn answering(&self) -> usize {
+        self.lock().answering
+    }
+
+    /// Connections, and how many have given way since the server started.
+    pub(super) fn counts(&self) -> (usize, u64) {
+        let table = self.lock();
+        (table.connections.len(), table.displaced)
+    }
+}
+
+/// The number of the network of an address.
+fn network_of(address: IpAddr) -> u64 {
+    match address.to_canonical() {
+        IpAddr::V4(address) => u64::from(u32::from(address)),
+        // None of the addresses that are given out begins with 64 zeros, as those of IPv4 do here.
+        IpAddr::V6(address) => (u128::from(address) >> 64) as u64,
+    }
+}
+
+/// The place of a connection, which it leaves when this is dropped.
+pub(super) struct Place {
+    places: Arc<Places>,
+    number: u64,
+    changed: Arc<Notify>,
+}
+
+impl Place {
+    /// Notes what the connection waits for now.
+    pub(super) fn waits_for(&self, phase: Phase) {
+        let mut table = self.places.lock();
+        let Some(connection) = table.connections.get_mut(&self.number) else { return };
+        let was = std::mem::replace(&mut connection.phase, phase);
+        if was == phase {
+            return;
+        }
+        connection.since = Instant::now();
+        table.answering += usize::from(phase == Phase::Answer);
+        table.answering -= usize::from(was == Phase::Answer);
+        match phase {
+            Phase::Body => {
+                // As many bodies as requests: each takes memory.
+                let bodies = table.connections.values().filter(|one| one.phase == Phase::Body).count();
+                if bodies > self.places.limits.in_flight {
+                    table.displace(|one| one.phase == Phase::Body, true);
+                }
+            }
+            // It is closed earlier than it would have been.
+            Phase::Head | Phase::Idle => self.changed.notify_one(),
+            Phase::Answer => {}
+        }
+        drop(table);
+        if was == Phase::Answer {
+            self.places.freed.notify_one();
+        }
+    }
+
+    /// Notes that the first bytes of another request have come.
+    pub(super) fn hears(&self) {
+        let is_idle = self.places.lock().connections.get(&self.number).is_some_and(|one| one.phase == Phase::Idle);
+        if is_idle {
+            self.waits_for(Phase::Head);
+        }
+    }
+
+    /// Notes that the client may ask.
+    pub(super) fn let_in(&self) {
+        if let Some(connection) = self.places.lock().connections.get_mut(&self.number) {
+            connection.is_let_in = true;
+        }
+    }
+
+    /// When the connection is to be closed unless something comes; `None` if it has given way.
+    fn deadline(&self) -> Option<Instant> {
+        let (table, limits) = (self.places.lock(), &self.places.limits);
+        let connection = table.connections.get(&self.number)?;
+        Some(
+            connection.since
+                + match connection.phase {
+                    Phase::Head => limits.head_time,
+                    Phase::Idle => limits.idle,
+                    // The request has a time of its own.
+                    Phase::Body | Phase::Answer => limits.connection,
+                },
+        )
+    }
+
+    /// Waits until the connection is to be closed: it has given way, or its client is late.
+    pub(super) async fn is_over(&self) {
+        loop {
+            match self.deadline() {
+                Some(deadline) if deadline > Instant::now() => tokio::select! {
+                    () = sleep_until(deadline) => {}
+                    () = self.changed.notified() => {}
+                },
+                _ => return,
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.lock().remove(self.number);
+        self.places.freed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+    use std::time::Duration;
+
+    use super::*;
+
+    fn places(connections: usize) -> Arc<Places> {
+        Arc::new(Places::new(Limits { connections, ..Limits::default() }))
+    }
+
+    fn address(last: u8) -> IpAddr {
+        Ipv4Addr::new(192, 0, 2, last).into()
+    }
+
+    fn has_place(place: &Place) -> bool {
+        place.deadline().is_some()
+    }
+
+    #[test]
+    fn of_connections_that_wait_those_of_the_largest_network_give_way_and_of_these_the_oldest() {
+        let places = places(4);
+        let take = |last| places.take(address(last)).unwrap();
+        let [alone, first, second, third] = [1, 2, 2, 2].map(take);
+        let next = take(2);
+        assert!(has_place(&alone) && !has_place(&first));
+        let other = take(3);
+        assert!(has_place(&alone) && !has_place(&second) && has_place(&third) && has_place(&next) && has_place(&other));
+        assert_eq!(places.counts(), (4, 2));
+        drop([third, next]);
+        assert_eq!(places.counts().0, 2);
+        // Those that have given way leave nothing when they end.
+        drop([first, second]);
+        assert_eq!(places.counts().0, 2);
+    }
+
+    #[test]
+    fn who_was_let_in_gives_way_only_while_strangers_have_less_than_their_part() {
+        let places = places(8);
+        let known: Vec<_> = (0..8).map(|_| places.take(address(1)).unwrap()).collect();
+        for place in &known {
+            place.waits_for(Phase::Answer);
+            place.let_in();
+            place.waits_for(Phase::Idle);
+        }
+        let strangers: Vec<_> = (0..100).map(|n| places.take(address(2 + n)).unwrap()).collect();
+        assert_eq!(known.iter().filter(|place| has_place(place)).count(), 6);
+        assert!(!has_place(&known[0]) && !has_place(&known[1]), "the oldest have given way");
+        assert_eq!(strangers.iter().filter(|place| has_place(place)).count(), 2);
+        assert!(strangers[98..].iter().all(|place| has_place(place)));
+    }
+
+    #[test]
+    fn requests_that_are_answered_keep_their_places_and_who_comes_waits() {
+        let places = places(2);
+        let [one, two] = [1, 2].map(|last| places.take(address(last)).unwrap());
+        one.waits_for(Phase::Answer);
+        two.waits_for(Phase::Answer);
+        assert!(places.take(address(3)).is_none());
+        assert_eq!(places.answering(), 2);
+        one.waits_for(Phase::Body);
+        assert!(places.take(address(3)).is_some());
+        assert!(!has_place(&one) && has_place(&two));
+    }
+
+    #[test]
+    fn of_bodies_that_come_slowly_no_more_are_held_than_requests() {
+        let limits = Limits { in_flight: 2, ..Limits::default() };
+        let places = Arc::new(Places::new(limits));
+        let all: Vec<_> = (0..5).map(|_| places.take(address(1)).unwrap()).collect();
+        for place in &all {
+            place.waits_for(Phase::Answer);
+            place.waits_for(Phase::Body);
+        }
+        assert_eq!(all.iter().map(|place| has_place(place)).collect::<Vec<_>>(), [false, false, false, true, true]);
+    }
+
+    #[test]
+    fn a_client_has_its_time_for_a_head_from_the_first_byte_on() {
+        let second = Duration::from_secs(1);
+        let limits = Limits { head_time: 2 * second, idle: 60 * second, ..Limits::default() };
+        let places = Arc::new(Places::new(limits));
+        let place = places.take(address(1)).unwrap();
+        let left = || place.deadline().unwrap().saturating_duration_since(Instant::now()).as_secs_f64().round();
+        assert_eq!(left(), 2.0);
+        place.hears();
+        place.waits_for(Phase::Answer);
+        assert_eq!(left(), limits.connection.as_secs_f64());
+        place.waits_for(Phase::Idle);
+        assert_eq!(left(), 60.0);
+        place.hears();
+        assert_eq!(left(), 2.0);
+    }
+
+    #[test]
+    fn networks_are_addresses_of_ipv4_and_halves_of_ipv6() {
+        let v6 = |text: &str| network_of(text.parse::<Ipv6Addr>().unwrap().into());
+        assert_eq!(v6("2001:db8::1"), v6("2001:db8::2:0:0:1"));
+        assert_ne!(v6("2001:db8::1"), v6("2001:db8:0:1::1"));
+        assert_eq!(v6("::ffff:192.0.2.1"), network_of(address(1)));
+        assert_ne!(network_of(address(1)), network_of(address(2)));
+    }
+}

@@ -1,0 +1,536 @@
+//! Paths and what they answer.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Extension, Path, State};
+use axum::http::header::{CONTENT_TYPE, LOCATION};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
+use axum::routing::{get, post};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::Shared;
+use super::current::Served;
+use super::gate::query;
+use super::html::{self, lists::OfList};
+use super::openapi;
+use super::problem::Problem;
+use crate::lookup::alternates::{Wanted, alternates};
+use crate::lookup::answer::{Answer, Asker, hexadecimal, id_of};
+use crate::lookup::check::{Asked, Form};
+use crate::lookup::{lists, sets};
+use webtwin_core::explain::Explanation;
+use webtwin_pages::url::CanonicalUrl;
+use webtwin_results::Run;
+use webtwin_results::explained::Asked as Explained;
+
+/// Most members of a set in an answer.
+const MOST_MEMBERS: usize = 1000;
+
+/// Most fingerprints of a request, and most that are found of one.
+const MOST_NEAR: usize = 1000;
+
+pub(super) type Answered = Result<Response<Body>, Problem>;
+pub(super) type Of = Extension<Arc<Served>>;
+pub(super) type All = State<Arc<Shared>>;
+
+pub(super) fn router(shared: Arc<Shared>) -> Router {
+    let router = Router::new();
+    #[cfg(feature = "search")]
+    let router = router.route("/v1/search", get(super::search::answer)).route("/search", get(super::search::page));
+    router
+        .route("/v1/page", get(page))
+        .route("/v1/pages", post(pages))
+        .route("/v1/pages.txt", post(pages_txt))
+        .route("/v1/check", post(check))
+        .route("/v1/near", post(near_batch))
+        .route("/v1/near/{fingerprint}", get(near_one))
+        .route("/v1/sets", get(sets_listed))
+        .route("/v1/collections", get(originals_listed))
+        .route("/v1/set/{id}", get(set))
+        .route("/v1/collection/{id}", get(collection))
+        .route("/v1/explain", get(explain))
+        .route("/v1/alternates", get(other_copies))
+        .route("/v1/redirect", get(redirect))
+        .route("/v1/run", get(run))
+        .route("/v1/reload", post(reload))
+        .route("/openapi.json", get(|| async { json(&openapi::document()) }))
+        .route("/", get(html::lists::overview))
+        .route("/collections", get(html::lists::all_mirrors))
+        .route("/sets", get(html::lists::all_sets))
+        .route("/set/{id}", get(html::sets::one_set))
+        .route("/collection/{id}", get(html::sets::one_collection))
+        .route("/page", get(html::page::one_page))
+        .route("/compare", get(html::compare::compare))
+        .route("/style.css", get(html::style))
+        .route("/health", get(|| async { plain("text/plain; charset=utf-8", "ok\n".into()) }))
+        .route("/ready", get(ready))
+        .route("/metrics", get(metrics))
+        .fallback(|| async { Problem::missing("there is no such path; /openapi.json lists them") })
+        .method_not_allowed_fallback(|| async {
+            Problem::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method",
+                "the path takes another method; /openapi.json says which",
+            )
+        })
+        .with_state(shared)
+}
+
+pub(super) fn plain(kind: &'static str, text: String) -> Response<Body> {
+    let mut response = Response::new(Body::from(text));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+pub(super) fn json(value: &impl Serialize) -> Response<Body> {
+    plain("application/json", serde_json::to_string(value).expect("answers are plain values"))
+}
+
+/// The bytes of a body of at most so many.
+async fn bytes_of(body: Body, most: usize) -> Result<axum::body::Bytes, Problem> {
+    use std::error::Error;
+    to_bytes(body, most).await.map_err(|cause| {
+        let is_long = cause.source().is_some_and(|source| source.to_string().contains("length limit"));
+        match is_long {
+            true => {
+                Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", format!("the body has more than {most} bytes"))
+            }
+            false => Problem::new(StatusCode::BAD_REQUEST, "bad_body", "the body ended early"),
+        }
+    })
+}
+
+/// The media type of a request, without parameters, and its charset.
+fn media_type(headers: &HeaderMap) -> (String, Option<String>) {
+    let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
+    let mut parts = text.split(';').map(str::trim);
+    let media = parts.next().unwrap_or_default().to_string();
+    let charset = parts.find_map(|part| part.strip_prefix("charset=")).map(|name| name.trim_matches('"').to_string());
+    (media, charset)
+}
+
+fn json_of<'b, T: Deserialize<'b>>(headers: &HeaderMap, body: &'b [u8]) -> Result<T, Problem> {
+    if media_type(headers).0 != "application/json" {
+        return Err(Problem::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "media_type",
+            "the body must be application/json",
+        ));
+    }
+    serde_json::from_slice(body).map_err(|cause| match cause.is_data() {
+        true => Problem::bad(cause.to_string()),
+        false => Problem::new(StatusCode::BAD_REQUEST, "bad_json", cause.to_string()),
+    })
+}
+
+pub(super) fn id(text: &str) -> Result<u64, Problem> {
+    id_of(text).ok_or_else(|| Problem::bad("an id has 16 hexadecimal digits"))
+}
+
+fn canonical(url: &str) -> Result<CanonicalUrl, Problem> {
+    CanonicalUrl::parse(url).map_err(|why| Problem::bad(format!("url: {why}")))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OnePage {
+    url: Option<String>,
+    id: Option<String>,
+}
+
+async fn page(State(shared): All, Extension(served): Of, uri: Uri) -> Answered {
+    let mut asker = served.asker();
+    let answer = match query(&uri)? {
+        OnePage { url: Some(url), id: None } => asker.answer(&url)?,
+        OnePage { url: None, id: Some(text) } => asker.answer_id(id(&text)?)?,
+        _ => return Err(Problem::new(StatusCode::BAD_REQUEST, "bad_query", "give url or id, one of both")),
+    };
+    shared.metrics.looked_up(answer.action, 1);
+    Ok(json(&answer))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Batch {
+    urls: Option<Vec<String>>,
+    ids: Option<Vec<String>>,
+    fields: Option<Vec<String>>,
+}
+
+/// Fields of an answer that may be asked for.
+const FIELDS: [&str; 15] = [
+    "url",
+    "canonical",
+    "id",
+    "title",
+    "known",
+    "action",
+    "why",
+    "role",
+    "keep",
+    "cluster",
+    "collection",
+    "prefix",
+    "rewritten",
+    "rule",
+    "unknown",
+];
+
+async fn pages(State(shared): All, Extension(served): Of, headers: HeaderMap, body: Body) -> Answered {
+    let body = bytes_of(body, shared.settings.limits.body).await?;
+    let Batch { urls, ids, fields } = json_of(&headers, &body)?;
+    if let Some(other) = fields.iter().flatten().find(|field| !FIELDS.contains(&field.as_str())) {
+        return Err(Problem::bad(format!("fields: no field is called {other:?}")));
+    }
+    let asked = urls.as_ref().or(ids.as_ref()).filter(|_| urls.is_none() || ids.is_none());
+    let Some(asked) = asked else { return Err(Problem::bad("give urls or ids, one of both")) };
+    batch(&shared, asked.len())?;
+    let mut asker = served.asker();
+    let mut text = format!("{{\"run\":\"{}\",\"answers\":[", served.index.about.run.result);
+    for (number, one) in asked.iter().enumerate() {
+        let answer = if urls.is_some() { asker.answer(one)? } else { asker.answer_id(id(one)?)? };
+        shared.metrics.looked_up(answer.action, 1);
+        if number > 0 {
+            text.push(',');
+        }
+        text.push_str(&with_fields(&answer, fields.as_deref()));
+    }
+    text.push_str("]}");
+    Ok(plain("application/json", text))
+}
+
+fn with_fields(answer: &Answer, fields: Option<&[String]>) -> String {
+    let all = || serde_json::to_value(answer).expect("an answer is plain values");
+    match fields {
+        None => serde_json::to_string(answer).expect("an answer is plain values"),
+        Some(fields) => {
+            let mut value = all();
+            if let Some(object) = value.as_object_mut() {
+                object.retain(|name, _| fields.iter().any(|field| field == name));
+            }
+            value.to_string()
+        }
+    }
+}
+
+fn batch(shared: &Shared, count: usize) -> Result<(), Problem> {
+    let most = shared.settings.limits.batch;
+    let too_many = || {
+        Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "too_many",
+            format!("{count} are asked for, but {most} are the most"),
+        )
+    };
+    if count > most { Err(too_many()) } else { Ok(()) }
+}
+
+async fn pages_txt(State(shared): All, Extension(served): Of, body: Body) -> Answered {
+    let body = bytes_of(body, shared.settings.limits.body).await?;
+    let lines = std::str::from_utf8(&body)
+        .map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "not_utf8", "the lines are no UTF-8"))?;
+    batch(&shared, lines.lines().take(shared.settings.limits.batch + 1).count())?;
+    let mut asker = served.asker();
+    let (mut text, mut counts) = (String::with_capacity(lines.len()), [0; 4]);
+    for line in lines.lines() {
+        let found = asker.url(line)?;
+        counts[found.action as usize] += 1;
+        asker.line(&found, &mut text)?;
+    }
+    for (action, count) in crate::lookup::answer::Action::ALL.into_iter().zip(counts) {
+        shared.metrics.looked_up(action, count);
+    }
+    Ok(plain("text/plain; charset=utf-8", text))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfText {
+    url: Option<String>,
+    charset: Option<String>,
+}
+
+/// Does work that takes a while beside the threads that answer, if not too much of it is being done.
+pub(super) async fn heavy<T: Send + 'static>(
+    shared: &Arc<Shared>,
+    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    let busy = || {
+        Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "busy",
+            "too many texts are being compared; try again in a moment",
+        )
+    };
+    let shared = Arc::clone(shared);
+    // The place is kept until the work is done, even if nobody waits for it any more.
+    let place = shared.heavy.try_acquire().map_err(|_| busy())?;
+    place.forget();
+    let done = tokio::task::spawn_blocking(move || {
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        shared.heavy.add_permits(1);
+        done
+    });
+    let broken = || Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "broken", "the server failed; its log says why");
+    match done.await {
+        Ok(Ok(done)) => done,
+        Ok(Err(_)) | Err(_) => Err(broken()),
+    }
+}
+
+async fn check(State(shared): All, Extension(served): Of, uri: Uri, headers: HeaderMap, body: Body) -> Answered {
+    let OfText { url, charset } = query(&uri)?;
+    let url = url.as_deref().map(canonical).transpose()?;
+    let (media, told) = media_type(&headers);
+    let form = match media.as_str() {
+        "text/html" => Form::Html,
+        "application/xhtml+xml" => Form::Xhtml,
+        "text/plain" => Form::Text,
+        _ => {
+            return Err(Problem::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "media_type",
+                "the body must be text/html or text/plain",
+            ));
+        }
+    };
+    let body = bytes_of(body, shared.settings.limits.text).await?;
+    let found = heavy(&shared, move || {
+        let charset = charset.or(told);
+        let asked = Asked { body: &body, form, charset: charset.as_deref(), url: url.as_ref() };
+        Ok(served.with_checker(|checker| checker.check(&served.index, asked))?)
+    });
+    Ok(json(&found.await?))
+}
+
+#[derive(Serialize)]
+struct NearFingerprint {
+    fingerprint: String,
+    distance: u32,
+    ids: Vec<String>,
+}
+
+/// Fingerprints within k bits of one, the nearest first.
+fn near(
+    served: &Served,
+    fingerprint: u64,
+    k: Option<u32>,
+    limit: Option<usize>,
+) -> Result<Vec<NearFingerprint>, Problem> {
+    let tables = served.index.simhashes();
+    let tables = tables.ok_or_else(|| Problem::missing("the index has no simhashes; make it with --simhashes"))?;
+    let design = &tables.manifest().design;
+    let k = k.unwrap_or(design.k);
+    if k > design.k || design.f < 64 && fingerprint >> design.f != 0 {
+        return Err(Problem::bad(format!("k is at most {}, a fingerprint has {} bits", design.k, design.f)));
+    }
+    let mut found = tables.near(fingerprint, k)?;
+    found.sort_unstable_by_key(|one| (one.distance, one.fingerprint));
+    let limit = limit.unwrap_or(100).min(MOST_NEAR);
+    let (mut all, mut told) = (Vec::new(), 0);
+    for one in found {
+        if told >= limit {
+            break;
+        }
+        let ids: Vec<String> = tables.doc_ids(one.fingerprint)?.take(limit - told).map(hexadecimal).collect();
+        told += ids.len();
+        all.push(NearFingerprint { fingerprint: hexadecimal(one.fingerprint), distance: one.distance, ids });
+    }
+    Ok(all)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Near {
+    k: Option<u32>,
+    limit: Option<usize>,
+}
+
+async fn near_one(Extension(served): Of, Path(fingerprint): Path<String>, uri: Uri) -> Answered {
+    let Near { k, limit } = query(&uri)?;
+    Ok(json(&near(&served, id(&fingerprint)?, k, limit)?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NearBatch {
+    fingerprints: Vec<String>,
+    k: Option<u32>,
+    limit: Option<usize>,
+}
+
+async fn near_batch(State(shared): All, Extension(served): Of, headers: HeaderMap, body: Body) -> Answered {
+    let body = bytes_of(body, shared.settings.limits.body).await?;
+    let NearBatch { fingerprints, k, limit } = json_of(&headers, &body)?;
+    if fingerprints.len() > MOST_NEAR {
+        let what = format!("{} fingerprints, but {MOST_NEAR} are the most", fingerprints.len());
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", what));
+    }
+    let one = |text: &String| near(&served, id(text)?, k, limit);
+    let found: Vec<Vec<NearFingerprint>> = fingerprints.iter().map(one).collect::<Result<_, Problem>>()?;
+    Ok(json(&found))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Page {
+    #[serde(default)]
+    from: usize,
+    limit: Option<usize>,
+}
+
+async fn sets_listed(Extension(served): Of, uri: Uri) -> Answered {
+    let asked: OfList = query(&uri)?;
+    Ok(json(&lists::sets(&served.index, asked.asked(MOST_MEMBERS)?)?))
+}
+
+async fn originals_listed(Extension(served): Of, uri: Uri) -> Answered {
+    let asked: OfList = query(&uri)?;
+    Ok(json(&lists::originals(&served.index, asked.asked(MOST_MEMBERS)?)?))
+}
+
+async fn set(Extension(served): Of, Path(text): Path<String>, uri: Uri) -> Answered {
+    let Page { from, limit } = query(&uri)?;
+    let found = sets::set(&served.index, id(&text)?, from, limit.unwrap_or(100).min(MOST_MEMBERS))?;
+    Ok(json(&found.ok_or_else(|| Problem::missing("no page of a trivial cluster has this id"))?))
+}
+
+async fn collection(Extension(served): Of, Path(text): Path<String>, uri: Uri) -> Answered {
+    let Page { from, limit } = query(&uri)?;
+    let found = sets::collection(&served.index, id(&text)?, from, limit.unwrap_or(100).min(MOST_MEMBERS))?;
+    Ok(json(&found.ok_or_else(|| Problem::missing("no collection has this id"))?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pair {
+    a: String,
+    b: String,
+}
+
+async fn explain(State(shared): All, Extension(served): Of, uri: Uri) -> Answered {
+    let Pair { a, b } = query(&uri)?;
+    let in_json = |said: &Explanation<'_>| serde_json::to_string(said).expect("an explanation is plain values");
+    Ok(plain("application/json", explained(&shared, served, [a, b], in_json).await?))
+}
+
+/// Why two pages are together or apart, in the form that `put` gives it; read from the result and its input.
+pub(super) async fn explained<T: Send + 'static>(
+    shared: &Arc<Shared>,
+    served: Arc<Served>,
+    urls: [String; 2],
+    put: impl FnOnce(&Explanation<'_>) -> T + Send + 'static,
+) -> Result<T, Problem> {
+    for url in &urls {
+        if served.asker().url(url)?.page.is_none() {
+            return Err(Problem::missing(format!("{url} is no page of the run")));
+        }
+    }
+    let said = heavy(shared, move || {
+        let gone = |cause| {
+            webtwin_base::console::tell(format_args!("warning: two pages could not be compared: {cause}"));
+            let what = "the run or its input is not within reach of this server";
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no_run", what)
+        };
+        let run = Run::open(&served.index.about.run.url).map_err(gone)?;
+        let mut asked = Explained::read(&run, [&urls[0], &urls[1]], false).map_err(gone)?;
+        Ok(put(&asked.explain().map_err(gone)?))
+    });
+    said.await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Copies {
+    url: String,
+    #[serde(default)]
+    newest: Flag,
+    #[serde(default)]
+    elsewhere: Flag,
+    limit: Option<usize>,
+}
+
+/// A switch in a query: there, `1` or `true`.
+#[derive(Debug, Deserialize, Default, Clone, Copy, PartialEq)]
+pub(super) enum Flag {
+    #[serde(rename = "1", alias = "true", alias = "")]
+    On,
+    #[default]
+    #[serde(rename = "0", alias = "false")]
+    Off,
+}
+
+impl Copies {
+    fn find(&self, asker: &mut Asker<'_>, most: usize) -> Result<Vec<crate::lookup::alternates::Alternate>, Problem> {
+        let found = asker.canonical(&canonical(&self.url)?)?;
+        let page =
+            found.page.ok_or_else(|| Problem::missing("the URL is no page of the run, so no copy of it is known"))?;
+        let wanted = Wanted { newest: self.newest == Flag::On, elsewhere: self.elsewhere == Flag::On };
+        Ok(alternates(asker.index, page, wanted, most)?)
+    }
+}
+
+async fn other_copies(Extension(served): Of, uri: Uri) -> Answered {
+    let copies: Copies = query(&uri)?;
+    let most = copies.limit.unwrap_or(20).min(MOST_MEMBERS);
+    let found = copies.find(&mut served.asker(), most)?;
+    Ok(json(&json!({ "url": copies.url, "alternates": found })))
+}
+
+async fn redirect(Extension(served): Of, uri: Uri) -> Answered {
+    let copies: Copies = query(&uri)?;
+    let best = copies.find(&mut served.asker(), 1)?.into_iter().next();
+    let best = best.ok_or_else(|| Problem::missing("no copy of the page is known"))?;
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::FOUND;
+    let to = HeaderValue::from_str(&best.url).map_err(|_| Problem::missing("the copy's URL is no header"))?;
+    response.headers_mut().insert(LOCATION, to);
+    Ok(response)
+}
+
+async fn run(Extension(served): Of) -> Answered {
+    let (index, about) = (&served.index, &served.index.about);
+    Ok(json(&json!({
+        "run": about.run.result,
+        "digest": about.run.digest,
+        "made_from": about.run.url,
+        "in_force": about.in_force,
+        "index": served.folder,
+        "pages": about.pages,
+        "clusters": index.clusters(),
+        "collections": index.collections(),
+        "prefixes": index.prefixes(),
+        "bytes": index.len_bytes(),
+        "chunks": index.chunks().is_some(),
+        "simhash_k": about.simhash_k,
+        "texts": about.texts,
+        "recipes": about.run.recipes,
+    })))
+}
+
+async fn reload(State(shared): All, Extension(_served): Of) -> Answered {
+    let work = Arc::clone(&shared);
+    let done = tokio::task::spawn_blocking(move || {
+        let done = work.current.reload(&work.settings, &work.metrics).map_err(|error| error.to_string());
+        done.map(|()| work.current.get().index.about.run.result.clone())
+    });
+    match done.await {
+        Ok(Ok(run)) => Ok(json(&json!({ "run": run }))),
+        _ => Err(Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "not_reloaded",
+            "the index before is still served; the server's log says why",
+        )),
+    }
+}
+
+async fn ready(State(shared): All) -> Answered {
+    Ok(json(&json!({ "ready": true, "stale": shared.current.is_stale() })))
+}
+
+async fn metrics(State(shared): All, Extension(served): Of) -> Answered {
+    Ok(plain("text/plain; version=0.0.4; charset=utf-8", shared.metrics.text(&served, &shared.places)))
+}
