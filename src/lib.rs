@@ -30,6 +30,7 @@ pub use webtwin_core::{
 // What runs them on the workers of one or more processes, and where bytes are kept.
 pub use webtwin_dataflow as dataflow;
 pub use webtwin_engine as engine;
+pub use webtwin_spill as spill;
 pub use webtwin_storage as storage;
 
 // A finished run: read again, compared with a truth, archived, compared with other crawls, looked at.

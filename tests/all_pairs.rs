@@ -1,6 +1,5 @@
 use proptest::prelude::*;
 use webtwin::dataflow::pairs::overlap_join::{OverlapWork, Pages, similar_pairs};
-use webtwin::dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
 use webtwin::engine::{Cluster, Net};
 use webtwin::error::{Error, Result};
 use webtwin::ids::{HostId, Page};
@@ -11,12 +10,19 @@ use webtwin::overlap::prune::PageSet;
 use webtwin::overlap::rows::{Row, Row32, Row64};
 use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
 use webtwin::reproduce::made::tables::{Chunking, Table, TableParams};
+use webtwin::spill::{Bounds, MemoryPool, SPILL};
 
 use super::rendezvous::{cluster, results, run_all};
 
-fn room(memory_bytes: u64, method: Option<Method>) -> MemoryBudget {
-    let (spill, bounds) = (std::env::temp_dir(), Bounds::default());
-    MemoryBudget { memory_bytes, foreseen_bytes: 0, spill, disk_bytes: 0, method, bounds }
+/// So many bytes of a process; 0 sets no bound.
+fn pool(memory_bytes: u64) -> MemoryPool {
+    let memory_bytes = if memory_bytes == 0 { u64::MAX } else { memory_bytes };
+    MemoryPool { foreseen_bytes: 0, ..MemoryPool::new(memory_bytes, &std::env::temp_dir(), SPILL) }
+}
+
+/// Lets the workers of each process share a pool.
+fn share(net: &mut Net, pool: MemoryPool) {
+    net.memory = MemoryPool { workers: net.workers_per_process() as u64, ..pool };
 }
 
 /// A table of pages 0 to 59, and what else is known of them.
@@ -42,7 +48,7 @@ fn of_small<R: Row>(small: &Small, cluster: &Cluster, method: Option<Method>) ->
         let mut found = Vec::new();
         let pages = Pages { count: 60, hosts: &hosts, copies: &copies };
         let count = (rows.len() / peers) as u64;
-        similar_pairs::<R, _>(net, count, sources, &pages, &settings, &room(0, method), |pair| found.push(pair))?;
+        similar_pairs::<R, _>(net, count, sources, &pages, &settings, method, |pair| found.push(pair))?;
         assert!(found.is_sorted());
         Ok(found)
     })
@@ -106,7 +112,13 @@ proptest! {
 }
 
 /// Similar pairs of a made-up table, and what this worker did.
-fn of_table(net: &mut Net, table: &Table, room: &MemoryBudget) -> Result<(Vec<SimilarPair>, OverlapWork)> {
+fn of_table(
+    net: &mut Net,
+    table: &Table,
+    pool: MemoryPool,
+    method: Option<Method>,
+) -> Result<(Vec<SimilarPair>, OverlapWork)> {
+    share(net, pool);
     let mine = table.part(net.index(), net.peers());
     let rows = mine.len() as u64 * 24;
     let sources = || {
@@ -122,8 +134,9 @@ fn of_table(net: &mut Net, table: &Table, room: &MemoryBudget) -> Result<(Vec<Si
     let copies = PageSet::new(table.pages() as usize, |_| false);
     let pages = Pages { count: table.pages() as usize, hosts: &[], copies: &copies };
     let mut found = Vec::new();
-    let all =
-        similar_pairs::<Row32, _>(net, rows, sources, &pages, &Overlap::of_papers(25), room, |pair| found.push(pair))?;
+    let all = similar_pairs::<Row32, _>(net, rows, sources, &pages, &Overlap::of_papers(25), method, |pair| {
+        found.push(pair)
+    })?;
     Ok((found, all.work))
 }
 
@@ -134,18 +147,18 @@ fn table() -> Table {
 #[test]
 fn the_least_memory_gives_the_same_pairs_by_way_of_the_disk() {
     let mut all = Vec::new();
-    let unbounded = |net: &mut Net| of_table(net, &table(), &room(0, None));
+    let unbounded = |net: &mut Net| of_table(net, &table(), pool(0), None);
     for (pairs, work) in results(&Cluster::local(2), unbounded) {
         assert_eq!(work.spilled_bytes, 0);
         all.extend(pairs);
     }
     all.sort_unstable();
     assert!(all.len() > 10_000);
-    let refused = run_all(&Cluster::local(2), |net| of_table(net, &table(), &room(1, None))).remove(0).unwrap_err();
+    let refused = run_all(&Cluster::local(2), |net| of_table(net, &table(), pool(1), None)).remove(0).unwrap_err();
     let Error::MemoryLimit { needed_bytes, .. } = refused else { panic!("{refused}") };
     for method in [None, Some(Method::SortBased), Some(Method::CoarseCount(Layout { lines: 500, hashes: 2, parts: 2 }))]
     {
-        let bounded = move |net: &mut Net| of_table(net, &table(), &room(needed_bytes, method));
+        let bounded = move |net: &mut Net| of_table(net, &table(), pool(needed_bytes), method);
         let mut got = Vec::new();
         for (pairs, work) in results(&Cluster::local(2), bounded) {
             assert!(work.spilled_bytes > 1_000_000, "{}: {} bytes spilled", work.why, work.spilled_bytes);
@@ -158,12 +171,14 @@ fn the_least_memory_gives_the_same_pairs_by_way_of_the_disk() {
 
 #[test]
 fn a_disk_without_room_for_all_rows_or_pairs_gives_the_same_pairs_in_passes() {
-    let refused = run_all(&Cluster::local(2), |net| of_table(net, &table(), &room(1, None))).remove(0).unwrap_err();
+    let refused = run_all(&Cluster::local(2), |net| of_table(net, &table(), pool(1), None)).remove(0).unwrap_err();
     let (least, sort_based) = (needed(&refused), Some(Method::SortBased));
     let of = |disk_bytes: u64| {
-        let room = MemoryBudget { disk_bytes, ..room(least + 4_000_000, sort_based) };
+        let pool = MemoryPool { disk_bytes, ..pool(least + 4_000_000) };
         let mut all = Vec::new();
-        let mut found = run_all(&Cluster::local(2), move |net| Ok((of_table(net, &table(), &room)?, net.rounds())));
+        let mut found = run_all(&Cluster::local(2), move |net| {
+            Ok((of_table(net, &table(), pool.clone(), sort_based)?, net.rounds()))
+        });
         let mut rounds = 0;
         for ((pairs, _), of_worker) in found.remove(0)? {
             all.extend(pairs);
@@ -181,7 +196,7 @@ fn a_disk_without_room_for_all_rows_or_pairs_gives_the_same_pairs_in_passes() {
     // Where the disks of processes are not alike, all go by the smallest.
     let of_small_disk = move |net: &mut Net| {
         let disk_bytes = [100_000_000, 20_000_000][net.process()];
-        of_table(net, &table(), &MemoryBudget { disk_bytes, ..room(least + 4_000_000, sort_based) })
+        of_table(net, &table(), MemoryPool { disk_bytes, ..pool(least + 4_000_000) }, sort_based)
     };
     let mut pairs: Vec<SimilarPair> =
         results(&cluster(2, 1, "60s"), of_small_disk).into_iter().flat_map(|found| found.0).collect();
@@ -194,10 +209,11 @@ fn a_disk_without_room_for_all_rows_or_pairs_gives_the_same_pairs_in_passes() {
 
 #[test]
 fn a_folder_for_spilling_that_is_not_there_ends_the_run_with_its_name() {
-    let refused = run_all(&Cluster::local(1), |net| of_table(net, &table(), &room(1, None))).remove(0).unwrap_err();
+    let refused = run_all(&Cluster::local(1), |net| of_table(net, &table(), pool(1), None)).remove(0).unwrap_err();
     let Error::MemoryLimit { needed_bytes, .. } = refused else { panic!("{refused}") };
-    let nowhere = MemoryBudget { spill: "/nowhere/at/all".into(), ..room(needed_bytes, None) };
-    let ended = run_all(&Cluster::local(1), move |net| of_table(net, &table(), &nowhere)).remove(0).unwrap_err();
+    let nowhere = MemoryPool { folder: "/nowhere/at/all".into(), ..pool(needed_bytes) };
+    let ended =
+        run_all(&Cluster::local(1), move |net| of_table(net, &table(), nowhere.clone(), None)).remove(0).unwrap_err();
     assert_eq!(ended.exit_code(), 8);
     assert!(ended.to_string().contains("/nowhere/at/all (effort.spill)"), "{ended}");
 }
@@ -213,9 +229,9 @@ fn of_one_chunk(net: &mut Net, count: usize, max_documents: u32, memory_bytes: u
     let pages = Pages { count, hosts: &[], copies: &copies };
     let settings = Overlap { max_documents, ..Overlap::of_papers(1) };
     let bounds = Bounds { memory_bytes, disk_bytes: 1 << 30, disk_is_set: true };
-    let room = MemoryBudget { disk_bytes: 1 << 30, bounds, ..room(memory_bytes, None) };
+    share(net, MemoryPool { disk_bytes: 1 << 30, bounds, ..pool(memory_bytes) });
     let rows = (count / net.peers()) as u64;
-    Ok(similar_pairs::<Row32, _>(net, rows, sources, &pages, &settings, &room, |_| {})?.work)
+    Ok(similar_pairs::<Row32, _>(net, rows, sources, &pages, &settings, None, |_| {})?.work)
 }
 
 fn needed(refused: &Error) -> u64 {
@@ -257,12 +273,9 @@ fn a_chunk_on_more_pages_than_memory_takes_is_refused_with_their_number() {
 }
 
 /// Rows of a few chunks on very many pages, up to seven of a host, beside many on few, of which those on few count.
-fn of_frequent_chunks(
-    net: &mut Net,
-    room: &MemoryBudget,
-    template_pages: u32,
-) -> Result<(Vec<SimilarPair>, OverlapWork)> {
+fn of_frequent_chunks(net: &mut Net, pool: MemoryPool, template_pages: u32) -> Result<(Vec<SimilarPair>, OverlapWork)> {
     const PAGES: usize = 1_000_000;
+    share(net, pool);
     let (me, peers) = (net.index(), net.peers());
     let sources = || {
         let mine = Page::first(PAGES).filter(move |page| page.0 as usize % peers == me);
@@ -280,20 +293,20 @@ fn of_frequent_chunks(
     let pages = Pages { count: PAGES, hosts: &hosts, copies: &copies };
     let settings = Overlap { max_documents: 1000, template_pages, ..Overlap::of_papers(1) };
     let mut found = Vec::new();
-    let all = similar_pairs::<Row64, _>(net, 2_100_000, sources, &pages, &settings, room, |pair| found.push(pair))?;
+    let all = similar_pairs::<Row64, _>(net, 2_100_000, sources, &pages, &settings, None, |pair| found.push(pair))?;
     Ok((found, all.work))
 }
 
 #[test]
 fn frequent_chunks_that_have_no_room_change_neither_pairs_nor_counts() {
     let of = |memory_bytes: u64, template_pages: u32| {
-        let one = move |net: &mut Net| of_frequent_chunks(net, &room(memory_bytes, None), template_pages);
+        let one = move |net: &mut Net| of_frequent_chunks(net, pool(memory_bytes), template_pages);
         let given = results(&Cluster::local(2), one);
         let mut pairs: Vec<SimilarPair> = given.iter().flat_map(|one| one.0.clone()).collect();
         pairs.sort_unstable();
         (pairs, given.into_iter().map(|one| one.1.counts).reduce(|sum, one| sum + &one).unwrap())
     };
-    let refused = run_all(&Cluster::local(2), |net| of_frequent_chunks(net, &room(1, None), 0)).remove(0).unwrap_err();
+    let refused = run_all(&Cluster::local(2), |net| of_frequent_chunks(net, pool(1), 0)).remove(0).unwrap_err();
     let is_pair = |first: &usize| !first.is_multiple_of(7) && !(first + 1).is_multiple_of(7);
     let expected = (0..1_000_000).step_by(2).filter(is_pair).count();
     // Nobody asks for furniture; the four are; they are on too few pages of each host.

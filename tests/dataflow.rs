@@ -15,8 +15,7 @@ use webtwin::dataflow::reading::idf;
 use webtwin::dataflow::reading::worker_pages::WorkerPages;
 use webtwin::dataflow::run::Run;
 use webtwin::dataflow::shuffle::components::components;
-use webtwin::dataflow::shuffle::directory::Partitions;
-use webtwin::dataflow::shuffle::memory_estimate::room_beside;
+use webtwin::dataflow::shuffle::directory::TablePartitions;
 use webtwin::dataflow::sinks::report::MemberRow;
 use webtwin::dataflow::sinks::tables::PairRow;
 use webtwin::dataflow::sinks::ways::WaysThrough;
@@ -37,7 +36,7 @@ use webtwin::pages::public_suffix::domain_of;
 use webtwin::signatures::hyperlink_map::hyperlink_map;
 use webtwin::signatures::random_projection::Bounds;
 use webtwin::signatures::{distance, number};
-use webtwin::storage::aside::Aside;
+use webtwin::spill::Column;
 use webtwin::text::{Feature, inverse_document_frequency};
 
 use crate::support::crawl::{MadePage, exact_pairs, shelf};
@@ -47,12 +46,12 @@ fn on<T: Send + 'static>(workers: usize, program: impl Fn(&mut Net) -> Result<T>
 }
 
 fn crawl_of(net: &mut Net, shelf: &mut WorkerPages) -> Result<Crawl> {
-    let partitions = Partitions::new(8, net.peers());
+    let partitions = TablePartitions::new(8, net.peers());
     settle(net, shelf, &[0], partitions)
 }
 
 /// The pairs of a kind.
-fn pairs_by(kind: Kind, pairs: Aside<PairRow>) -> Result<Vec<SimilarPair>> {
+fn pairs_by(kind: Kind, pairs: Column<PairRow>) -> Result<Vec<SimilarPair>> {
     let by_measure = pairs.take()?.into_iter().filter(|row| row[2] == kind as u32);
     Ok(by_measure.map(|[a, b, _, value]| SimilarPair { a: Page(a), b: Page(b), value }).collect())
 }
@@ -198,12 +197,11 @@ proptest! {
             let parts = on(workers, move |net| {
                 let mut shelf = shelf(&given, net.index(), net.peers());
                 let crawl = crawl_of(net, &mut shelf)?;
-                let (room, seeds) = (room_beside(0, &Job::default()), HashSet::new());
-                let links = links::resolve(net, &mut shelf, &crawl, &room)?;
-                let from_elsewhere = links::from_elsewhere(net, &links, None)?;
-                let in_parts = (&room, bits);
+                let seeds = HashSet::new();
+                let links = links::resolve(net, &mut shelf, &crawl)?;
+                let from_elsewhere = links::from_elsewhere(net, &links)?;
                 let mut through =
-                    WaysThrough::gather_in_parts(net, &crawl, &links, &from_elsewhere, &seeds, in_parts)?;
+                    WaysThrough::gather_in_parts(net, &crawl, &links, &from_elsewhere, &seeds, bits)?;
                 let depths = through.depths(net, &crawl)?;
                 let own = || crawl.directory.owned(net.index());
                 let depths: Vec<(Page, u32)> = own().zip(depths).collect();
@@ -265,7 +263,7 @@ proptest! {
             let crawl = crawl_of(net, &mut shelf)?;
             let overlap = Overlap { views: threshold, ..Job::default().overlap };
             let job = Job { overlap, ..Job::default() };
-            let found = views::views(net, &shelf, &crawl, &job, &room_beside(0, &job))?;
+            let found = views::views(net, &shelf, &crawl, &job)?;
             let (mut shown, mut fprints) = (Vec::new(), shelf.fprints.reader());
             for (slot, page) in shelf.kept() {
                 shown.push((page, fprints.get(slot)?.to_vec()));
@@ -308,7 +306,7 @@ proptest! {
             let crawl = crawl_of(net, &mut shelf)?;
             let exact_pairs = exact_pairs(net, &crawl)?;
             let job = Job { overlap: settings, ..Job::default() };
-            let links = links::resolve(net, &mut shelf, &crawl, &room_beside(0, &job))?;
+            let links = links::resolve(net, &mut shelf, &crawl)?;
             let (pairs, ..) = overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, (&job, None))?;
             let (mut rows, mut fprints) = (Vec::new(), shelf.fprints.reader());
             for (slot, page) in shelf.kept() {
@@ -384,7 +382,7 @@ proptest! {
             let mut shelf = shelf(&given, net.index(), net.peers());
             let crawl = crawl_of(net, &mut shelf)?;
             let exact_pairs = exact_pairs(net, &crawl)?;
-            let links = links::resolve(net, &mut shelf, &crawl, &room_beside(0, &job))?;
+            let links = links::resolve(net, &mut shelf, &crawl)?;
             let found = signatures::similar_pairs(net, &crawl, &links, &exact_pairs, &job)?;
             let projected = crawl.pages.map(|row| (row.page, row.rest().projected)).collect::<Result<Vec<_>>>()?;
             Ok(((found.pairs, found.counts, found.parts), (projected, links.read(0..links.len())?, exact_pairs.take()?), crawl.directory.clone()))
@@ -485,7 +483,7 @@ proptest! {
         let given = edges.clone();
         let labels = on(workers, move |net| {
             let (me, peers) = (net.index(), net.peers());
-            let mine = given.iter().copied().enumerate().filter(|(n, _)| n % peers == me).map(|(_, edge)| edge);
+            let mine = given.iter().copied().enumerate().filter(|(n, _)| n % peers == me).map(|(_, edge)| Ok(edge));
             components::<u32, u32>(net, "test", 40, mine)
         });
         let mut sets = webtwin::clusters::union_find::UnionFind::new(40);

@@ -8,8 +8,7 @@ use webtwin::clusters::merge::may_merge;
 use webtwin::clusters::union_find::sizes;
 use webtwin::dataflow::clusters::link_summary::{Before, of_clusters};
 use webtwin::dataflow::clusters::links::Links;
-use webtwin::dataflow::shuffle::directory::{Directory, Partitions};
-use webtwin::dataflow::shuffle::memory_estimate::room_beside;
+use webtwin::dataflow::shuffle::directory::{Directory, TablePartitions};
 use webtwin::engine::{Cluster, run};
 use webtwin::ids::{ClusterId, HostId, Page};
 use webtwin::job::Job;
@@ -68,17 +67,16 @@ proptest! {
         let given = (links, hosts, labels, job);
         let parts = run(&Cluster::local(workers), 0, [0; 32], move |net| {
             let (links, hosts, labels, job) = &given;
-            let directory = Arc::new(Directory::even(hosts.clone(), Partitions::new(8, net.peers())));
+            let directory = Arc::new(Directory::even(hosts.clone(), TablePartitions::new(8, net.peers())));
             let links = Links::new(net, directory, |page, targets| {
                 targets.extend(links.iter().filter(|link| link.0 == page).map(|link| link.1));
             })?;
-            let room = room_beside(0, job);
             let mut before = None;
             let mut found = (Vec::new(), Vec::new());
             for (labels, now) in [(&labels[0], &labels[1]), (&labels[1], &labels[1])] {
                 let clusters = (&labels[..], &sizes(labels)[..]);
                 let (rows, merging) =
-                    of_clusters(net, (&links, hosts), clusters, before.take(), &job.clusters, &room)?;
+                    of_clusters(net, (&links, hosts), clusters, before.take(), &job.clusters)?;
                 found = (rows.all()?.into_owned(), merging.blocks().flat_map(Result::unwrap).map(<(Page, Page)>::from).collect::<Vec<_>>());
                 before = Some(Before::new(net, (rows, merging), [&labels[..], &now[..]])?);
             }

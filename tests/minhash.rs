@@ -5,8 +5,7 @@ use serde_json::json;
 use webtwin::dataflow::clusters::links;
 use webtwin::dataflow::pairs::minhash_pairs::{self, MinhashCounts};
 use webtwin::dataflow::reading::captures::settle;
-use webtwin::dataflow::shuffle::directory::Partitions;
-use webtwin::dataflow::shuffle::memory_estimate::room_beside;
+use webtwin::dataflow::shuffle::directory::TablePartitions;
 use webtwin::engine::{Cluster, run};
 use webtwin::ids::Page;
 use webtwin::job::{Guard, Job, Minhash};
@@ -55,11 +54,11 @@ proptest! {
     ) {
         let parts = run(&Cluster::local(workers), 0, [0; 32], move |net| {
             let mut shelf = shelf(&pages, net.index(), net.peers());
-            let partitions = Partitions::new(8, net.peers());
+            let partitions = TablePartitions::new(8, net.peers());
             let crawl = settle(net, &mut shelf, &[0], partitions)?;
             let exact_pairs = exact_pairs(net, &crawl)?;
             let job = Job { minhash: settings, ..Job::default() };
-            let links = links::resolve(net, &mut shelf, &crawl, &room_beside(0, &job))?;
+            let links = links::resolve(net, &mut shelf, &crawl)?;
             let found = minhash_pairs::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, &job)?;
             let sets = shelf.sets.as_ref().unwrap();
             let set = |slot| Ok(sets.get(slot, &mut Vec::new())?.to_vec());

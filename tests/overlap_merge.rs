@@ -10,8 +10,7 @@ use webtwin::dataflow::pairs::counts::OverlapCounts;
 use webtwin::dataflow::pairs::overlap;
 use webtwin::dataflow::pairs::overlap_before::{Before, HandOn};
 use webtwin::dataflow::reading::captures::settle;
-use webtwin::dataflow::shuffle::directory::Partitions;
-use webtwin::dataflow::shuffle::memory_estimate::room_beside;
+use webtwin::dataflow::shuffle::directory::TablePartitions;
 use webtwin::engine::{Cluster, Net, run};
 use webtwin::error::Result;
 use webtwin::job::{Guard, Job, Overlap};
@@ -103,10 +102,10 @@ fn found(
     let (shares, counted, with_state) = (Arc::clone(&kept), Arc::clone(&merged), before.is_some());
     let parts = run(&Cluster::local(workers), 0, [0; 32], move |net: &mut Net| {
         let mut shelf = shelf(&pages, net.index(), net.peers());
-        let crawl = settle(net, &mut shelf, &[0], Partitions::new(8, net.peers()))?;
+        let crawl = settle(net, &mut shelf, &[0], TablePartitions::new(8, net.peers()))?;
         let exact_pairs = exact_pairs(net, &crawl)?;
         let job = Job { overlap, ..Job::default() };
-        let links = links::resolve(net, &mut shelf, &crawl, &room_beside(0, &job))?;
+        let links = links::resolve(net, &mut shelf, &crawl)?;
         let (me, peers) = (net.index(), net.peers());
         let each_page = |hand_on: HandOn<'_>| {
             for page in left.iter().skip(me).step_by(peers) {

@@ -309,8 +309,8 @@ proptest! {
                 Ok(())
             })?;
             arrived.sort_unstable();
-            let named = net.exchange_rows("names", rows.iter().skip(index).step_by(peers).map(|row| {
-                (row[2] as usize % peers, format!("{row:?}"))
+            let named = net.exchange_values("names", rows.iter().skip(index).step_by(peers).map(|row| {
+                Ok((row[2] as usize % peers, format!("{row:?}")))
             }))?;
             Ok((arrived, named))
         });
@@ -340,8 +340,8 @@ proptest! {
         let expected: Vec<u64> = (0..peers).flat_map(|worker| rows(worker, lengths[worker])).collect();
         let shared = results(&cluster, move |net| {
             let mine = rows(net.index(), lengths[net.index()]).collect();
-            let first = net.share("first", mine)?;
-            let second = net.share("second", vec![net.index() as u32])?;
+            let first = net.broadcast("first", mine)?;
+            let second = net.broadcast("second", vec![net.index() as u32])?;
             Ok((first, second))
         });
         for at in 0..peers {
@@ -430,8 +430,8 @@ fn numbers_of_all_workers_are_added_and_compared() {
         let results = results(&cluster(processes, workers, "20s"), |net| {
             let mine = net.index() as u64;
             let longest =
-                net.reduce("longest", "x".repeat(net.index()), |x, y| if y.len() > x.len() { y } else { x })?;
-            Ok((net.sum("sum", [mine, 1])?, net.reduce("max", mine, u64::max)?, longest.len()))
+                net.all_reduce("longest", "x".repeat(net.index()), |x, y| if y.len() > x.len() { y } else { x })?;
+            Ok((net.all_sum("sum", [mine, 1])?, net.all_reduce("max", mine, u64::max)?, longest.len()))
         });
         let all = (processes * workers) as u64;
         assert_eq!(results, vec![([all * (all - 1) / 2, all], all - 1, all as usize - 1); all as usize]);
@@ -457,9 +457,9 @@ fn workers_that_make_different_calls_are_told_so_instead_of_hanging() {
     let different: [Calls; 3] = [
         |net| net.all_gather(if net.index() == 0 { "pairs" } else { "clusters" }, 0u32).map(drop),
         // Neither sends a row.
-        |net| net.exchange(if net.index() == 0 { "pairs" } else { "clusters" }, [0u8; 0], |_| 0, |_| Ok(())),
+        |net| net.exchange_into(if net.index() == 0 { "pairs" } else { "clusters" }, [0u8; 0], |_| 0, |_| Ok(())),
         // One makes a call more.
-        |net| (0..=net.index()).try_for_each(|_| net.exchange("pairs", [0u8; 0], |_| 0, |_| Ok(()))),
+        |net| (0..=net.index()).try_for_each(|_| net.exchange_into("pairs", [0u8; 0], |_| 0, |_| Ok(()))),
     ];
     for (processes, workers) in [(1, 2), (2, 1), (2, 2)] {
         for calls in different {
@@ -479,7 +479,7 @@ fn a_panic_ends_the_run_everywhere_with_its_place() {
             if net.index() == 1 {
                 panic!("worker 1 slipped");
             }
-            net.exchange("never complete", [0u8; 0], |_| 0, |_| Ok(()))
+            net.exchange_into("never complete", [0u8; 0], |_| 0, |_| Ok(()))
         });
         assert_eq!(ends.len(), processes);
         for (code, line) in ends {

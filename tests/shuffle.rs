@@ -4,8 +4,7 @@ use webtwin::clusters::union_find::UnionFind;
 use webtwin::dataflow::reading::worker_pages::WorkerPages;
 use webtwin::dataflow::shuffle::components::{are_shared, components};
 use webtwin::dataflow::shuffle::hash_partitions::HashPartitions;
-use webtwin::dataflow::shuffle::memory_budget::BUCKET_BYTES;
-use webtwin::dataflow::shuffle::memory_estimate::room_beside;
+use webtwin::dataflow::shuffle::memory;
 use webtwin::dataflow::shuffle::page_counts::{self, SHORT_BYTES};
 use webtwin::dataflow::shuffle::stretches::Stretches;
 use webtwin::dataflow::sinks::resemblance::{Resemblance, Texts, with_kept};
@@ -13,7 +12,7 @@ use webtwin::engine::{AT_ONCE_BYTES, Net, run};
 use webtwin::error::Result;
 use webtwin::ids::{ClusterId, Page, splitmix64};
 use webtwin::job::Job;
-use webtwin::storage::spill_file::Disk;
+use webtwin::spill::{MemoryPool, PARTITION_BYTES};
 
 use crate::rendezvous::cluster;
 use crate::support::ports::reserved_address;
@@ -44,7 +43,7 @@ fn rows_that_are_shared_come_in_the_order_of_workers_however_many_each_has() {
     let at_once = AT_ONCE_BYTES / 4 / 4;
     for lengths in [[50, 0, 7, 1], [at_once, 9, at_once + 1, 4 * at_once + 1]] {
         let rows = move |worker: usize| (0..lengths[worker] as u32).map(move |row| row ^ (worker as u32) << 24);
-        for workers in everywhere(move |net| net.share("rows", rows(net.index()).collect())) {
+        for workers in everywhere(move |net| net.broadcast("rows", rows(net.index()).collect())) {
             let expected: Vec<u32> = (0..workers.len()).flat_map(rows).collect();
             assert!(workers.iter().all(|all| **all == expected), "{lengths:?} on {} workers", workers.len());
         }
@@ -57,7 +56,7 @@ fn rows_that_are_told_reach_every_process_once_in_the_order_of_their_sender() {
         let rows = move |worker: usize| (0..lengths[worker] as u32).map(move |row| row ^ (worker as u32) << 24);
         for workers in everywhere(move |net| {
             let none = vec![Vec::new(); net.peers()];
-            net.tell("rows", rows(net.index()), || none, |told, from, row| told[from].push(*row))
+            net.broadcast_into("rows", rows(net.index()), || none, |told, from, row| told[from].push(*row))
         }) {
             let expected: Vec<Vec<u32>> = (0..workers.len()).map(|worker| rows(worker).collect()).collect();
             assert!(workers.iter().all(|told| **told == expected), "{lengths:?} on {} workers", workers.len());
@@ -68,7 +67,7 @@ fn rows_that_are_told_reach_every_process_once_in_the_order_of_their_sender() {
 #[test]
 fn what_workers_hold_together_comes_back_to_the_first_of_each_process() {
     for workers in everywhere(|net| {
-        let shared = net.once(|| vec![7])?;
+        let shared = net.once_per_process(|| vec![7])?;
         Ok((net.is_keeper(), net.take_back(shared)?))
     }) {
         assert!(workers.iter().all(|(is_first, back)| *back == is_first.then(|| vec![7])));
@@ -136,7 +135,7 @@ fn every_worker_is_told_what_each_of_them_says_with_its_rows() {
                 Ok(())
             },
         )?;
-        Ok((told, net.sum("arrived", [arrived as u64])?[0]))
+        Ok((told, net.all_sum("arrived", [arrived as u64])?[0]))
     }) {
         let workers = told.len() as u64;
         let expected: Vec<u64> = (0..workers).map(|worker| 7 * worker).collect();
@@ -169,7 +168,7 @@ fn components_of_edges_anywhere_are_those_of_all_edges_in_one_place() {
             (0..members as u64 / 3).map(move |n| (number(2 * n), number(2 * n + 1)))
         };
         for workers in everywhere(move |net| {
-            let mine = edges(net.index()).map(|(x, y)| (ClusterId(x), ClusterId(y)));
+            let mine = edges(net.index()).map(|(x, y)| Ok((ClusterId(x), ClusterId(y))));
             components::<ClusterId, ClusterId>(net, "components", members, mine)
         }) {
             let mut sets = UnionFind::new(members);
@@ -204,7 +203,7 @@ fn resemblance_to_the_page_that_stays_is_the_same_wherever_chunks_lie() {
     for held in [u64::MAX, 1 << 20, 0] {
         for workers in everywhere(move |net| {
             let (me, peers) = (net.index() as u32, net.peers() as u32);
-            let mut shelf = WorkerPages::beside(&Disk::new(&std::env::temp_dir(), 0));
+            let mut shelf = WorkerPages::new(&MemoryPool::default());
             shelf.fprints.hold_at_most(held)?;
             for page in (me..PAGES).step_by(peers as usize) {
                 shelf.fprints.push(&chunks(page).into_iter().collect::<Vec<u64>>())?;
@@ -212,9 +211,8 @@ fn resemblance_to_the_page_that_stays_is_the_same_wherever_chunks_lie() {
             }
             let pairs = (KEPT..PAGES).filter(|page| page % 7 % peers == me).map(|page| [page, keep(page)].map(Page));
             let asks = |page: Page| (page.0 / 5 % peers) as usize;
-            let room = room_beside(0, &Job::default());
             let texts = Texts::take(net, &mut shelf)?;
-            let found = with_kept(net, &texts, PAGES as usize, pairs.collect(), asks, &room)?;
+            let found = with_kept(net, &texts, PAGES as usize, pairs.collect(), asks)?;
             assert!(found.iter().all(|row| asks(row.0) == net.index()));
             Ok(found)
         }) {
@@ -233,23 +231,16 @@ fn resemblance_to_the_page_that_stays_is_the_same_wherever_chunks_lie() {
 #[test]
 fn rows_laid_down_meet_in_one_share_by_key_and_none_is_lost() {
     // The first worker has twice as many, so that few and many meet in one call.
-    let few = BUCKET_BYTES as usize / size_of::<[u32; 2]>() / 2;
+    let few = PARTITION_BYTES as usize / size_of::<[u32; 2]>() / 2;
     for rows in [0, 50, few, few + 3] {
         let of = move |worker: usize| {
             let rows = if worker == 0 { 2 * rows } else { rows };
             (0..rows as u64).map(move |n| [(splitmix64(n) % 5000) as u32, (n as u32) << 2 | worker as u32])
         };
         for workers in everywhere(move |net| {
-            let room = room_beside(0, &Job::default());
             let mine = of(net.index());
-            let mut laid = HashPartitions::laid_down(
-                net,
-                "rows",
-                mine.clone().count() as u64,
-                mine,
-                |row| u64::from(row[0]),
-                &room,
-            )?;
+            let mut laid =
+                HashPartitions::new(net, "rows", mine.clone().count() as u64, mine, |row| u64::from(row[0]))?;
             let (mut shares, mut share) = (Vec::new(), Vec::new());
             for number in 0..laid.count() {
                 laid.take(number, &mut share)?;
@@ -281,17 +272,16 @@ fn rows_come_back_in_the_order_of_their_pages_however_little_memory_there_is() {
             let mut job = Job::default();
             job.effort.memory_bytes = memory_bytes;
             everywhere(move |net| {
-                let room = room_beside(0, &job);
+                net.memory = memory::beside(net, 0, &job.effort);
                 let row = |n: u64| [splitmix64(n) % pages as u64, splitmix64(n + 7)];
-                let mut stretches = Stretches::new(net, (pages, rows), &room);
+                let mut stretches = Stretches::new(net, (pages, rows), 1);
                 (0..rows).map(row).try_for_each(|row| stretches.push(row[0] as usize, row))?;
                 let mut expected: Vec<[u64; 2]> = (0..rows).map(row).collect();
                 expected.sort_unstable();
-                let disk = room.disk_if_bounded(net);
-                let sorted = stretches.sorted(net, |row| *row, disk.as_ref())?;
+                let sorted = stretches.sorted(net, |row| *row)?;
                 assert_eq!(sorted.take()?, expected, "{rows} rows of {pages} pages within {memory_bytes}");
 
-                let mut stretches = Stretches::new(net, (pages, rows), &room);
+                let mut stretches = Stretches::new(net, (pages, rows), 1);
                 (0..rows).map(row).try_for_each(|row| stretches.push(row[0] as usize, row))?;
                 let (mut next, mut count) = (0, 0);
                 stretches.each(net, |places, rows| {

@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use webtwin::clusters::union_find::UnionFind;
+use webtwin::dataflow::memory_estimate::MemoryEstimate;
 use webtwin::dataflow::reading::worker_pages::WorkerPages;
-use webtwin::dataflow::shuffle::memory_estimate::MemoryEstimate;
 use webtwin::dataflow::study::find;
 use webtwin::engine::{Cluster, run};
 use webtwin::ids::{Number, Page, splitmix64};

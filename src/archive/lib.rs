@@ -59,9 +59,9 @@ use std::path::PathBuf;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::progress::Laps;
 use webtwin_results::Run;
+use webtwin_spill::MemoryPool;
 use webtwin_storage::location::Location;
 use webtwin_storage::output;
-use webtwin_storage::spill_file::Disk;
 
 use sorted_lines::SortedLines;
 
@@ -112,8 +112,9 @@ pub struct Effort {
 }
 
 impl Effort {
-    fn disk(&self) -> Disk {
-        Disk::new(&self.spill, 0)
+    /// One of so many parts of the memory.
+    fn part(&self, parts: u64) -> MemoryPool {
+        MemoryPool::new(self.memory_bytes / parts, &self.spill, "--spill")
     }
 }
 

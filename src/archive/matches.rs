@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable};
 use super::Effort;
 use super::record::Key;
 use webtwin_base::error::Result;
-use webtwin_storage::spill::Buckets;
+use webtwin_spill::Partitions;
 
 /// Parts of the keys, sorted one at a time; and parts of the files, whose copies are looked at one at a time.
 const PARTS: usize = 256;
@@ -35,11 +35,11 @@ pub(super) struct Copy {
 }
 
 /// Rows of several threads, 48 bytes each.
-pub(super) struct Rows(Mutex<Buckets<Row>>);
+pub(super) struct Rows(Mutex<Partitions<Row>>);
 
 impl Rows {
     pub(crate) fn new(effort: &Effort) -> Rows {
-        Rows(Mutex::new(Buckets::new(PARTS, effort.memory_bytes / 2, &effort.disk())))
+        Rows(Mutex::new(Partitions::new(PARTS, &effort.part(2))))
     }
 
     pub(crate) fn push(&self, row: Row) -> Result<()> {
@@ -62,13 +62,13 @@ impl Rows {
 
 /// Copies, in parts of adjacent files.
 pub(super) struct Copies {
-    parts: Mutex<Buckets<Copy>>,
+    parts: Mutex<Partitions<Copy>>,
     files: usize,
 }
 
 impl Copies {
     fn new(files: usize, effort: &Effort) -> Copies {
-        Copies { parts: Mutex::new(Buckets::new(PARTS.min(files.max(1)), effort.memory_bytes, &effort.disk())), files }
+        Copies { parts: Mutex::new(Partitions::new(PARTS.min(files.max(1)), &effort.part(1))), files }
     }
 
     fn push(&mut self, copy: Copy) -> Result<()> {

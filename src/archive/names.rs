@@ -9,7 +9,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::Effort;
 use webtwin_base::error::Result;
-use webtwin_storage::spill::Buckets;
+use webtwin_spill::Partitions;
 
 /// Parts of the names, sorted one at a time.
 const PARTS: usize = 64;
@@ -23,11 +23,11 @@ struct Named {
 }
 
 /// Names of records, of several threads, 16 bytes each.
-pub(super) struct Names(Mutex<Buckets<Named>>);
+pub(super) struct Names(Mutex<Partitions<Named>>);
 
 impl Names {
     pub(crate) fn new(effort: &Effort) -> Names {
-        Names(Mutex::new(Buckets::new(PARTS, effort.memory_bytes / 2, &effort.disk())))
+        Names(Mutex::new(Partitions::new(PARTS, &effort.part(2))))
     }
 
     pub(crate) fn push(&self, name: u64, payload: u64) -> Result<()> {

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Effort;
 use webtwin_base::error::Result;
-use webtwin_storage::spill::RunLog;
+use webtwin_spill::RunLog;
 
 /// Bytes of lines that are sorted at a time.
 const RUN_BYTES: usize = 32 << 20;
@@ -30,7 +30,7 @@ impl SortedLines {
     }
 
     fn in_runs_of(run_bytes: usize, effort: &Effort) -> SortedLines {
-        let sorted = RunLog::new(effort.memory_bytes / 4, &effort.disk());
+        let sorted = RunLog::new(&effort.part(4));
         SortedLines(Mutex::new(Runs { open: Vec::new(), run_bytes, sorted, runs: Vec::new() }))
     }
 

@@ -44,7 +44,7 @@ use webtwin_engine::{Cluster, Launcher, cluster_file};
 use webtwin_job::Job;
 use webtwin_pages::helper;
 use webtwin_results::decisions;
-use webtwin_storage::spill_file::Disk;
+use webtwin_spill::MemoryPool;
 
 /// Finds what the web says twice: near-replica pages, mirrored collections and the hosts that carry them.
 #[derive(Debug, Parser)]
@@ -246,7 +246,7 @@ fn threads(asked: Option<u16>) -> usize {
 /// The folder for what does not fit in memory: the one asked for, which must be there, or the system's temporary folder.
 fn spill(asked: Option<PathBuf>) -> Result<PathBuf> {
     let Some(folder) = asked else { return Ok(std::env::temp_dir()) };
-    Disk::new(&folder, 0).set_by("--spill").look()?;
+    MemoryPool::new(0, &folder, "--spill").look()?;
     Ok(folder)
 }
 

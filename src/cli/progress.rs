@@ -16,7 +16,7 @@ use webtwin_base::error::{Error, Result};
 use webtwin_base::leftovers::Temporary;
 use webtwin_base::progress::Progress;
 use webtwin_base::threads;
-use webtwin_storage::spill_file::{spilled_bytes, taken_bytes};
+use webtwin_spill::{spilled_bytes, taken_bytes};
 
 /// Time between two looks at a stage.
 const LOOK: Duration = Duration::from_millis(200);

@@ -17,7 +17,7 @@ use webtwin_dataflow::reading::first_look::first_look;
 use webtwin_dataflow::reading::ingest::Queue;
 use webtwin_dataflow::reading::resume::Resume;
 use webtwin_dataflow::recrawl::Next;
-use webtwin_dataflow::shuffle::memory_estimate::room_beside;
+use webtwin_dataflow::shuffle::memory;
 use webtwin_dataflow::sinks::kept_before;
 use webtwin_dataflow::sinks::summary::Summary;
 use webtwin_engine::{Cluster, run as run_on};
@@ -28,7 +28,6 @@ use webtwin_storage::location::{Location, seen_from_anywhere, working_folder};
 use webtwin_storage::manifest::{self, Manifest};
 use webtwin_storage::output;
 use webtwin_storage::records::{RecordStore, Records, folder_below};
-use webtwin_storage::spill_file::Disk;
 use webtwin_storage::state::State;
 
 /// Stages of a job that reads a crawl and writes tables.
@@ -121,7 +120,7 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
         heap::give_back_large_allocations();
     }
     if job.effort.memory_bytes > 0 || !job.effort.spill.is_empty() {
-        Disk::new(&room_beside(0, &job).spill, 0).look()?;
+        memory::of_process(0, &job.effort).look()?;
     }
     let at = workers.resolve()?;
     is_process(at.1);

@@ -6,6 +6,8 @@
 use std::mem::{replace, take};
 use std::sync::Arc;
 
+use itertools::Itertools;
+
 use super::clusters::context_pass::context_pass;
 use super::clusters::giant_clusters::giants;
 use super::clusters::grown::Grown;
@@ -13,7 +15,6 @@ use super::clusters::servers::ServerOverlap;
 use super::pairs::similar::Similar;
 use super::pairs::{apart, editions};
 use super::reading::least_pages::LeastPages;
-use super::reading::lists::until_failure;
 use super::run::Run;
 use super::shuffle::components::components;
 use super::sinks::found::{Clustered, ReplicaTables};
@@ -26,7 +27,7 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_results::decisions::Decisions;
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
 
 /// Finds near-replica pages and mirrored collections among the pages on all shelves.
 ///
@@ -74,9 +75,7 @@ pub fn find(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -
 }
 
 /// The trivial cluster of every page, by these pairs of this worker and those of the others.
-fn trivial_clusters(run: &mut Run<'_, '_>, web: &Web, pairs: &[&Aside<SimilarPair>]) -> Result<Arc<Vec<ClusterId>>> {
-    until_failure(pairs.iter().flat_map(|pairs| pairs.rows()), |pairs| {
-        let edges = pairs.map(|pair| (pair.a, pair.b));
-        components(run.net, "trivial clusters", web.crawl.directory.len(), edges)
-    })
+fn trivial_clusters(run: &mut Run<'_, '_>, web: &Web, pairs: &[&Column<SimilarPair>]) -> Result<Arc<Vec<ClusterId>>> {
+    let edges = pairs.iter().flat_map(|pairs| pairs.rows()).map_ok(|pair| (pair.a, pair.b));
+    components(run.net, "trivial clusters", web.crawl.directory.len(), edges)
 }

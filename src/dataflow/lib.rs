@@ -9,6 +9,7 @@
 // Jobs.
 pub mod find;
 pub mod hamming;
+pub mod memory_estimate;
 pub mod recrawl;
 pub mod replicas;
 pub mod run;

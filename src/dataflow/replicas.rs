@@ -11,6 +11,7 @@ use crate::reading::least_pages::LeastPages;
 use crate::reading::revisits::Referrals;
 use crate::reading::worker_pages::WorkerPages;
 use crate::reading::{revisits, segments};
+use crate::shuffle::memory;
 use crate::sinks::summary::{Records, Summary};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::progress::Laps;
@@ -123,6 +124,7 @@ pub fn read_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue) -> Result<ReadCra
     // The first worker to come says so for all of its process.
     let _ = queue.progress.traffic.set(net.traffic());
     same_inputs(net, queue, &job.effort)?;
+    net.memory = memory::beside(net, 0, &job.effort);
     let mut shelf = read(net, queue, job)?;
     let more = [shelf.segments.len() as u64, shelf.revisits.len() as u64];
     let mine: Told = (net.process() as u64, shelf.items.clone(), helper::ghostscript().map(str::to_owned), more);

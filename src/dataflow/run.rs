@@ -4,18 +4,17 @@ use bytemuck::Pod;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::memory_estimate::MemoryEstimate;
 use super::reading::resume::Resume;
 use super::reading::worker_pages::WorkerPages;
-use super::shuffle::directory::Partitions;
-use super::shuffle::memory_budget::MemoryBudget;
-use super::shuffle::memory_estimate::{MemoryEstimate, for_each_page, room};
+use super::shuffle::directory::TablePartitions;
+use super::shuffle::memory::{agree, for_each_page};
 use super::steps::{Seen, Step, Steps};
 use super::web::Web;
 use webtwin_base::error::Result;
 use webtwin_engine::Net;
 use webtwin_job::Job;
-use webtwin_storage::aside::Aside;
-use webtwin_storage::spill_file::Disk;
+use webtwin_spill::Column;
 
 /// A run on one worker.
 pub struct Run<'r, 'n> {
@@ -27,10 +26,8 @@ pub struct Run<'r, 'n> {
     pub shelf: &'r mut WorkerPages,
     /// Records of an interrupted or earlier run.
     pub resume: Option<&'r Resume>,
-    /// Partitions of the tables.
-    pub partitions: Partitions,
-    /// Where lists wait that no step needs for a while; none where memory has no bound.
-    pub disk: Option<Disk>,
+    /// TablePartitions of the tables.
+    pub partitions: TablePartitions,
     steps: Steps<'r>,
 }
 
@@ -42,8 +39,8 @@ impl<'r, 'n> Run<'r, 'n> {
         shelf: &'r mut WorkerPages,
         resume: Option<&'r Resume>,
     ) -> Run<'r, 'n> {
-        let partitions = Partitions::new(job.output.partitions, net.peers());
-        Run { net, job, shelf, resume, partitions, disk: None, steps: Steps::default() }
+        let partitions = TablePartitions::new(job.output.partitions, net.peers());
+        Run { net, job, shelf, resume, partitions, steps: Steps::default() }
     }
 
     /// Records steps from here on, and restores those that all workers have on record; `earlier` is the attempt that made the result of
@@ -83,18 +80,18 @@ impl<'r, 'n> Run<'r, 'n> {
     ///
     /// # Errors
     /// Those of the disk.
-    pub fn set_aside<T: Pod + Serialize + DeserializeOwned>(&self, rows: Vec<T>) -> Result<Aside<T>> {
-        Aside::put(rows, self.disk.as_ref())
+    pub fn set_aside<T: Pod + Serialize + DeserializeOwned>(&self, rows: Vec<T>) -> Result<Column<T>> {
+        Column::of(rows, &self.net.memory)
     }
 
-    /// Agrees on what the next step may use, beside what is held and so many bytes of each page that it cannot spill. One round where
-    /// memory has a bound.
+    /// Agrees with all workers on the memory of the next step, beside what is held and so many bytes of each page that it cannot spill.
+    /// One round where memory has a bound.
     ///
     /// # Errors
     /// Only when the run has ended.
-    pub fn budget(&mut self, web: &Web, bytes_a_page: u64) -> Result<MemoryBudget> {
+    pub fn agree_on_memory(&mut self, web: &Web, bytes_a_page: u64) -> Result<()> {
         let held = MemoryEstimate::with(self.shelf, &web.crawl.pages, Some(&web.links));
-        let needed = for_each_page(self.net, bytes_a_page, web.crawl.directory.len());
-        room(self.net, held, needed, self.job)
+        let unspillable = for_each_page(self.net, bytes_a_page, web.crawl.directory.len());
+        agree(self.net, held.shelf_bytes(), unspillable, &self.job.effort)
     }
 }

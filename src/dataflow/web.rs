@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use super::clusters::links::{self, Links};
+use super::memory_estimate::{MemoryEstimate, make_room};
 use super::pairs::exact;
 use super::reading::captures::{self, Crawl};
 use super::reading::idf;
 use super::reading::least_pages::LeastPages;
 use super::run::Run;
-use super::shuffle::memory_estimate::{MemoryEstimate, make_room, room};
+use super::shuffle::memory::agree;
 use webtwin_base::error::Result;
 use webtwin_core::overlap::SimilarPair;
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
 
 /// Pages and links of this worker.
 pub struct Web {
@@ -20,7 +21,7 @@ pub struct Web {
     /// LINK(src, dst): links from its pages.
     pub links: Links,
     /// Links from other hosts to its pages, in their order.
-    pub from_elsewhere: Aside<u32>,
+    pub from_elsewhere: Column<u32>,
     /// Links from other hosts to every host.
     pub links_to_host: Arc<Vec<u32>>,
 }
@@ -31,8 +32,8 @@ pub struct Web {
 ///
 /// # Errors
 /// [`webtwin_base::error::Error::MemoryLimit`], [`webtwin_base::error::Error::TooFewPages`]; those of the disk; or when the run has ended.
-pub fn settle(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -> Result<(Web, Aside<SimilarPair>)> {
-    let Run { net, job, shelf, partitions, disk, .. } = run;
+pub fn settle(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -> Result<(Web, Column<SimilarPair>)> {
+    let Run { net, job, shelf, partitions, .. } = run;
     make_room(net, "pages and links, and the steps after", shelf, job)?;
     // Captures have it, too.
     shelf.exact = Vec::new();
@@ -42,14 +43,13 @@ pub fn settle(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>)
         idf::simhashes(net, shelf, &mut crawl, job)?;
     }
     let held = MemoryEstimate::with(shelf, &crawl.pages, None);
-    let room = room(net, held, 4 * crawl.pages.len() as u64, job)?;
-    *disk = room.disk_if_bounded(net);
+    agree(net, held.shelf_bytes(), 4 * crawl.pages.len() as u64, &job.effort)?;
     let texts = crawl.pages.map(|row| (row.exact, row.page));
-    let exact = exact::fold(net, (texts, crawl.pages.len() as u64), &room)?;
-    let links = links::resolve(net, shelf, &crawl, &room)?;
-    let from_elsewhere = links::from_elsewhere(net, &links, disk.as_ref())?;
+    let exact = exact::fold(net, (texts, crawl.pages.len() as u64))?;
+    let links = links::resolve(net, shelf, &crawl)?;
+    let from_elsewhere = links::from_elsewhere(net, &links)?;
     let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
-    disk.as_ref().map_or(Ok(()), |disk| crawl.directory.put_doc_ids_aside(disk))?;
-    room.give_back();
+    crawl.directory.put_doc_ids_aside(&net.memory)?;
+    net.memory.give_back();
     Ok((Web { crawl, links, from_elsewhere, links_to_host }, exact))
 }

@@ -11,8 +11,8 @@ use bytemuck::Pod;
 use super::corpus::{BandRow, ExactRow};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
-use webtwin_storage::spill::Buckets;
-use webtwin_storage::spill_file::Disk;
+use webtwin_spill::MemoryPool;
+use webtwin_spill::Partitions;
 
 /// What a row is found by.
 pub(crate) trait Hashed: Pod + Send {
@@ -54,7 +54,7 @@ pub(crate) struct Bounds {
     /// Memory that was allowed in all, and what stands for it in a refusal.
     pub memory_bytes: u64,
     /// For parts of buckets.
-    pub disk: Disk,
+    pub pool: MemoryPool,
 }
 
 /// Calls `work` with all rows of each bucket, or part of one that is too large, in several threads, each with an outcome
@@ -66,7 +66,7 @@ pub(crate) struct Bounds {
 /// # Cost
 /// Rows of a divided bucket are written and read once more.
 pub(crate) fn each_bucket<T: Hashed, O: Send>(
-    mut all: Vec<&mut Buckets<T>>,
+    mut all: Vec<&mut Partitions<T>>,
     threads: usize,
     bounds: &Bounds,
     outcome: impl Fn() -> O + Sync,
@@ -87,7 +87,7 @@ pub(crate) fn each_bucket<T: Hashed, O: Send>(
         }
         // Twice as many as needed if hashes were spread evenly, as they are not quite.
         let parts = (2 * count.div_ceil(most_rows)).next_power_of_two() as usize;
-        let mut divided = Buckets::new(parts, 0, &bounds.disk);
+        let mut divided = Partitions::new(parts, &bounds.pool.limited(0));
         for of_thread in whole.iter_mut() {
             of_thread.take(number, some)?;
             some.iter().try_for_each(|row| divided.push(part(row.hash(), buckets, parts), *row))?;
@@ -119,7 +119,7 @@ pub(crate) fn each_bucket<T: Hashed, O: Send>(
 }
 
 /// Replaces the content of `rows` with the rows of a bucket; `some` is room.
-fn gather<T: Pod>(all: &mut [&mut Buckets<T>], bucket: usize, rows: &mut Vec<T>, some: &mut Vec<T>) -> Result<()> {
+fn gather<T: Pod>(all: &mut [&mut Partitions<T>], bucket: usize, rows: &mut Vec<T>, some: &mut Vec<T>) -> Result<()> {
     rows.clear();
     for of_thread in all.iter_mut() {
         of_thread.take(bucket, some)?;
@@ -135,13 +135,13 @@ mod tests {
     use super::*;
 
     fn bounds(rows: u64, of_hash: u64) -> Bounds {
-        let disk = Disk::new(&std::env::temp_dir(), 0);
-        Bounds { row_bytes: 48, of_thread: rows * 48, of_hash: of_hash * 48, memory_bytes: 1 << 20, disk }
+        let pool = MemoryPool::default();
+        Bounds { row_bytes: 48, of_thread: rows * 48, of_hash: of_hash * 48, memory_bytes: 1 << 20, pool }
     }
 
     fn worked_on(keys: &[u64], buckets: usize, bounds: &Bounds) -> Result<Vec<Vec<u64>>> {
-        let disk = &bounds.disk;
-        let mut halves = [Buckets::new(buckets, 0, disk), Buckets::new(buckets, 1 << 20, disk)];
+        let within = |bytes| Partitions::new(buckets, &bounds.pool.limited(bytes));
+        let mut halves = [within(0), within(1 << 20)];
         for (at, &key) in keys.iter().enumerate() {
             halves[at % 2].push(bucket(key, buckets), BandRow { key, record: [0, at as u32] }).unwrap();
         }

@@ -8,8 +8,8 @@ use super::inputs::Inputs;
 use super::sample::{Expected, expected};
 use super::settings::Settings;
 use webtwin_base::error::{Error, Result, size};
-use webtwin_storage::spill::BLOCK_BYTES;
-use webtwin_storage::spill_file::{Disk, free_bytes};
+use webtwin_spill::BLOCK_BYTES;
+use webtwin_spill::{MemoryPool, free_bytes};
 
 /// Bytes of a program that has nothing to do yet, and of the batches that its threads work on.
 const AT_REST: u64 = 24 << 20;
@@ -38,12 +38,12 @@ pub(crate) struct Budget {
     pub of_worker: Shares,
     /// Bytes of candidates.
     pub candidates: u64,
-    /// Buckets of keys, of hashes and of candidates.
+    /// Partitions of keys, of hashes and of candidates.
     pub buckets: usize,
     /// What the rows of a bucket may take.
     pub bounds: Bounds,
-    /// Where the rest goes.
-    pub disk: Disk,
+    /// The memory, with where the rest goes.
+    pub pool: MemoryPool,
     /// What is going to be taken.
     pub predicted: Prediction,
 }
@@ -155,13 +155,13 @@ impl Budget {
                 });
             }
         }
-        let disk = Disk::new(&settings.spill, 0).set_by("--spill");
+        let pool = MemoryPool::new(settings.memory_bytes, &settings.spill, "--spill");
         let bounds = Bounds {
             row_bytes: ROW_BYTES,
             of_thread: room / 16 / workers,
             of_hash: room / 4,
             memory_bytes: settings.memory_bytes,
-            disk: disk.clone(),
+            pool: pool.clone(),
         };
         Ok(Budget {
             records,
@@ -169,7 +169,7 @@ impl Budget {
             candidates: room / 8 / workers,
             buckets: buckets as usize,
             bounds,
-            disk,
+            pool,
             predicted,
         })
     }

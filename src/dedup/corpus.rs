@@ -7,9 +7,9 @@ use super::counts::Values;
 use super::inputs::InputFile;
 use webtwin_base::error::Result;
 use webtwin_pages::record::Reason;
-use webtwin_storage::spill::Buckets;
-use webtwin_storage::spill_array::SpillArray;
-use webtwin_storage::spill_file::Disk;
+use webtwin_spill::Array;
+use webtwin_spill::MemoryPool;
+use webtwin_spill::Partitions;
 
 /// Bytes of memory of a record, from beginning to end, where records are counted by some fields.
 pub(crate) fn record_bytes(count_by: &[String]) -> u64 {
@@ -82,13 +82,13 @@ pub struct BatchRecords {
 /// What a thread has put aside.
 pub struct Worker {
     /// Sets of shingles, one after the other.
-    pub sets: SpillArray<u32>,
+    pub sets: Array<u32>,
     /// Ids, each with its length before it, in two bytes.
-    pub ids: SpillArray<u8>,
+    pub ids: Array<u8>,
     /// Hashes, in buckets.
-    pub exact: Buckets<ExactRow>,
+    pub exact: Partitions<ExactRow>,
     /// Keys of bands, in buckets.
-    pub bands: Buckets<BandRow>,
+    pub bands: Partitions<BandRow>,
     /// Values of each field that is counted by.
     pub values: Vec<Values>,
 }
@@ -189,10 +189,11 @@ impl Corpus {
     }
 
     /// Frees the memory and the disk of what decided about records: sets, keys and hashes.
-    pub fn keep_ids_only(&mut self, disk: &Disk) {
+    pub fn keep_ids_only(&mut self) {
+        let none = MemoryPool::default();
         for worker in &mut self.workers {
-            worker.sets = SpillArray::new(0, disk);
-            (worker.exact, worker.bands) = (Buckets::new(0, 0, disk), Buckets::new(0, 0, disk));
+            worker.sets = Array::default();
+            (worker.exact, worker.bands) = (Partitions::new(0, &none), Partitions::new(0, &none));
         }
     }
 

@@ -127,7 +127,7 @@ impl<'s> Dedup<'s> {
         let against: u64 = inputs.files[..inputs.against].iter().map(|file| file.stamp.bytes).sum();
         progress.done.store(against, Ordering::Relaxed);
         // The output needs memory, to be compressed, and disk.
-        corpus.keep_ids_only(&budget.disk);
+        corpus.keep_ids_only();
         let verdicts = verdicts::Verdicts::new(&corpus, order, copies, near.left_out);
         let summary = report::Summary::new(settings, inputs, &corpus, &verdicts, near.compared)?;
         write::write(self, &corpus, &verdicts, &summary, &mut laps)?;

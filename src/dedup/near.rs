@@ -12,7 +12,7 @@ use webtwin_base::error::{Error, Result};
 use webtwin_core::minhash::candidates::{Candidate, MOST, candidates};
 use webtwin_core::minhash::resemblance::Threshold;
 use webtwin_core::minhash::star_cover::{LeftOut, StarCover};
-use webtwin_storage::spill::Buckets;
+use webtwin_spill::Partitions;
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ pub(crate) fn left_out(
     let records = u64::from(order.records.max(1));
     let bucket = |text: u32| (u64::from(text) * budget.buckets as u64 / records) as usize;
     let keys = corpus.workers.iter_mut().map(|worker| &mut worker.bands).collect();
-    let new = || (Buckets::new(budget.buckets, budget.candidates, &budget.disk), Vec::new());
+    let new = || (Partitions::new(budget.buckets, &budget.pool.limited(budget.candidates)), Vec::new());
     let found = each_bucket(keys, settings.workers, &budget.bounds, new, |(found, texts), rows: &mut Vec<BandRow>| {
         texts.clear();
         let place = |row: &BandRow| order.place(first_of_arrival[row.record[0] as usize] + row.record[1]);
@@ -51,7 +51,7 @@ pub(crate) fn left_out(
         let next_group = || groups.fetch_add(1, Ordering::Relaxed) % MOST;
         candidates(texts, against, next_group, |one| found.push(bucket(one.text), one))
     })?;
-    let mut found: Vec<Buckets<Candidate>> = found.into_iter().map(|(found, _)| found).collect();
+    let mut found: Vec<Partitions<Candidate>> = found.into_iter().map(|(found, _)| found).collect();
 
     let threshold = Threshold::new(near.threshold);
     let mut cover = StarCover::new(order.records as usize, against, groups.into_inner() as usize);

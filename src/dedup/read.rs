@@ -27,8 +27,8 @@ use webtwin_core::minhash::signature::Permutations;
 use webtwin_pages::damage::Damage;
 use webtwin_pages::json_fields::Wanted;
 use webtwin_pages::record::Reason;
-use webtwin_storage::spill::Buckets;
-use webtwin_storage::spill_array::SpillArray;
+use webtwin_spill::Array;
+use webtwin_spill::Partitions;
 
 /// Reads all files.
 ///
@@ -142,15 +142,15 @@ fn panicked() -> Error {
 }
 
 fn work(me: u32, shared: &Shared<'_>, budget: &Budget) -> Result<(Worker, Tally)> {
-    let (disk, shares) = (&budget.disk, budget.of_worker);
+    let (within, shares) = (|bytes: u64| budget.pool.limited(bytes), budget.of_worker);
     let mut reader = Reader {
         me,
         shared,
         worker: Worker {
-            sets: SpillArray::new(shares.sets, disk),
-            ids: SpillArray::new(shares.ids, disk),
-            exact: Buckets::new(budget.buckets, shares.exact, disk),
-            bands: Buckets::new(budget.buckets, shares.bands, disk),
+            sets: Array::new(&within(shares.sets)),
+            ids: Array::new(&within(shares.ids)),
+            exact: Partitions::new(budget.buckets, &within(shares.exact)),
+            bands: Partitions::new(budget.buckets, &within(shares.bands)),
             values: shared.settings.count_by.iter().map(|_| Values::default()).collect(),
         },
         signatures: shared.settings.near.map(|near| Signatures::new(&near)),

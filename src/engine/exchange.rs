@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::block::{BLOCK_BYTES, Block};
 use super::carry::Outbox;
 use super::net::Net;
+use super::row::IntoRow;
 use webtwin_base::error::{Error, Result};
 
 /// Rows that are sent before what has arrived is looked at.
@@ -15,6 +16,9 @@ const BATCH: usize = 1 << 15;
 
 /// Rows of variable length that are sent before what has arrived is looked at.
 const SMALL_BATCH: usize = 1024;
+
+/// Bytes of values that a worker sends in a round of [`Net::exchange_values_into`] where memory has a bound.
+pub const ROUND_BYTES: u64 = 4 << 20;
 
 /// Bytes of rows of variable length that are sent, so that they have room in a block with a last one of up to an eighth.
 const FULL_BYTES: usize = BLOCK_BYTES / 8 * 7;
@@ -47,17 +51,19 @@ impl OpenBlocks {
 /// Puts some rows into the blocks of their workers; returns whether there may be more.
 #[inline]
 fn push_some<T: Pod>(
-    rows: &mut impl Iterator<Item = T>,
+    rows: &mut impl Iterator<Item: IntoRow<T>>,
     to: impl Fn(&T) -> usize,
     open: &mut OpenBlocks,
     outbox: &mut Outbox<'_>,
-) -> bool {
+) -> Result<bool> {
     let mut sent = 0;
-    rows.take(BATCH).for_each(|row| {
+    rows.take(BATCH).try_for_each(|row| {
+        let row = row.into_row()?;
         open.push(to(&row), &row, outbox);
         sent += 1;
-    });
-    sent == BATCH
+        Ok(())
+    })?;
+    Ok(sent == BATCH)
 }
 
 /// How rows of variable length are serialised: each as one that there is, and at the end of a block that there is none.
@@ -73,13 +79,37 @@ fn send(to: usize, rows: &mut Vec<u8>, outbox: &mut Outbox<'_>) {
 }
 
 impl Net<'_> {
+    /// Sends every row to worker `to(&row)`; returns the rows that arrive here, in no particular order.
+    ///
+    /// # Errors
+    /// The first error of `rows`, which ends the run; or when the run has ended.
+    ///
+    /// # Panics
+    /// When `to` names no worker.
+    ///
+    /// # Cost
+    /// As [`Net::exchange_into`], and the rows that arrive.
+    pub fn exchange<T: Pod>(
+        &mut self,
+        name: &str,
+        rows: impl IntoIterator<Item: IntoRow<T>>,
+        to: impl Fn(&T) -> usize,
+    ) -> Result<Vec<T>> {
+        let mut arrived = Vec::new();
+        self.exchange_into(name, rows, to, |rows| {
+            arrived.extend_from_slice(rows);
+            Ok(())
+        })?;
+        Ok(arrived)
+    }
+
     /// Sends every row to worker `to(&row)`, and hands what arrives here to `take`.
     ///
     /// Rows of one sender arrive in the order sent, in blocks of up to 256 KiB; the blocks of different senders come in no
     /// particular order.
     ///
     /// # Errors
-    /// The first error of `take`, which ends the run; or when the run has ended.
+    /// The first error of `rows` or `take`, which ends the run; or when the run has ended.
     ///
     /// # Panics
     /// When `to` names no worker.
@@ -87,46 +117,46 @@ impl Net<'_> {
     /// # Cost
     /// One copy of each row into its block, one more where it goes to a socket; it is read where it has come. Memory: one open block for each
     /// receiver, and at most 16 MiB, and two blocks for each receiver, on the way from each worker.
-    pub fn exchange<T: Pod>(
+    pub fn exchange_into<T: Pod>(
         &mut self,
         name: &str,
-        rows: impl IntoIterator<Item = T>,
+        rows: impl IntoIterator<Item: IntoRow<T>>,
         to: impl Fn(&T) -> usize,
         take: impl FnMut(&[T]) -> Result<()>,
     ) -> Result<()> {
         self.exchange_telling(name, 0, rows, to, take).map(drop)
     }
 
-    /// As [`Net::exchange`]; every worker is told a number by each, too: returns them by worker index.
+    /// As [`Net::exchange_into`]; every worker is told a number by each, too: returns them by worker index.
     ///
     /// # Errors
-    /// As [`Net::exchange`].
+    /// As [`Net::exchange_into`].
     pub fn exchange_telling<T: Pod>(
         &mut self,
         name: &str,
         mine: u64,
-        rows: impl IntoIterator<Item = T>,
+        rows: impl IntoIterator<Item: IntoRow<T>>,
         to: impl Fn(&T) -> usize,
         take: impl FnMut(&[T]) -> Result<()>,
     ) -> Result<Vec<u64>> {
         let mut rows = rows.into_iter();
-        self.exchange_blocks(name, mine, take, |open, outbox| Ok(push_some(&mut rows, &to, open, outbox)))
+        self.exchange_blocks(name, mine, take, |open, outbox| push_some(&mut rows, &to, open, outbox))
     }
 
     /// Two exchanges in one round: rows of two kinds, each with where they go and who takes them.
     ///
     /// # Errors
-    /// As [`Net::exchange`].
+    /// As [`Net::exchange_into`].
     pub fn exchange_two<T: Pod, U: Pod>(
         &mut self,
         name: &str,
         (first, first_to, mut take_first): (
-            impl IntoIterator<Item = T>,
+            impl IntoIterator<Item: IntoRow<T>>,
             impl Fn(&T) -> usize,
             impl FnMut(&[T]) -> Result<()>,
         ),
         (second, second_to, mut take_second): (
-            impl IntoIterator<Item = U>,
+            impl IntoIterator<Item: IntoRow<U>>,
             impl Fn(&U) -> usize,
             impl FnMut(&[U]) -> Result<()>,
         ),
@@ -135,8 +165,8 @@ impl Net<'_> {
         let mut open = OpenBlocks(vec![Block::default(); self.peers()]);
         let mut produce = |outbox: &mut Outbox<'_>| {
             let more = match outbox.kind {
-                0 => push_some(&mut first, &first_to, &mut open, outbox),
-                _ => push_some(&mut second, &second_to, &mut open, outbox),
+                0 => push_some(&mut first, &first_to, &mut open, outbox)?,
+                _ => push_some(&mut second, &second_to, &mut open, outbox)?,
             };
             if !more {
                 open.empty(outbox);
@@ -152,7 +182,7 @@ impl Net<'_> {
         Ok(())
     }
 
-    /// As [`Net::exchange`], for rows that are made on the way: `source` is called again while it returns true, and gives a
+    /// As [`Net::exchange_into`], for rows that are made on the way: `source` is called again while it returns true, and gives a
     /// bounded number of rows each time (some ten thousand), so that receiving is not kept waiting.
     ///
     /// # Errors
@@ -188,56 +218,39 @@ impl Net<'_> {
         self.carry(name, told, &mut produce, &mut |_, block| take(block.rows()))
     }
 
-    /// Sends every row to worker `to(&row)`; returns the rows that arrive here, in no particular order.
+    /// As [`Net::exchange_values`], for values that are taken as they come. Where memory has a bound they travel in rounds: each worker
+    /// sends values of some megabytes by `bytes` at a time, and all go on until no one has more.
     ///
     /// # Errors
-    /// Only when the run has ended.
-    ///
-    /// # Cost
-    /// As [`Net::exchange`], and the rows that arrive.
-    pub fn exchange_all<T: Pod>(
-        &mut self,
-        name: &str,
-        rows: impl IntoIterator<Item = T>,
-        to: impl Fn(&T) -> usize,
-    ) -> Result<Vec<T>> {
-        let mut arrived = Vec::new();
-        self.exchange(name, rows, to, |rows| {
-            arrived.extend_from_slice(rows);
-            Ok(())
-        })?;
-        Ok(arrived)
-    }
-
-    /// As [`Net::exchange_rows`], in rounds: a worker sends rows until their `weight` comes to `most`, and all go on until no one has
-    /// more. Rows are taken as they come.
-    ///
-    /// # Errors
-    /// Those of `take`; or when the run has ended.
+    /// The first error of `values` or `take`; or when the run has ended.
     ///
     /// # Panics
-    /// When a row is for no worker.
-    pub fn exchange_in_rounds<T: Serialize + DeserializeOwned + Send + 'static>(
+    /// When a value is for no worker.
+    pub fn exchange_values_into<T: Serialize + DeserializeOwned + Send + 'static>(
         &mut self,
         name: &str,
-        rows: impl IntoIterator<Item = (usize, T)>,
-        (most, weight): (u64, impl Fn(&T) -> u64),
-        take: impl FnMut(T) -> Result<()>,
+        values: impl IntoIterator<Item = Result<(usize, T)>>,
+        bytes: impl Fn(&T) -> u64,
+        mut take: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
-        let mut rows = rows.into_iter().peekable();
+        if !self.memory.is_bounded() {
+            return self.exchange_values(name, values)?.into_iter().try_for_each(take);
+        }
+        let mut values = values.into_iter().peekable();
         let round = || {
-            let mut sent = 0;
-            let some = std::iter::from_fn(|| {
-                let row = if sent < most { rows.next() } else { None };
-                sent += row.as_ref().map_or(0, |row| weight(&row.1));
-                row
-            });
-            Ok((some.collect(), rows.peek().is_some()))
+            let (mut some, mut sent) = (Vec::new(), 0);
+            while sent < ROUND_BYTES
+                && let Some(value) = values.next().transpose()?
+            {
+                sent += bytes(&value.1);
+                some.push(value);
+            }
+            Ok((some, values.peek().is_some()))
         };
-        self.exchange_rounds(name, round, take)
+        self.exchange_rounds(name, round, &mut take)
     }
 
-    /// The same where `round` gives the rows of the next round, and says whether there are more.
+    /// The same in any case, where `round` gives the values of the next round, and says whether there are more.
     ///
     /// # Errors
     /// Those of `round` and `take`; or when the run has ended.
@@ -256,7 +269,7 @@ impl Net<'_> {
             let marks = (0..if more { self.peers() } else { 0 }).map(|to| (to, None));
             let rows = rows.into_iter().map(|(to, row)| (to, Some(row))).chain(marks);
             let mut goes_on = false;
-            for row in self.exchange_rows(name, rows)? {
+            for row in self.exchange_values(name, rows.map(Ok))? {
                 match row {
                     Some(row) => take(row)?,
                     None => goes_on = true,
@@ -272,14 +285,14 @@ impl Net<'_> {
     /// sender and then in the order sent.
     ///
     /// # Errors
-    /// Only when the run has ended.
+    /// The first error of `rows`; or when the run has ended.
     ///
     /// # Panics
     /// When a row is for no worker.
-    pub fn exchange_rows<T: Serialize + DeserializeOwned + Send + 'static>(
+    pub fn exchange_values<T: Serialize + DeserializeOwned + Send + 'static>(
         &mut self,
         name: &str,
-        rows: impl IntoIterator<Item = (usize, T)>,
+        rows: impl IntoIterator<Item = Result<(usize, T)>>,
     ) -> Result<Vec<T>> {
         let (me, peers, shared) = (self.index(), self.peers(), self.shared);
         let beside = self.process() * self.workers_per_process()..(self.process() + 1) * self.workers_per_process();
@@ -290,7 +303,8 @@ impl Net<'_> {
         let mut produce = |outbox: &mut Outbox<'_>| {
             call = outbox.call;
             let mut seen = 0;
-            for (to, row) in rows.by_ref().take(SMALL_BATCH) {
+            for row in rows.by_ref().take(SMALL_BATCH) {
+                let (to, row) = row?;
                 seen += 1;
                 if beside.contains(&to) {
                     stay[to - beside.start].push(row);

@@ -43,14 +43,17 @@ mod dataflow;
 mod exchange;
 mod net;
 mod owners;
+mod row;
 mod run;
 mod share;
 
 pub use cluster_file::Cluster;
 pub use dataflow::{Failures, Fallible, Position, Rows};
+pub use exchange::ROUND_BYTES;
 pub use interrupt::interrupt;
 pub use launch::Launcher;
 pub use net::Net;
 pub use owners::{HashOwners, Owners, RoundRobin};
+pub use row::IntoRow;
 pub use run::run;
 pub use share::AT_ONCE_BYTES;

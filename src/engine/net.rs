@@ -11,6 +11,7 @@ use super::mail::Mail;
 use super::stop::Stop;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::progress::Traffic;
+use webtwin_spill::MemoryPool;
 
 /// What the workers of one process have in common.
 pub(super) struct Shared {
@@ -30,6 +31,8 @@ pub(super) struct Shared {
 /// returns has ended the run for all workers, and all later calls return it too: pass it on with `?`. So must the program do
 /// with errors of its own: the first of any worker ends the run, wherever the others are.
 pub struct Net<'a> {
+    /// Memory that this worker's containers may fill in the step at hand. Without a bound, unless somebody sets one.
+    pub memory: MemoryPool,
     pub(super) worker: &'a mut Worker,
     pub(super) shared: &'a Shared,
     pub(super) mail: Mail,
@@ -46,7 +49,16 @@ pub struct Net<'a> {
 impl<'a> Net<'a> {
     pub(super) fn new(worker: &'a mut Worker, shared: &'a Shared) -> Net<'a> {
         let mail = Mail::new(worker);
-        Net { worker, shared, mail, on_their_way: 0, rounds: 0, spare: Vec::new(), calls: 0 }
+        Net {
+            memory: MemoryPool::default(),
+            worker,
+            shared,
+            mail,
+            on_their_way: 0,
+            rounds: 0,
+            spare: Vec::new(),
+            calls: 0,
+        }
     }
 
     /// Number of the collective call that begins.

@@ -12,7 +12,7 @@ use super::carry::{Outbox, WINDOW};
 use super::net::Net;
 use webtwin_base::error::{Error, Result};
 
-/// Bytes of the rows of all workers that travel with their numbers in [`Net::share`], in equal parts.
+/// Bytes of the rows of all workers that travel with their numbers in [`Net::broadcast`], in equal parts.
 pub const AT_ONCE_BYTES: usize = WINDOW * BLOCK_BYTES;
 
 impl Net<'_> {
@@ -26,14 +26,14 @@ impl Net<'_> {
         mine: T,
     ) -> Result<Vec<T>> {
         let peers = self.peers();
-        self.exchange_rows(name, (0..peers).map(|to| (to, mine.clone())))
+        self.exchange_values(name, (0..peers).map(|to| Ok((to, mine.clone()))))
     }
 
     /// Combines the values of all workers by `with`, in the order of their indices: the same result on each.
     ///
     /// # Errors
     /// Only when the run has ended.
-    pub fn reduce<T: Serialize + DeserializeOwned + Clone + Send + 'static>(
+    pub fn all_reduce<T: Serialize + DeserializeOwned + Clone + Send + 'static>(
         &mut self,
         name: &str,
         mine: T,
@@ -47,7 +47,7 @@ impl Net<'_> {
     ///
     /// # Errors
     /// Only when the run has ended.
-    pub fn sum<const N: usize>(&mut self, name: &str, mine: [u64; N]) -> Result<[u64; N]> {
+    pub fn all_sum<const N: usize>(&mut self, name: &str, mine: [u64; N]) -> Result<[u64; N]> {
         let all = self.all_gather(name, mine.to_vec())?;
         Ok(std::array::from_fn(|at| all.iter().map(|of_worker| of_worker[at]).sum()))
     }
@@ -60,7 +60,7 @@ impl Net<'_> {
     /// # Cost
     /// Each row is sent once to each process. One round, and a second for the rows of workers that have more than their part of
     /// [`AT_ONCE_BYTES`]. Memory: all rows once in each process; for a moment twice, as far as they come at once.
-    pub fn share<T: Pod + Send + Sync>(&mut self, name: &str, mine: Vec<T>) -> Result<Arc<Vec<T>>> {
+    pub fn broadcast<T: Pod + Send + Sync>(&mut self, name: &str, mine: Vec<T>) -> Result<Arc<Vec<T>>> {
         let at_once = (AT_ONCE_BYTES / self.peers()).max(BLOCK_BYTES);
         let is_few = |rows: usize| rows * size_of::<T>() <= at_once;
         let (few, many) = mine.split_at(if is_few(mine.len()) { mine.len() } else { 0 });
@@ -87,7 +87,7 @@ impl Net<'_> {
                 *next += rows.len();
             })?;
         }
-        self.once(|| all)
+        self.once_per_process(|| all)
     }
 
     /// Gives the workers of each process a value that the rows of all workers are put in as they come, with the number of their sender: for
@@ -98,7 +98,7 @@ impl Net<'_> {
     ///
     /// # Cost
     /// Each row is sent once to each process. One round. Memory: the value, and what is on the way.
-    pub fn tell<T: Pod, V: Send + Sync + 'static>(
+    pub fn broadcast_into<T: Pod, V: Send + Sync + 'static>(
         &mut self,
         name: &str,
         rows: impl IntoIterator<Item = T>,
@@ -110,10 +110,10 @@ impl Net<'_> {
             let value = value.as_mut().expect("only keepers are told");
             rows.iter().for_each(|row| put(value, from, row));
         })?;
-        self.once(|| value.expect("the keeper has begun it"))
+        self.once_per_process(|| value.expect("the keeper has begun it"))
     }
 
-    /// Whether this worker is the one of its process which makes what is made [`Net::once`].
+    /// Whether this worker is the one of its process which makes what is made [`Net::once_per_process`].
     pub fn is_keeper(&self) -> bool {
         self.index().is_multiple_of(self.workers_per_process())
     }
@@ -150,7 +150,7 @@ impl Net<'_> {
     ///
     /// # Errors
     /// Only when the run has ended.
-    pub fn once<T: Send + Sync + 'static>(&mut self, make: impl FnOnce() -> T) -> Result<Arc<T>> {
+    pub fn once_per_process<T: Send + Sync + 'static>(&mut self, make: impl FnOnce() -> T) -> Result<Arc<T>> {
         self.once_by(0, make)
     }
 
@@ -158,7 +158,7 @@ impl Net<'_> {
     ///
     /// # Errors
     /// Only when the run has ended.
-    pub fn pool<T: Send + Sync + 'static>(&mut self, mine: T) -> Result<Vec<Arc<T>>> {
+    pub fn gather_in_process<T: Send + Sync + 'static>(&mut self, mine: T) -> Result<Vec<Arc<T>>> {
         let (workers, mut mine) = (self.workers_per_process(), Some(mine));
         let of = |number| self.once_by(number, || mine.take().expect("a worker is asked once"));
         (0..workers).map(of).collect()
@@ -171,13 +171,13 @@ impl Net<'_> {
     pub fn take_back<T>(&mut self, shared: Arc<T>) -> Result<Option<T>> {
         let kept = self.is_keeper().then_some(shared);
         // By then the others have let go of it.
-        self.pool(())?;
+        self.gather_in_process(())?;
         let whole =
             |kept| Arc::into_inner(kept).ok_or_else(|| Error::Invariant("what is taken back is still held".into()));
         kept.map(whole).transpose()
     }
 
-    /// As [`Net::once`], where the worker of this number in its process makes the value.
+    /// As [`Net::once_per_process`], where the worker of this number in its process makes the value.
     fn once_by<T: Send + Sync + 'static>(&mut self, number: usize, make: impl FnOnce() -> T) -> Result<Arc<T>> {
         let call = self.next_call();
         let workers = self.workers_per_process();

@@ -13,9 +13,9 @@ use webtwin_core::overlap::prune::PageSet;
 use webtwin_core::overlap::rows::Row32;
 use webtwin_dataflow::pairs::overlap_join::{Pages, similar_pairs};
 use webtwin_dataflow::shuffle::components::components;
-use webtwin_dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
 use webtwin_engine::{Cluster, HashOwners, Net, Owners, run};
 use webtwin_job::Overlap;
+use webtwin_spill::{MemoryPool, SPILL};
 
 /// Trivial clusters by their pages: pages of a cluster, and how many such clusters there are.
 pub(crate) type Groups = BTreeMap<u64, u64>;
@@ -44,15 +44,15 @@ pub(crate) fn of_table(params: TableParams, means: &Means) -> Result<TableCluste
     let table = Arc::new(Table::new(params)?);
     let mut overlap = webtwin_job::resolve("", "preset = \"two-line\"", &[])?.overlap;
     overlap.min_shared = params.chunking.threshold();
-    let room = MemoryBudget {
-        memory_bytes: means.memory_bytes,
-        spill: means.spill.clone(),
-        disk_bytes: 0,
-        method: None,
+    let pool = MemoryPool {
         foreseen_bytes: 0,
-        bounds: Bounds::default(),
+        workers: means.workers as u64,
+        ..MemoryPool::new(if means.memory_bytes == 0 { u64::MAX } else { means.memory_bytes }, &means.spill, SPILL)
     };
-    let parts = run(&Cluster::local(means.workers), 0, [0; 32], move |net| of_worker(net, &table, &overlap, &room))?;
+    let parts = run(&Cluster::local(means.workers), 0, [0; 32], move |net| {
+        net.memory = pool.clone();
+        of_worker(net, &table, &overlap)
+    })?;
     let mut all = TableClusters::default();
     for part in parts {
         all.rows += part.rows;
@@ -64,7 +64,7 @@ pub(crate) fn of_table(params: TableParams, means: &Means) -> Result<TableCluste
     Ok(all)
 }
 
-fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &MemoryBudget) -> Result<TableClusters> {
+fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap) -> Result<TableClusters> {
     let count = table.pages() as usize;
     let mine = table.part(net.index(), net.peers());
     let begun = Instant::now();
@@ -74,7 +74,7 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &MemoryB
     });
     let owners = HashOwners::new(net);
     let to = |row: &[u32; 3]| owners.owner(u64::from(row[0]) << 32 | u64::from(row[1]));
-    let mut wholes = net.exchange_all("FPrint-DocID-Exact", wholes, to)?;
+    let mut wholes = net.exchange("FPrint-DocID-Exact", wholes, to)?;
     wholes.sort_unstable();
     let mut sets = UnionFind::new(count);
     let mut copies: Vec<Page> = Vec::new();
@@ -85,8 +85,8 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &MemoryB
         }
     }
     drop(wholes);
-    let exact = components(net, "exact copies", count, sets.forest())?;
-    let shared = net.share("copies", copies)?;
+    let exact = components(net, "exact copies", count, sets.forest().map(Ok))?;
+    let shared = net.broadcast("copies", copies)?;
     let mut copies = PageSet::new(count, |_| false);
     shared.iter().for_each(|&copy| copies.insert(copy));
     drop(shared);
@@ -103,7 +103,7 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &MemoryB
     };
     let pages = Pages { count, hosts: &[], copies: &copies };
     let rows = mine.len() as u64 * 24;
-    let all = similar_pairs::<Row32, _>(net, rows, sources, &pages, overlap, room, |pair| {
+    let all = similar_pairs::<Row32, _>(net, rows, sources, &pages, overlap, None, |pair| {
         sets.union(pair.a.0, pair.b.0);
     })?;
     let of = |stages: &[&str]| -> f64 {
@@ -111,7 +111,7 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap, room: &MemoryB
     };
     let sorting = of(&["exchange rows", "sort rows"]);
     let begun = Instant::now();
-    let similar = components(net, "trivial clusters", count, sets.forest())?;
+    let similar = components(net, "trivial clusters", count, sets.forest().map(Ok))?;
     let seconds = [
         of_exact,
         sorting,

@@ -19,9 +19,9 @@ use webtwin_core::overlap::SimilarPair;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_core::overlap::rows::{Row, Row32, Row64, Shares};
 use webtwin_dataflow::pairs::overlap_join::{AllPairs, OverlapWork, Pages, similar_pairs};
-use webtwin_dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
 use webtwin_engine::{Cluster, Net, run};
 use webtwin_job::Overlap;
+use webtwin_spill::{MemoryPool, SPILL};
 
 /// Bytes that a process holds whatever it does, and what its allocator does not give back.
 const AT_REST: u64 = 64 << 20;
@@ -175,16 +175,14 @@ fn measure(
         0 => 0,
         allowed => allowed.saturating_sub(AT_REST + u64::from(pages) / 8 * means.workers as u64).max(1),
     };
-    let room = MemoryBudget {
-        memory_bytes,
-        spill: means.spill.clone(),
-        disk_bytes: 0,
-        method: None,
+    let pool = MemoryPool {
         foreseen_bytes: 0,
-        bounds: Bounds::default(),
+        workers: means.workers as u64,
+        ..MemoryPool::new(if memory_bytes == 0 { u64::MAX } else { memory_bytes }, &means.spill, SPILL)
     };
     let started = Instant::now();
     let parts = run(&Cluster::local(means.workers), 0, [0; 32], move |net| {
+        net.memory = pool.clone();
         let begun = Instant::now();
         let Part { copies, rows, sources } = part(net)?;
         let exact = begun.elapsed().as_secs_f64();
@@ -195,7 +193,7 @@ fn measure(
             of_worker.checksum = of_worker.checksum.wrapping_add(sum);
         };
         let all = if bits <= 32 { pairs::<Row32> } else { pairs::<Row64> };
-        let AllPairs { mut work, .. } = all(net, rows, sources, &pages, &settings, &room, Box::new(found))?;
+        let AllPairs { mut work, .. } = all(net, rows, sources, &pages, &settings, Box::new(found))?;
         work.seconds.insert(0, ("exact copies", exact));
         of_worker.work = work;
         Ok(of_worker)
@@ -238,10 +236,9 @@ fn pairs<R: Row>(
     sources: Box<dyn FnMut() -> Source>,
     pages: &Pages<'_>,
     settings: &Overlap,
-    room: &MemoryBudget,
     found: Box<dyn FnMut(SimilarPair) + '_>,
 ) -> Result<AllPairs> {
-    similar_pairs::<R, _>(net, rows, sources, pages, settings, room, found)
+    similar_pairs::<R, _>(net, rows, sources, pages, settings, None, found)
 }
 
 /// All pages but the first of each set of exact copies; every worker brings its pages.
@@ -255,12 +252,12 @@ fn exact_copies(net: &mut Net<'_>, table: &Table, mine: Range<u32>) -> Result<Pa
             let exact = table.exact(doc);
             (exact % parts == part).then_some([exact as u32, (exact >> 32) as u32, doc.0])
         });
-        let mut rows = net.exchange_all("exact", rows, |row| shares.owner(u64::from(row[1]) << 32))?;
+        let mut rows = net.exchange("exact", rows, |row| shares.owner(u64::from(row[1]) << 32))?;
         rows.sort_unstable();
         let copy = |rows: &[[u32; 3]]| (rows[0][..2] == rows[1][..2]).then_some(Page(rows[1][2]));
         let found = rows.windows(2).filter_map(copy).collect();
         drop(rows);
-        net.share("copies", found)?.iter().for_each(|&doc| copies.insert(doc));
+        net.broadcast("copies", found)?.iter().for_each(|&doc| copies.insert(doc));
     }
     Ok(copies)
 }

@@ -14,7 +14,7 @@ use webtwin_core::hamming::design::width_mask;
 use webtwin_core::hamming::kernels::Level;
 use webtwin_core::hamming::rows::FingerprintRow;
 use webtwin_dataflow::hamming::{HammingWork, build};
-use webtwin_dataflow::shuffle::memory_estimate::at_rest;
+use webtwin_dataflow::shuffle::memory::at_rest;
 use webtwin_job::Job;
 use webtwin_results::fingerprints::Sources;
 

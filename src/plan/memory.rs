@@ -6,10 +6,9 @@
 use super::Machines;
 use super::sample::Counts;
 use super::volume::{Volume, on_the_way};
+use webtwin_dataflow::memory_estimate::{A_FEATURE, MemoryEstimate, beside_shelf_when_found};
 use webtwin_dataflow::pairs::minhash_pairs;
-use webtwin_dataflow::shuffle::memory_estimate::{
-    A_FEATURE, A_WORKER_AT_REST, MemoryEstimate, at_rest, beside_shelf_when_found,
-};
+use webtwin_dataflow::shuffle::memory::{A_WORKER_AT_REST, at_rest};
 use webtwin_job::{Job, JobKind, Measure};
 
 /// Most bytes of a worker in blocks that are filled for others, on their way, or emptied and kept.

@@ -8,13 +8,13 @@ use super::sample::Counts;
 use super::{Machines, result_bytes};
 use webtwin_core::overlap::rows::{Row32, Row64};
 use webtwin_dataflow::clusters::second_look;
+use webtwin_dataflow::memory_estimate::A_FEATURE;
 use webtwin_dataflow::pairs::minhash_pairs;
 use webtwin_dataflow::reading::captures;
-use webtwin_dataflow::shuffle::memory_budget::BUCKET_BYTES;
-use webtwin_dataflow::shuffle::memory_estimate::A_FEATURE;
 use webtwin_dataflow::shuffle::{components, page_counts};
-use webtwin_dataflow::sinks::{arrived, avoid_table};
+use webtwin_engine::ROUND_BYTES;
 use webtwin_job::{Job, JobKind, Measure};
+use webtwin_spill::PARTITION_BYTES;
 
 /// Bytes of a capture, with its URL and title.
 const A_CAPTURE: u64 = 264;
@@ -209,7 +209,7 @@ fn rounds(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
     };
     let steps = steps + if job.simhash.idf && job.simhash.bits > 0 { 6 } else { 0 };
     // Where pages by place have no room in a share, it is told how many there are before they are sent.
-    let are_many = A_PAGE_BY_PLACE * pages / machines.peers() > BUCKET_BYTES;
+    let are_many = A_PAGE_BY_PLACE * pages / machines.peers() > PARTITION_BYTES;
     let told = if are_many && second_look::is_asked_for(job) { LAID_DOWN } else { 0 };
     let is_long = pages as usize * size_of::<u32>() > page_counts::SHORT_BYTES;
     let main = if job.kind == JobKind::Study { 1 } else { 2 };
@@ -232,8 +232,8 @@ fn in_pieces(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
     let (peers, held) = (machines.peers(), &counts.held);
     let tables = (result_bytes(job, counts) as f64 * A_BYTE_WEIGHED) as u64 / peers * (peers - 1) / peers;
     held.captures / peers / (8 * captures::ROUND_WORDS)
-        + A_PAGE_IN_LISTS * held.pages / peers / avoid_table::BYTES_AT_ONCE
-        + tables / arrived::SENT_AT_ONCE
+        + A_PAGE_IN_LISTS * held.pages / peers / ROUND_BYTES
+        + tables / ROUND_BYTES
 }
 
 #[cfg(test)]

@@ -28,13 +28,6 @@ pub mod commit;
 pub mod new_file;
 pub mod output;
 
-// Data that do not fit in memory for a while.
-pub mod aside;
-pub mod bucket_arena;
-pub mod spill;
-pub mod spill_array;
-pub mod spill_file;
-
 // Finished work: of an interrupted run, and of the run before a scheduled one.
 pub mod records;
 pub mod state;

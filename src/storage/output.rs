@@ -153,7 +153,7 @@ fn writable_disk(folder: &Location, path: &Path, option: &str) -> Result<()> {
 
 /// Bytes that the disk of an output has room for; `None` for a store, and where the system does not tell.
 pub fn free_bytes(folder: &Location) -> Option<u64> {
-    super::spill_file::free_bytes(nearest(folder.path()?), "output").ok()
+    webtwin_spill::free_bytes(nearest(folder.path()?), "output").ok()
 }
 
 /// The nearest folder above a path, or file, that exists.

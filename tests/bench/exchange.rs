@@ -16,7 +16,7 @@ fn rows(net: &mut Net<'_>, millions: u64) -> Result<(f64, u64)> {
     let began = Instant::now();
     let mut sum = 0u64;
     let to = |row: &[u32; 3]| (((u64::from(row[0]) * 0x9e37_79b9) >> 16) % peers) as usize;
-    net.exchange("rows", (0..mine as u32).map(|n| [n, n ^ 7, 1]), to, |rows| {
+    net.exchange_into("rows", (0..mine as u32).map(|n| [n, n ^ 7, 1]), to, |rows| {
         sum += rows.iter().map(|row| u64::from(row[2])).sum::<u64>();
         Ok(())
     })?;

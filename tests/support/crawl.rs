@@ -2,14 +2,11 @@ use webtwin::dataflow::pairs::exact;
 use webtwin::dataflow::reading::captures::Crawl;
 use webtwin::dataflow::reading::shingle_sets::ShingleSets;
 use webtwin::dataflow::reading::worker_pages::{Capture, WorkerPages};
-use webtwin::dataflow::shuffle::memory_estimate::room_beside;
 use webtwin::engine::Net;
 use webtwin::error::Result;
 use webtwin::ids::{doc_id, splitmix64};
-use webtwin::job::Job;
 use webtwin::overlap::SimilarPair;
-use webtwin::storage::aside::Aside;
-use webtwin::storage::spill_file::Disk;
+use webtwin::spill::{Column, MemoryPool};
 use webtwin::text::Feature;
 use webtwin::text::language::Language;
 
@@ -77,7 +74,7 @@ impl MadePage {
 
 /// Puts every `peers`-th page on the shelf of worker `me`; the number of a page is its offset.
 pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages {
-    let mut sets = ShingleSets::new(u64::MAX, &Disk::new(&std::env::temp_dir(), 0));
+    let mut sets = ShingleSets::new(&MemoryPool::default());
     let mut shelf = WorkerPages::default();
     for (number, page) in pages.iter().enumerate().filter(|(number, _)| number % peers == me) {
         let mut fprints = page.fprints.clone();
@@ -126,7 +123,7 @@ pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages 
 }
 
 /// (centre, copy) of the pages of a crawl, with some worker.
-pub(crate) fn exact_pairs(net: &mut Net<'_>, crawl: &Crawl) -> Result<Aside<SimilarPair>> {
+pub(crate) fn exact_pairs(net: &mut Net<'_>, crawl: &Crawl) -> Result<Column<SimilarPair>> {
     let texts = crawl.pages.map(|row| (row.exact, row.page));
-    exact::fold(net, (texts, crawl.pages.len() as u64), &room_beside(0, &Job::default()))
+    exact::fold(net, (texts, crawl.pages.len() as u64))
 }

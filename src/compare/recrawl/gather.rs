@@ -19,13 +19,13 @@ use super::sites::{Counted, Sites, site_id, split};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::DocId;
 use webtwin_base::threads;
-use webtwin_storage::spill::Buckets;
-use webtwin_storage::spill_array::SpillArray;
-use webtwin_storage::spill_file::Disk;
+use webtwin_spill::Array;
+use webtwin_spill::MemoryPool;
+use webtwin_spill::Partitions;
 use webtwin_storage::table::Table;
 use webtwin_storage::texts::Texts;
 
-/// Buckets of candidates and of hashes, each of which is sorted at once.
+/// Partitions of candidates and of hashes, each of which is sorted at once.
 const BUCKETS: usize = 64;
 
 /// Hashes of the old and of the new crawl's texts, and of their bytes.
@@ -34,11 +34,11 @@ pub(super) const TEXTS: usize = 0;
 pub(super) const BODIES: usize = 2;
 
 /// What each thread puts its rows into; read bucket by bucket, from all of them.
-pub struct Shared<T>(Vec<Mutex<Buckets<T>>>);
+pub struct Shared<T>(Vec<Mutex<Partitions<T>>>);
 
 impl<T: Pod> Shared<T> {
     /// All buckets of threads.
-    pub fn new(of_threads: impl IntoIterator<Item = Buckets<T>>) -> Shared<T> {
+    pub fn new(of_threads: impl IntoIterator<Item = Partitions<T>>) -> Shared<T> {
         Shared(of_threads.into_iter().map(Mutex::new).collect())
     }
 
@@ -87,7 +87,7 @@ pub struct Note {
 const NOTE_BYTES: usize = 20;
 
 /// Notes of one thread after another.
-pub struct Notes(Vec<SpillArray<u8>>);
+pub struct Notes(Vec<Array<u8>>);
 
 impl Notes {
     /// The note on a candidate.
@@ -127,21 +127,20 @@ pub struct Gathered {
 /// What one thread gathers.
 struct Share {
     number: u32,
-    by_path: Buckets<Candidate>,
-    notes: SpillArray<u8>,
-    hashes: [Buckets<u64>; 4],
+    by_path: Partitions<Candidate>,
+    notes: Array<u8>,
+    hashes: [Partitions<u64>; 4],
     sites: Counted,
     both: u64,
 }
 
 impl Share {
-    fn new(number: u32, bytes: u64, disk: &Disk) -> Share {
-        let eighth = bytes / 8;
+    fn new(number: u32, pool: &MemoryPool) -> Share {
         Share {
             number,
-            by_path: Buckets::new(BUCKETS, 2 * eighth, disk),
-            notes: SpillArray::new(2 * eighth, disk),
-            hashes: std::array::from_fn(|_| Buckets::new(BUCKETS, eighth, disk)),
+            by_path: Partitions::new(BUCKETS, &pool.part(4)),
+            notes: Array::new(&pool.part(4)),
+            hashes: std::array::from_fn(|_| Partitions::new(BUCKETS, &pool.part(8))),
             sites: Counted::default(),
             both: 0,
         }
@@ -252,10 +251,10 @@ impl<'t> PageColumns<'t> {
 /// Reads the pages of both results once.
 ///
 /// # Errors
-/// Those of [`super::super::results::ranges::RangedTable::read`], and of the disk.
+/// Those of [`webtwin_results::ranges::RangedTable::read`], and of the disk.
 pub(super) fn gather(of: &Comparison) -> Result<Gathered> {
     let next = AtomicU32::new(0);
-    let share = || Share::new(next.fetch_add(1, Ordering::Relaxed), of.memory_bytes / of.workers as u64, &of.disk);
+    let share = || Share::new(next.fetch_add(1, Ordering::Relaxed), &of.pool.part(of.workers as u64));
     let shares = threads::for_each(of.workers, of.ranges.count(), share, |mine, range| {
         let tables = of.pages(range)?;
         let [old, new] = [PageColumns::of(&tables[0])?, PageColumns::of(&tables[1])?];
@@ -290,7 +289,7 @@ pub(super) fn gather(of: &Comparison) -> Result<Gathered> {
     // Notes are found by the number of the thread that made them.
     let mut shares = shares;
     shares.sort_unstable_by_key(|share| share.number);
-    let mut hashes: [Vec<Buckets<u64>>; 4] = Default::default();
+    let mut hashes: [Vec<Partitions<u64>>; 4] = Default::default();
     let (mut by_path, mut notes, mut counted) = (Vec::new(), Vec::new(), Vec::new());
     for share in shares {
         by_path.push(share.by_path);

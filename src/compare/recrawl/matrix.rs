@@ -12,9 +12,9 @@ use webtwin_base::error::Result;
 use webtwin_base::threads;
 use webtwin_results::Run;
 use webtwin_results::ranges::RangedTable;
-use webtwin_storage::spill::Buckets;
+use webtwin_spill::Partitions;
 
-/// Buckets of hashes, each of which is sorted at once.
+/// Partitions of hashes, each of which is sorted at once.
 const BUCKETS: usize = 64;
 
 /// Two crawls by their places, the newest is 0: the earlier one, then the later one; a unit, and what they have in common.
@@ -27,7 +27,7 @@ type Hashes<T> = [T; 2];
 struct Share {
     urls: Vec<Overlap>,
     hosts: Vec<BTreeSet<u64>>,
-    hashes: Vec<Hashes<Buckets<u64>>>,
+    hashes: Vec<Hashes<Partitions<u64>>>,
 }
 
 /// What all crawls have in common by twos but for the last two, `earlier` being those before the older one, newest first.
@@ -47,7 +47,7 @@ pub(super) fn matrix(of: &Comparison, earlier: &[String]) -> Result<Vec<Cell>> {
         (2..crawls).flat_map(|earlier| (0..earlier).map(move |later| [earlier, later])).collect();
 
     let bytes = of.memory_bytes / (of.workers * crawls * 2) as u64;
-    let buckets = || std::array::from_fn(|_| Buckets::new(BUCKETS, bytes, &of.disk));
+    let buckets = || std::array::from_fn(|_| Partitions::new(BUCKETS, &of.pool.limited(bytes)));
     let share = || Share {
         urls: vec![Overlap::default(); pairs.len()],
         hosts: vec![BTreeSet::new(); crawls],
@@ -70,7 +70,7 @@ pub(super) fn matrix(of: &Comparison, earlier: &[String]) -> Result<Vec<Cell>> {
 
     let mut by_unit = [("url", vec![Overlap::default(); pairs.len()])].to_vec();
     let mut hosts = vec![BTreeSet::new(); crawls];
-    let mut hashes: Vec<Hashes<Vec<Buckets<u64>>>> = (0..crawls).map(|_| Default::default()).collect();
+    let mut hashes: Vec<Hashes<Vec<Partitions<u64>>>> = (0..crawls).map(|_| Default::default()).collect();
     for share in shares {
         by_unit[0].1.iter_mut().zip(share.urls).for_each(|(all, one)| all.add(one));
         hosts.iter_mut().zip(share.hosts).for_each(|(all, one)| all.extend(one));

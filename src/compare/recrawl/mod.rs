@@ -61,10 +61,10 @@ use webtwin_job::Recrawl;
 use webtwin_results::Run;
 use webtwin_results::ranges::{RangedTable, Ranges};
 use webtwin_results::url_rules::CHANGED;
+use webtwin_spill::MemoryPool;
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest::Manifest;
 use webtwin_storage::output;
-use webtwin_storage::spill_file::Disk;
 use webtwin_storage::table::Table;
 use writer::Writer;
 
@@ -120,8 +120,8 @@ pub struct Comparison {
     pub workers: usize,
     /// Bytes for what grows with the crawl.
     pub memory_bytes: u64,
-    /// Where the rest of it goes.
-    pub disk: Disk,
+    /// The same, with where the rest of it goes.
+    pub pool: MemoryPool,
     /// Ranges of doc ids.
     pub ranges: Ranges,
     pages: [RangedTable; 2],
@@ -164,7 +164,7 @@ impl Comparison {
         let versions = settings.recrawl.versions;
         let past = comparable.settings.then(|| PastTexts::open(&settings.past, versions, ranges, settings.workers));
         let past = past.transpose()?;
-        let disk = Disk::new(&settings.spill, 0).set_by("--spill");
+        let pool = MemoryPool::new(settings.memory_bytes, &settings.spill, "--spill");
         let (recrawl, workers, memory_bytes) = (settings.recrawl.clone(), settings.workers, settings.memory_bytes);
         Ok(Comparison {
             old,
@@ -173,7 +173,7 @@ impl Comparison {
             comparable,
             workers,
             memory_bytes,
-            disk,
+            pool,
             ranges,
             pages,
             avoid,

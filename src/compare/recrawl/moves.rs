@@ -12,7 +12,7 @@ use super::sites::{SiteId, SiteMove, Votes, between, moved_sites};
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 use webtwin_base::threads;
-use webtwin_storage::spill::Buckets;
+use webtwin_spill::Partitions;
 
 /// What became of a page that moved: the page, and what it is or was elsewhere.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -93,15 +93,17 @@ pub(super) fn find(of: &Comparison, gathered: &Gathered) -> Result<Moves> {
     let by_source = SiteMoves::of(&ranked);
 
     let share = of.memory_bytes / of.workers as u64 / 8;
-    let put = |pages: &mut [Buckets<Moved>; 2], pairs: &[Pair]| -> Result<()> {
+    let put = |pages: &mut [Partitions<Moved>; 2], pairs: &[Pair]| -> Result<()> {
         for [old, new] in pairs {
             pages[0].push(of.ranges.range(old.doc_id), Moved::of(old, new))?;
             pages[1].push(of.ranges.range(new.doc_id), Moved::of(new, old))?;
         }
         Ok(())
     };
-    let pages = || -> [Buckets<Moved>; 2] { std::array::from_fn(|_| Buckets::new(of.ranges.count(), share, &of.disk)) };
-    let outcome = || (pages(), Buckets::new(count, 2 * share, &of.disk));
+    let pages = || -> [Partitions<Moved>; 2] {
+        std::array::from_fn(|_| Partitions::new(of.ranges.count(), &of.pool.limited(share)))
+    };
+    let outcome = || (pages(), Partitions::new(count, &of.pool.limited(2 * share)));
     let by_site = threads::for_each(of.workers, count, outcome, |(pages, by_text), bucket| {
         let (mut pairs, mut rest) = (Vec::new(), Vec::new());
         let mut candidates = gathered.by_path.take(bucket)?;

@@ -14,8 +14,8 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, doc_id};
 use webtwin_base::threads;
 use webtwin_results::rejected::url_in;
+use webtwin_spill::Partitions;
 use webtwin_storage::manifest::FileEntry;
-use webtwin_storage::spill::Buckets;
 use webtwin_storage::table_rows::TableFile;
 
 /// Rows read at a time.
@@ -89,7 +89,7 @@ pub(super) fn seen(of: &Comparison, sites: &Sites) -> Result<Seen> {
         Ok(())
     })?;
     let reasons: Vec<String> = reasons.into_inner().expect("no thread has panicked").into_iter().collect();
-    let outcome = || (Buckets::new(of.ranges.count(), share, &of.disk), Hashes::default());
+    let outcome = || (Partitions::new(of.ranges.count(), &of.pool.limited(share)), Hashes::default());
     let found = threads::for_each(of.workers, entries.len(), outcome, |(refused, hosts), number| {
         each(number, &mut |reason, detail| {
             let Some(url) = url_in(detail) else { return Ok(()) };

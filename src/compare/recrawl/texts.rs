@@ -11,7 +11,7 @@ use webtwin_base::ids::{DocId, FPrint};
 use webtwin_base::threads;
 use webtwin_core::chunks::Recipe;
 use webtwin_results::pages::Pages;
-use webtwin_storage::spill::Buckets;
+use webtwin_spill::Partitions;
 
 /// Chunks of pages that changed, by range of doc ids: those of the old crawl, and of the new one.
 pub(super) struct Texts([Shared<[u64; 2]>; 2]);
@@ -81,10 +81,10 @@ pub(super) fn read(of: &Comparison) -> Result<Texts> {
     }
     let inputs = [runs[0].job()?.input, runs[1].job()?.input];
     let share = of.memory_bytes / of.workers as u64 / 4;
-    let outcome = || std::array::from_fn(|_| Buckets::new(of.ranges.count(), share, &of.disk));
+    let outcome = || std::array::from_fn(|_| Partitions::new(of.ranges.count(), &of.pool.limited(share)));
     let unread = Mutex::new(files.into_iter());
     let count = unread.lock().expect("no thread has begun").len();
-    let read = threads::for_each(of.workers, count, outcome, |chunks: &mut [Buckets<[u64; 2]>; 2], _| {
+    let read = threads::for_each(of.workers, count, outcome, |chunks: &mut [Partitions<[u64; 2]>; 2], _| {
         let next = unread.lock().expect("nothing panics while it holds this").next();
         let Some((side, rows)) = next else { return Ok(()) };
         let (mut recipe, mut fprints) = (Recipe::new(&recipe), Vec::new());

@@ -18,7 +18,7 @@ use webtwin_core::overlap::SimilarPair;
 use webtwin_core::overlap::alone::{Around, stands_alone};
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
 
 /// Takes those of this worker's `weak` pairs that stand alone out of its `pairs`; returns how many all workers have taken.
 ///
@@ -29,7 +29,7 @@ use webtwin_storage::aside::Aside;
 /// Those of the disk that pairs may be on; or when the run has ended.
 pub(crate) fn take_back(
     net: &mut Net<'_>,
-    pairs: &mut Aside<SimilarPair>,
+    pairs: &mut Column<SimilarPair>,
     weak: &[SimilarPair],
     places: &Places,
     context: &Context<'_>,
@@ -43,7 +43,7 @@ pub(crate) fn take_back(
     let mut rows: Vec<(HostId, Page)> = here.filter_map(|page| Some((hosts[page], places.of(page)?.1))).collect();
     rows.sort_unstable();
     rows.dedup();
-    let on_hosts = net.pool(rows)?;
+    let on_hosts = net.gather_in_process(rows)?;
     let around = |page: Page| {
         let from = copies.partition_point(|copy| copy[0] < page);
         let same = copies[from..].iter().take_while(|copy| copy[0] == page).map(|copy| copy[1]);
@@ -63,7 +63,7 @@ pub(crate) fn take_back(
         while alone.next_if(|weak| *weak < pair).is_some() {}
         alone.next_if_eq(&&*pair).is_none()
     })?;
-    Ok(net.sum("pairs that stand alone", [before - pairs.len() as u64])?[0])
+    Ok(net.all_sum("pairs that stand alone", [before - pairs.len() as u64])?[0])
 }
 
 /// (page, exact copy) of the pages of all workers' weak pairs, ascending.
@@ -71,8 +71,8 @@ fn copies(net: &mut Net<'_>, weak: &[SimilarPair], context: &Context<'_>) -> Res
     let mut mine: Vec<Page> = weak.iter().flat_map(|pair| [pair.a, pair.b]).collect();
     mine.sort_unstable();
     mine.dedup();
-    let asked = net.share("pages of weak pairs", mine)?;
-    let asked = net.once(|| {
+    let asked = net.broadcast("pages of weak pairs", mine)?;
+    let asked = net.once_per_process(|| {
         let mut pages = PageSet::new(context.crawl.directory.hosts.len(), |_| false);
         asked.iter().for_each(|&page| pages.insert(page));
         pages
@@ -81,8 +81,8 @@ fn copies(net: &mut Net<'_>, weak: &[SimilarPair], context: &Context<'_>) -> Res
     for block in context.joined.iter().flat_map(|pairs| pairs.blocks()) {
         exact.extend(block?.iter().filter(|pair| asked.contains(pair.a)).map(|pair| [pair.a, pair.b]));
     }
-    let all = net.share("copies of pages of weak pairs", exact)?;
-    net.once(|| {
+    let all = net.broadcast("copies of pages of weak pairs", exact)?;
+    net.once_per_process(|| {
         let mut all = all.to_vec();
         all.sort_unstable();
         all

@@ -32,13 +32,13 @@ pub fn context_pass(
     }
     let (crawl, links, pairs) = (&web.crawl, &web.links, &mut similar.pairs);
     let places = Places::new(run.net, &grown.similar_clusters, crawl.directory.len())?;
-    let budget = run.budget(web, CONTEXT_A_PAGE)?;
-    let context = Context { crawl, joined: &pairs.between_sites(), links, room: &budget };
+    run.agree_on_memory(web, CONTEXT_A_PAGE)?;
+    let context = Context { crawl, joined: &pairs.between_sites(), links };
     let (found, mut counts) =
         run.step(steps::SECOND_LOOK, |run| look(run.net, run.shelf, labels, &places, &context))?;
     pairs.put(Kind::Context, run.set_aside(found)?);
     let mut overlap = pairs.take(Kind::Overlap);
-    let context = Context { crawl, joined: &[pairs.of(Kind::Exact)], links, room: &budget };
+    let context = Context { crawl, joined: &[pairs.of(Kind::Exact)], links };
     counts.alone = alone::take_back(run.net, &mut overlap, &std::mem::take(&mut similar.weak), &places, &context)?;
     pairs.put(Kind::Overlap, overlap);
     Ok(counts)

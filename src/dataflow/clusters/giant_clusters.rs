@@ -86,7 +86,7 @@ pub fn giants(
     }
     thin(&mut edges);
     let dealt = RoundRobin::new(net.peers());
-    let mut edges = net.exchange_all("links of giant clusters", edges, |edge| dealt.owner(place[&edge.cluster]))?;
+    let mut edges = net.exchange("links of giant clusters", edges, |edge| dealt.owner(place[&edge.cluster]))?;
     edges.sort_unstable();
     let cut = |cut: Cut| (cut.edge.a, cut.edge.b, cut.edge.strength, cut.cuts_off);
     let mine: Vec<_> = edges
@@ -99,7 +99,7 @@ pub fn giants(
     let mut all: Vec<_> = net.all_gather("giant clusters", mine)?.into_iter().flatten().collect();
     all.sort_unstable_by_key(|row| place[&row.0]);
 
-    let hosts = net.once(|| {
+    let hosts = net.once_per_process(|| {
         let mut hosts: Vec<BTreeSet<HostId>> = vec![BTreeSet::new(); clusters.len()];
         for (page, cluster) in labels.iter().enumerate() {
             if let Some(&at) = place.get(cluster) {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::link_summary::{self, Before, MergingLinks};
 use super::{growth, second_look, tolerant};
 use crate::run::Run;
-use crate::shuffle::memory_budget::MemoryBudget;
 use crate::steps::{self, Step};
 use crate::web::Web;
 use webtwin_base::error::Result;
@@ -16,7 +15,7 @@ use webtwin_core::clusters::merge::may_merge;
 use webtwin_core::clusters::union_find::sizes;
 use webtwin_engine::Net;
 use webtwin_job::MergeCondition;
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
 
 /// Bytes a page that growth takes in each process, whatever is on disk ([`tolerant`]).
 const GROWTH_A_PAGE: u64 = 24;
@@ -26,7 +25,7 @@ pub struct Grown {
     /// Pages of every trivial cluster.
     pub sizes: Arc<Vec<u32>>,
     /// Rows of `LinkSummary`, this worker's share.
-    pub link_summary: Aside<LinkSummary>,
+    pub link_summary: Column<LinkSummary>,
     /// Similar clusters, with the owners of their names by key.
     pub similar_clusters: Vec<SimilarCluster>,
     /// The links that merged, for growth after a second look; none where the rest is from a record.
@@ -45,21 +44,21 @@ impl Grown {
         labels: &[ClusterId],
         before: Option<Before>,
     ) -> Result<Grown> {
-        let budget = run.budget(web, GROWTH_A_PAGE)?;
-        let sizes = run.net.once(|| sizes(labels))?;
+        run.agree_on_memory(web, GROWTH_A_PAGE)?;
+        let sizes = run.net.once_per_process(|| sizes(labels))?;
         let keeps = second_look::is_asked_for(run.job) && step == steps::GROWTH;
         let mut kept = None;
         let (link_summary, similar_clusters) = run.step(step, |run| {
             let links = (&web.links, &web.crawl.directory.hosts[..]);
             let (link_summary, merging) =
-                link_summary::of_clusters(run.net, links, (labels, &sizes), before, &run.job.clusters, &budget)?;
+                link_summary::of_clusters(run.net, links, (labels, &sizes), before, &run.job.clusters)?;
             kept = keeps.then(|| Arc::clone(&merging));
             let edges = edges_of(&link_summary, run.job.clusters.merge)?;
-            let similar_clusters = collections(run, web, (labels, &sizes), (edges, merging), &budget)?;
+            let similar_clusters = collections(run, web, (labels, &sizes), (edges, merging))?;
             Ok((link_summary, similar_clusters))
         })?;
         // One that was restored is in memory.
-        let link_summary = link_summary.onto(run.disk.as_ref())?;
+        let link_summary = link_summary.onto(&run.net.memory)?;
         Ok(Grown { sizes, link_summary, similar_clusters, merging: kept })
     }
 
@@ -84,21 +83,18 @@ fn collections(
     web: &Web,
     clusters: (&[ClusterId], &[u32]),
     (edges, merging): (Vec<(ClusterId, ClusterId)>, Arc<MergingLinks>),
-    budget: &MemoryBudget,
 ) -> Result<Vec<SimilarCluster>> {
     let (directory, linked, settings) = (&web.crawl.directory, (&web.links, &web.from_elsewhere), &run.job.clusters);
     match settings.merge {
-        MergeCondition::Tolerant => {
-            tolerant::similar_clusters(run.net, directory, clusters, merging, linked, settings, budget)
-        }
+        MergeCondition::Tolerant => tolerant::similar_clusters(run.net, directory, clusters, merging, linked, settings),
         MergeCondition::Exact | MergeCondition::Extended => {
-            growth::similar_clusters(run.net, directory, clusters.0, linked, edges, settings, budget)
+            growth::similar_clusters(run.net, directory, clusters.0, linked, edges, settings)
         }
     }
 }
 
 /// The edges of the TCG among rows of `LinkSummary`; none where growth is tolerant, which goes by links.
-fn edges_of(link_summary: &Aside<LinkSummary>, merge: MergeCondition) -> Result<Vec<(ClusterId, ClusterId)>> {
+fn edges_of(link_summary: &Column<LinkSummary>, merge: MergeCondition) -> Result<Vec<(ClusterId, ClusterId)>> {
     let mut edges = Vec::new();
     if merge == MergeCondition::Tolerant {
         return Ok(edges);

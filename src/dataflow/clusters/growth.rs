@@ -11,11 +11,10 @@
 use std::sync::Arc;
 
 use crate::clusters::links::{LinkedPage, Links};
-use crate::reading::lists::until_failure;
 use crate::shuffle::components::components;
 use crate::shuffle::directory::Directory;
-use crate::shuffle::hash_partitions::HashPartitions;
-use crate::shuffle::memory_budget::{MemoryBudget, bucket_bits};
+use crate::shuffle::hash_partitions::{Alike, HashPartitions};
+use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, ComponentId, Number, Page};
 use webtwin_core::clusters::collection::SimilarCluster;
@@ -23,7 +22,8 @@ use webtwin_core::clusters::growth::{ClusterPage, Component, grow};
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
 use webtwin_job::Clusters;
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
+use webtwin_spill::MemoryPool;
 
 /// Grows all similar clusters; they lie with the owners of their components, ascending by smallest page.
 ///
@@ -31,47 +31,43 @@ use webtwin_storage::aside::Aside;
 /// counts the links from other hosts to its pages, in their order.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what `room` has no
-/// memory for; or when the run has ended.
+/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what has no
+/// room in memory; or when the run has ended.
 pub fn similar_clusters(
     net: &mut Net<'_>,
     directory: &Directory,
     labels: &[ClusterId],
-    (links, from_elsewhere): (&Links, &Aside<u32>),
+    (links, from_elsewhere): (&Links, &Column<u32>),
     edges: Vec<(ClusterId, ClusterId)>,
     settings: &Clusters,
-    room: &MemoryBudget,
 ) -> Result<Vec<SimilarCluster>> {
     let component: Arc<Vec<ComponentId>> =
-        components(net, "components of the TCG", directory.len(), edges.iter().copied())?;
-    let component_of = net.once(|| of_pages(&component, labels, settings.min_size == 1))?;
+        components(net, "components of the TCG", directory.len(), edges.iter().copied().map(Ok))?;
+    let component_of = net.once_per_process(|| of_pages(&component, labels, settings.min_size == 1))?;
     drop(component);
     let component_of = |page: Page| component_of[page];
     // A cluster is in the component of its pages.
     let of_cluster = |cluster: ClusterId| component_of(cluster.smallest());
 
-    let room = room.parted(3);
-    let bits = bucket_bits((links.len() * size_of::<[Page; 2]>()) as u64);
+    let bits = MemoryPool::partition_bits((links.len() * size_of::<[Page; 2]>()) as u64);
+    let alike = Alike { bits, kinds: 3 };
     let rows = directory
         .owned(net.index())
         .zip(from_elsewhere.rows())
         .filter(|(page, _)| component_of(*page) != ComponentId::NONE)
         .map(|(page, links)| links.map(|links_from_elsewhere| LinkedPage { page, links_from_elsewhere }));
     let key = |row: &LinkedPage| component_of(row.page);
-    let mut pages =
-        until_failure(rows, |rows| HashPartitions::with_bits(net, "pages of components", bits, rows, key, &room))?;
+    let mut pages = HashPartitions::alike(net, "pages of components", alike, rows, key)?;
     let is_inside = |&(src, dst): &(Page, Page)| {
         let component = component_of(src);
         component != ComponentId::NONE && component_of(dst) == component
     };
     let key = |row: &[Page; 2]| component_of(row[0]);
-    let mut inside = until_failure(links.blocks(), |blocks| {
-        let rows = blocks.flatten().filter(is_inside).map(<[Page; 2]>::from);
-        HashPartitions::with_bits(net, "links of components", bits, rows, key, &room)
-    })?;
+    let rows = links.blocks().flatten_ok().filter_ok(is_inside).map_ok(<[Page; 2]>::from);
+    let mut inside = HashPartitions::alike(net, "links of components", alike, rows, key)?;
     let rows = edges.into_iter().map(<[ClusterId; 2]>::from);
     let key = |row: &[ClusterId; 2]| of_cluster(row[0]);
-    let mut between = HashPartitions::with_bits(net, "edges of the TCG", bits, rows, key, &room)?;
+    let mut between = HashPartitions::alike(net, "edges of the TCG", alike, rows, key)?;
 
     let mut found = Vec::new();
     let (mut some, mut some_links, mut some_edges) = (Vec::new(), Vec::new(), Vec::new());

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::shuffle::gather::by_number;
-use crate::shuffle::hash_partitions::HashPartitions;
-use crate::shuffle::memory_budget::MemoryBudget;
+use crate::shuffle::hash_partitions::{Alike, HashPartitions};
+use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Number, Page};
 use webtwin_core::clusters::pieces::HostLinks;
@@ -23,7 +23,7 @@ const NOWHERE: u32 = u32::MAX;
 impl PagePlaces {
     /// Of so many pages, all of them nowhere.
     pub(super) fn new(net: &mut Net<'_>, pages: usize) -> Result<PagePlaces> {
-        Ok(PagePlaces(net.once(|| (0..pages).map(|_| AtomicU32::new(NOWHERE)).collect())?))
+        Ok(PagePlaces(net.once_per_process(|| (0..pages).map(|_| AtomicU32::new(NOWHERE)).collect())?))
     }
 
     pub(super) fn of(&self, page: Page) -> u32 {
@@ -62,17 +62,16 @@ impl PagePlaces {
 /// exchange, in `2^bits` shares.
 ///
 /// # Errors
-/// As [`HashPartitions::with_bits`].
+/// As [`HashPartitions::alike`].
 pub(super) fn on_each_host<Group>(
     net: &mut Net<'_>,
     (name, bits): (&str, u32),
-    links: impl Iterator<Item = (Page, Page)>,
+    links: impl Iterator<Item = Result<(Page, Page)>>,
     (hosts, places): (&[HostId], &PagePlaces),
-    room: &MemoryBudget,
     mut each: impl FnMut(&HostLinks<'_>) -> Vec<(Page, Group)>,
 ) -> Result<Vec<(Page, Group)>> {
-    let rows = links.filter(|&(src, dst)| hosts[src] == hosts[dst]).map(<[Page; 2]>::from);
-    let mut shares = HashPartitions::with_bits(net, name, bits, rows, |row: &[Page; 2]| hosts[row[0]], room)?;
+    let rows = links.filter_ok(|&(src, dst)| hosts[src] == hosts[dst]).map_ok(<[Page; 2]>::from);
+    let mut shares = HashPartitions::alike(net, name, Alike { bits, kinds: 1 }, rows, |row: &[Page; 2]| hosts[row[0]])?;
     let (mut some, mut pages, mut made) = (Vec::new(), Vec::new(), Vec::new());
     let (mut ends, mut links, mut own) = (Vec::new(), Vec::new(), Vec::new());
     for share in 0..shares.count() {

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use crate::clusters::links::Links;
-use crate::reading::lists::until_failure;
 use crate::shuffle::hash_partitions::HashPartitions;
-use crate::shuffle::memory_budget::MemoryBudget;
+use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, HostId, Page};
 use webtwin_core::clusters::link_summary::{ClusterLink, LinkSummary, link_summary};
@@ -13,22 +12,21 @@ use webtwin_core::clusters::merge::may_merge;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
 use webtwin_job::{Clusters, MergeCondition};
-use webtwin_storage::aside::{Aside, AsideWriter};
-use webtwin_storage::spill_array::SpillArray;
+use webtwin_spill::{Array, Column};
 
 /// Links between pages of one host whose trivial clusters may merge: in memory, or on the local disk where that has a bound.
 #[derive(Debug)]
 pub struct MergingLinks {
-    links: SpillArray<[Page; 2]>,
+    links: Array<[Page; 2]>,
     /// Where those of a row are put together.
     room: Vec<[Page; 2]>,
 }
 
 impl MergingLinks {
-    /// None yet, within what there is room for.
-    fn within(net: &Net<'_>, room: &MemoryBudget) -> MergingLinks {
-        let most = if room.memory_bytes == 0 { u64::MAX } else { 0 };
-        MergingLinks { links: SpillArray::new(most, &room.disk(net)), room: Vec::new() }
+    /// None yet. Where memory has a bound, the disk takes all of them.
+    fn new(net: &Net<'_>) -> MergingLinks {
+        let pool = if net.memory.is_bounded() { net.memory.limited(0) } else { net.memory.clone() };
+        MergingLinks { links: Array::new(&pool), room: Vec::new() }
     }
 
     /// Adds links.
@@ -50,7 +48,7 @@ impl MergingLinks {
 /// What was found between trivial clusters before some of them changed.
 pub struct Before {
     /// Rows, this worker's share.
-    rows: Aside<LinkSummary>,
+    rows: Column<LinkSummary>,
     /// The links that merge, likewise.
     merging: Arc<MergingLinks>,
     /// Smallest pages of the trivial clusters that have other pages than before.
@@ -64,10 +62,10 @@ impl Before {
     /// Only when the run has ended.
     pub fn new(
         net: &mut Net<'_>,
-        (rows, merging): (Aside<LinkSummary>, Arc<MergingLinks>),
+        (rows, merging): (Column<LinkSummary>, Arc<MergingLinks>),
         labels: [&[ClusterId]; 2],
     ) -> Result<Before> {
-        let changed = net.once(|| {
+        let changed = net.once_per_process(|| {
             let mut changed = PageSet::new(labels[0].len(), |_| false);
             for (before, now) in labels[0].iter().zip(labels[1]).filter(|(before, now)| before != now) {
                 [before, now].into_iter().for_each(|cluster| changed.insert(cluster.smallest()));
@@ -83,12 +81,7 @@ impl Before {
     }
 
     /// Adds the rows of clusters that stay, and the links that merge these.
-    fn add_to(
-        &self,
-        labels: &[ClusterId],
-        rows: &mut AsideWriter<LinkSummary>,
-        merging: &mut MergingLinks,
-    ) -> Result<()> {
+    fn add_to(&self, labels: &[ClusterId], rows: &mut Column<LinkSummary>, merging: &mut MergingLinks) -> Result<()> {
         for block in self.rows.blocks() {
             let block = block?;
             let stay = block.iter().filter(|row| self.stays(row.src_cluster) && self.stays(row.dst_cluster));
@@ -112,8 +105,7 @@ pub fn of_clusters(
     (labels, sizes): (&[ClusterId], &[u32]),
     before: Option<Before>,
     settings: &Clusters,
-    room: &MemoryBudget,
-) -> Result<(Aside<LinkSummary>, Arc<MergingLinks>)> {
+) -> Result<(Column<LinkSummary>, Arc<MergingLinks>)> {
     let is_anew = |&(src, dst): &(Page, Page)| {
         before.as_ref().is_none_or(|before| !before.stays(labels[src]) || !before.stays(labels[dst]))
     };
@@ -123,8 +115,7 @@ pub fn of_clusters(
             links.blocks().map(|block| Ok(block?.iter().filter(|link| is_anew(link)).count())).sum::<Result<_>>()?
         }
     };
-    let disk = room.disk_if_bounded(net);
-    let (mut rows, mut merging) = (AsideWriter::beside(disk.as_ref()), MergingLinks::within(net, room));
+    let (mut rows, mut merging) = (Column::new(&net.memory), MergingLinks::new(net));
     let each = |row, between: &[ClusterLink]| {
         rows.push(row)?;
         if settings.merge == MergeCondition::Tolerant && may_merge(&row, settings.merge) {
@@ -132,15 +123,13 @@ pub fn of_clusters(
         }
         Ok(())
     };
-    until_failure(links.blocks(), |blocks| {
-        let anew = blocks.flatten().filter(is_anew);
-        summary(net, (count, anew), hosts, (labels, sizes), settings.single_site, room, each)
-    })?;
-    room.give_back();
+    let anew = links.blocks().flatten_ok().filter_ok(is_anew);
+    summary(net, (count, anew), hosts, (labels, sizes), settings.single_site, each)?;
+    net.memory.give_back();
     if let Some(before) = before {
         before.add_to(labels, &mut rows, &mut merging)?;
     }
-    Ok((rows.finish()?, Arc::new(merging)))
+    Ok((rows, Arc::new(merging)))
 }
 
 /// `LinkSummary` from all trivial clusters of two pages or more; `each` gets the rows of the cluster pairs that this worker
@@ -151,28 +140,27 @@ pub fn of_clusters(
 /// count, and none to a page without copies: copies that all link to it on their own host are no mirrors. One exchange.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what `room` has no
-/// memory for; those of `each`; or when the run has ended.
+/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what has no
+/// room in memory; those of `each`; or when the run has ended.
 ///
 /// # Memory
-/// 8 bytes for each link that counts, or what `room` allows; 20 more for those of some megabytes' worth at a time.
+/// 8 bytes for each link that counts, or what the step has memory for; 20 more for those of some megabytes' worth at a time.
 pub fn summary(
     net: &mut Net<'_>,
-    (count, links): (usize, impl Iterator<Item = (Page, Page)>),
+    (count, links): (usize, impl Iterator<Item = Result<(Page, Page)>>),
     hosts: &[HostId],
     (labels, sizes): (&[ClusterId], &[u32]),
     single_site: bool,
-    room: &MemoryBudget,
     mut each: impl FnMut(LinkSummary, &[ClusterLink]) -> Result<()>,
 ) -> Result<()> {
-    let rows = links.filter(|&(src, dst)| {
+    let rows = links.filter_ok(|&(src, dst)| {
         let (ri, rj) = (labels[src], labels[dst]);
         let counts = ri != rj && sizes[ri] > 1 && (sizes[rj] > 1 || !single_site);
         counts && (!single_site || hosts[src] == hosts[dst])
     });
     let clusters = |&[src, dst]: &[Page; 2]| u64::from(labels[src]) << 32 | u64::from(labels[dst]);
-    let rows = rows.map(<[Page; 2]>::from);
-    let mut shares = HashPartitions::laid_down(net, "LinkSummary", count as u64, rows, clusters, room)?;
+    let rows = rows.map_ok(<[Page; 2]>::from);
+    let mut shares = HashPartitions::new(net, "LinkSummary", count as u64, rows, clusters)?;
     let (mut some, mut between) = (Vec::new(), Vec::new());
     for number in 0..shares.count() {
         net.check()?;

@@ -5,21 +5,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
+use itertools::Itertools;
 
 use crate::clusters::redirects::Redirects;
 use crate::reading::captures::Crawl;
-use crate::reading::lists::until_failure;
 use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::directory::Directory;
 use crate::shuffle::gather::by_number;
-use crate::shuffle::memory_budget::MemoryBudget;
 use crate::shuffle::stretches::Stretches;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{HostId, Number, Page};
 use webtwin_engine::{Net, Owners};
-use webtwin_storage::aside::Aside;
-use webtwin_storage::spill_array::{Reader, SpillArray};
-use webtwin_storage::spill_file::Disk;
+use webtwin_spill::{Array, ArrayReader, Column};
 
 /// The links from a worker's pages, ascending, each once.
 ///
@@ -31,7 +28,7 @@ pub struct Links {
     worker: usize,
     /// Where the targets of each page end.
     ends: Vec<u32>,
-    targets: SpillArray<Page>,
+    targets: Array<Page>,
     /// For each host, whether some page of it links to a page of the crawl.
     linking: Arc<Vec<bool>>,
     /// True if a page of any worker names editions of it in other languages.
@@ -40,7 +37,7 @@ pub struct Links {
 
 impl Links {
     /// No links yet, of a worker with these pages.
-    fn empty(directory: Arc<Directory>, worker: usize, targets: SpillArray<Page>) -> Links {
+    fn empty(directory: Arc<Directory>, worker: usize, targets: Array<Page>) -> Links {
         let ends = Vec::with_capacity(directory.owned(worker).count());
         Links { directory, worker, ends, targets, linking: Arc::default(), name_editions: false }
     }
@@ -54,7 +51,7 @@ impl Links {
     }
 
     fn of_worker(directory: Arc<Directory>, worker: usize, mut of: impl FnMut(Page, &mut Vec<Page>)) -> Result<Links> {
-        let mut links = Links::empty(Arc::clone(&directory), worker, SpillArray::default());
+        let mut links = Links::empty(Arc::clone(&directory), worker, Array::default());
         let mut targets = Vec::new();
         for page in directory.owned(worker) {
             targets.clear();
@@ -73,8 +70,8 @@ impl Links {
         pages.for_each(|(page, _)| linking[hosts[page].index()] = true);
         let mine = (0..count).filter(|&host| linking[host]).map(HostId::from_index).collect();
         drop(linking);
-        let all = net.share("hosts with links", mine)?;
-        self.linking = net.once(|| {
+        let all = net.broadcast("hosts with links", mine)?;
+        self.linking = net.once_per_process(|| {
             let mut linking = vec![false; count];
             all.iter().for_each(|host| linking[host.index()] = true);
             linking
@@ -187,7 +184,7 @@ impl Links {
 #[derive(Debug)]
 pub struct LinkReader<'a> {
     links: &'a Links,
-    targets: Reader<'a, Page>,
+    targets: ArrayReader<'a, Page>,
 }
 
 impl LinkReader<'_> {
@@ -249,15 +246,15 @@ pub(super) struct LinkedPage {
 /// Three rounds, and those of [`Redirects::gather`] if a record or a page leads on. Links that lead out of the crawl are dropped.
 ///
 /// # Errors
-/// [`Error::DiskLimit`] or [`Error::DiskFull`] when the disk does not take what `room` has no memory for;
+/// [`Error::DiskLimit`] or [`Error::DiskFull`] when the disk does not take what has no room in memory;
 /// [`Error::TooManyRows`] for 2^32 links from a worker's pages; or when the run has ended.
 ///
 /// # Memory
-/// That of [`Links`]; 8 bytes a link on its way, or what `room` allows.
-pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl, room: &MemoryBudget) -> Result<Links> {
+/// That of [`Links`]; 8 bytes a link on its way, or what the step has memory for.
+pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Result<Links> {
     let directory = crawl.directory.clone();
     let [lead_on, editions] = [shelf.redirects.len() + shelf.leads.len(), shelf.editions.len()].map(|rows| rows as u64);
-    let [lead_on, editions, all] = net.sum("redirects and links", [lead_on, editions, shelf.links.items()])?;
+    let [lead_on, editions, all] = net.all_sum("redirects and links", [lead_on, editions, shelf.links.items()])?;
     let redirects = if lead_on > 0 { Redirects::gather(net, shelf, &directory)? } else { Redirects::default() };
     let by_doc_id = directory.by_doc_id()?;
     let (mut slots, mut links_of) = (shelf.kept(), shelf.links.reader());
@@ -279,7 +276,7 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl, room: 
         }
         Ok(false)
     };
-    let mut arrived = Stretches::new(net, (crawl.pages.len(), all / net.peers() as u64), room);
+    let mut arrived = Stretches::new(net, (crawl.pages.len(), all / net.peers() as u64), 1);
     net.exchange_from(
         "LINK",
         source,
@@ -312,29 +309,27 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl, room: 
     links.told(net)
 }
 
-/// Links to each of this worker's pages from pages of other hosts, in the order of its pages; on `disk`, if there is one. One exchange.
+/// Links to each of this worker's pages from pages of other hosts, in the order of its pages. One exchange.
 ///
 /// # Errors
 /// Those of the disk that links may be on; or when the run has ended.
-pub fn from_elsewhere(net: &mut Net<'_>, links: &Links, disk: Option<&Disk>) -> Result<Aside<u32>> {
+pub fn from_elsewhere(net: &mut Net<'_>, links: &Links) -> Result<Column<u32>> {
     let (directory, hosts) = (&links.directory, &links.directory.hosts);
     let mut counts = vec![0u32; directory.owned(net.index()).count()];
     let count = |targets: &[Page]| {
         targets.iter().for_each(|&target| counts[directory.place(target)] += 1);
         Ok(())
     };
-    until_failure(links.blocks(), |blocks| {
-        let rows = blocks.flatten().filter(|&(src, dst)| hosts[src] != hosts[dst]).map(|link| link.1);
-        net.exchange("links from elsewhere", rows, |dst| directory.owner(*dst), count)
-    })?;
-    Aside::put(counts, disk)
+    let rows = links.blocks().flatten_ok().filter_ok(|&(src, dst)| hosts[src] != hosts[dst]).map_ok(|link| link.1);
+    net.exchange_into("links from elsewhere", rows, |dst| directory.owner(*dst), count)?;
+    Column::of(counts, &net.memory)
 }
 
 /// Links to the pages of each host from pages of other hosts, by host, in every process. One exchange.
 ///
 /// # Errors
 /// Those of the disk; or when the run has ended.
-pub fn to_hosts(net: &mut Net<'_>, from_elsewhere: &Aside<u32>, crawl: &Crawl) -> Result<Arc<Vec<u32>>> {
+pub fn to_hosts(net: &mut Net<'_>, from_elsewhere: &Column<u32>, crawl: &Crawl) -> Result<Arc<Vec<u32>>> {
     let hosts = &crawl.directory.hosts;
     let mut mine: BTreeMap<HostId, u32> = BTreeMap::new();
     let pages = crawl.directory.owned(net.index());
@@ -344,8 +339,9 @@ pub fn to_hosts(net: &mut Net<'_>, from_elsewhere: &Aside<u32>, crawl: &Crawl) -
             *mine.entry(hosts[page]).or_default() += links;
         }
     }
-    let rows = net.share("links to hosts", mine.into_iter().map(|(host, links)| [host.number(), links]).collect())?;
-    net.once(|| {
+    let rows =
+        net.broadcast("links to hosts", mine.into_iter().map(|(host, links)| [host.number(), links]).collect())?;
+    net.once_per_process(|| {
         let mut sums = vec![0u32; hosts.iter().max().map_or(0, |host| host.index() + 1)];
         rows.iter().for_each(|&[host, links]| sums[host as usize] = sums[host as usize].saturating_add(links));
         sums
@@ -357,14 +353,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::shuffle::directory::Partitions;
+    use crate::shuffle::directory::TablePartitions;
 
     proptest! {
         #[test]
         fn links_are_those_that_were_given_ascending_each_once(
             given in prop::collection::vec((0u32..40, 0u32..40), 0..200), pages in 0u32..40, peers in 1usize..4
         ) {
-            let partitions = Partitions::new(8, peers);
+            let partitions = TablePartitions::new(8, peers);
             let hosts = vec![HostId(0); pages as usize];
             let directory = Arc::new(Directory::even(hosts, partitions));
             let given: Vec<(Page, Page)> =

@@ -15,12 +15,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
+use itertools::Itertools;
 
 use crate::clusters::links::Links;
 use crate::reading::captures::Crawl;
-use crate::reading::lists::until_failure;
 use crate::shuffle::hash_partitions::HashPartitions;
-use crate::shuffle::memory_budget::MemoryBudget;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, Page};
 use webtwin_core::clusters::collection::{PageCollection, SimilarCluster};
@@ -59,7 +58,7 @@ impl Places {
         let none = || Places { of: vec![NO_COLLECTION; pages], collections: Vec::new() };
         // The pages of a collection follow each other: the last one of each sender, with its number.
         let mut open: Vec<Option<([Page; 2], u32)>> = vec![None; net.peers()];
-        net.tell("pages of mirrors", rows, none, |places, from, &[page, first, similar_cluster]| {
+        net.broadcast_into("pages of mirrors", rows, none, |places, from, &[page, first, similar_cluster]| {
             if open[from].is_none_or(|(last, _)| last != [first, similar_cluster]) {
                 open[from] = Some(([first, similar_cluster], places.collections.len() as u32));
                 places.collections.push((first, similar_cluster));
@@ -87,14 +86,8 @@ struct PathEnd {
 /// Finds the roots of all collections. `places` says what collection a page is in, `labels` its trivial cluster.
 ///
 /// # Errors
-/// As [`HashPartitions::laid_down`].
-fn roots(
-    net: &mut Net<'_>,
-    crawl: &Crawl,
-    labels: &[ClusterId],
-    places: &Places,
-    room: &MemoryBudget,
-) -> Result<Arc<Roots>> {
+/// As [`HashPartitions::new`].
+fn roots(net: &mut Net<'_>, crawl: &Crawl, labels: &[ClusterId], places: &Places) -> Result<Arc<Roots>> {
     let rows = crawl.pages.map(|row| {
         let (_, similar_cluster) = places.of(row.page)?;
         let ends = Folders::new(row.url()).ends();
@@ -102,8 +95,7 @@ fn roots(
     });
     let count = crawl.directory.owned(net.index()).filter(|&page| places.of(page).is_some()).count() as u64;
     let key = |row: &PathEnd| row.cluster;
-    let mut shares =
-        until_failure(rows, |rows| HashPartitions::laid_down(net, "ends of paths", count, rows.flatten(), key, room))?;
+    let mut shares = HashPartitions::new(net, "ends of paths", count, rows.flatten_ok(), key)?;
     let (mut some, mut agreeing) = (Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;
@@ -117,13 +109,13 @@ fn roots(
         }
     }
     let directory = Arc::clone(&crawl.directory);
-    let mut agreeing = net.exchange_all("segments in common", agreeing, |row| directory.owner(row[0]))?;
+    let mut agreeing = net.exchange("segments in common", agreeing, |row| directory.owner(row[0]))?;
     let votes = votes_of(net, &mut agreeing, crawl, places)?;
     drop(agreeing);
     let owners = HashOwners::new(net);
-    let mut votes = net.exchange_all("votes for roots", votes, |vote| owners.owner(vote.collection))?;
-    let elected: Arc<Vec<Root>> = net.share("roots", elect(&mut votes))?;
-    net.once(|| Roots::new(&elected))
+    let mut votes = net.exchange("votes for roots", votes, |vote| owners.owner(vote.collection))?;
+    let elected: Arc<Vec<Root>> = net.broadcast("roots", elect(&mut votes))?;
+    net.once_per_process(|| Roots::new(&elected))
 }
 
 /// What pages of this worker say of where their collections begin, added up. `agreeing` are pages, with the segments in which
@@ -151,17 +143,16 @@ fn votes_of(net: &Net<'_>, agreeing: &mut [[Page; 2]], crawl: &Crawl, places: &P
 /// Calls `each` with the pages in one place, place by place, with their owner. `links` are those from this worker's pages.
 ///
 /// # Errors
-/// As [`HashPartitions::laid_down`].
+/// As [`HashPartitions::new`].
 pub(super) fn for_each_place(
     net: &mut Net<'_>,
     crawl: &Crawl,
     links: &Links,
     labels: &[ClusterId],
     places: &Places,
-    room: &MemoryBudget,
     mut each: impl FnMut(&[Placed]),
 ) -> Result<()> {
-    let roots = roots(net, crawl, labels, places, room)?;
+    let roots = roots(net, crawl, labels, places)?;
     let hosts = &crawl.directory.hosts;
     let mut links_of = links.reader();
     let mut links_on_host = |page: Page| -> Result<bool> {
@@ -184,8 +175,7 @@ pub(super) fn for_each_place(
     let key = |row: &Placed| u64::from(row.place[0]) << 32 | u64::from(row.place[1]);
     let count = crawl.pages.len() as u64;
     let rows = rows.map(|row| row?);
-    let mut shares =
-        until_failure(rows, |rows| HashPartitions::laid_down(net, "pages by place", count, rows.flatten(), key, room))?;
+    let mut shares = HashPartitions::new(net, "pages by place", count, rows.flatten_ok(), key)?;
     let mut some = Vec::new();
     for share in 0..shares.count() {
         net.check()?;
@@ -200,23 +190,22 @@ pub(super) fn for_each_place(
 /// page.
 ///
 /// # Errors
-/// As [`HashPartitions::laid_down`].
+/// As [`HashPartitions::new`].
 pub(crate) fn attach(
     net: &mut Net<'_>,
     crawl: &Crawl,
     links: &Links,
     labels: &[ClusterId],
     found: &mut [SimilarCluster],
-    room: &MemoryBudget,
 ) -> Result<u64> {
     let places = Places::new(net, found, labels.len())?;
     let mut mine: Vec<Placed> = Vec::new();
-    for_each_place(net, crawl, links, labels, &places, room, |group| {
+    for_each_place(net, crawl, links, labels, &places, |group| {
         mine.extend(belonging(group, |page| labels[page], |page| places.of(page).is_some()));
     })?;
     let rows = mine.iter().map(|row| [row.page, Page(row.votes), row.collection]).collect();
-    let rows: Arc<Vec<[Page; 3]>> = net.share("pages that belong by place", rows)?;
-    let attached = net.once(|| {
+    let rows: Arc<Vec<[Page; 3]>> = net.broadcast("pages that belong by place", rows)?;
+    let attached = net.once_per_process(|| {
         let mut rows = rows.to_vec();
         rows.sort_unstable_by_key(|&[page, votes, collection]| (page, Reverse(votes), collection));
         rows.dedup_by_key(|row| row[0]);

@@ -48,12 +48,12 @@ impl Redirects {
         });
         let peers = net.peers() as u64;
         let rows = of_records.chain(of_pages).filter(|row| row.from != row.to);
-        let mut rows = net.exchange_all("redirects", rows, |row| (splitmix64(row.from) % peers) as usize)?;
+        let mut rows = net.exchange("redirects", rows, |row| (splitmix64(row.from) % peers) as usize)?;
         // Of those of the same time one, whichever file they are in.
         rows.sort_unstable_by_key(|row| (row.from, Reverse(row.time), row.to));
         rows.dedup_by_key(|row| row.from);
-        let shared = net.share("all redirects", rows.iter().map(|row| [row.from, row.to]).collect())?;
-        let sorted = net.once(|| {
+        let shared = net.broadcast("all redirects", rows.iter().map(|row| [row.from, row.to]).collect())?;
+        let sorted = net.once_per_process(|| {
             let mut rows = shared.to_vec();
             rows.sort_unstable();
             rows

@@ -16,17 +16,16 @@
 use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::host_links::{PagePlaces, by_source, links_of};
 use super::places::{Places, for_each_place};
 use crate::pairs::guards::{self, Context};
-use crate::reading::lists::until_failure;
 use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::gather::by_number;
-use crate::shuffle::hash_partitions::{HashPartitions, two_with_bits};
-use crate::shuffle::memory_budget::{MemoryBudget, bucket_bits};
+use crate::shuffle::hash_partitions::{HashPartitions, two_alike};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, FPrint, Page};
 use webtwin_core::clusters::places::{TEXT, alike};
@@ -36,7 +35,8 @@ use webtwin_core::overlap::SimilarPair;
 use webtwin_core::overlap::prune::{PageSet, Ranks};
 use webtwin_engine::Net;
 use webtwin_job::{Guard, Job, Measure, MergeCondition};
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
+use webtwin_spill::MemoryPool;
 
 /// What came of the second look, of all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,8 +102,8 @@ impl Chunk {
 /// `labels` are the trivial clusters that `context.joined` joins pages into, `places` those of what they grew to.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what `room` has no
-/// memory for; or when the run has ended.
+/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what has no
+/// room in memory; or when the run has ended.
 pub(crate) fn look(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
@@ -111,18 +111,17 @@ pub(crate) fn look(
     places: &Places,
     context: &Context<'_>,
 ) -> Result<(Vec<SimilarPair>, SecondLook)> {
-    let room = context.room;
     let by_links = proposed_by_links(net, labels, places, context)?;
-    room.give_back();
+    net.memory.give_back();
     let by_place = proposed_by_place(net, labels, places, context)?;
-    room.give_back();
-    let proposed = net.once(|| [&by_links[..], &by_place].concat())?;
-    let all_texts = compared(net, shelf, (&proposed, labels.len()), room)?;
+    net.memory.give_back();
+    let proposed = net.once_per_process(|| [&by_links[..], &by_place].concat())?;
+    let all_texts = compared(net, shelf, (&proposed, labels.len()))?;
     drop(proposed);
     let (texts, of_places) = all_texts.split_at(by_links.len());
     let best = best_by_far(&by_links, texts, (net.index(), net.peers()));
-    let best = net.share("best matches", best)?;
-    let matched = net.once(|| {
+    let best = net.broadcast("best matches", best)?;
+    let matched = net.once_per_process(|| {
         let agreeing = by_place.iter().zip(of_places).filter(|(_, text)| **text >= TEXT);
         let by_place: Vec<SimilarPair> = agreeing.map(|(pair, text)| similar(pair, (WHOLE + text) / 2)).collect();
         let is_new = |(pair, _): &(Candidate, u32)| {
@@ -143,7 +142,7 @@ pub(crate) fn look(
     };
     drop((by_links, by_place, all_texts, best, matched));
     // What joined clusters before is not asked again.
-    let placed = Aside::put(placed, room.disk_if_bounded(net).as_ref())?;
+    let placed = Column::of(placed, &net.memory)?;
     let joined = [context.joined, &[&placed]].concat();
     let context = Context { joined: &joined, ..*context };
     let refused = guards::keep_neighbours_apart(net, &mut kept, &context)?;
@@ -162,11 +161,11 @@ fn proposed_by_place(
     net: &mut Net<'_>,
     labels: &[ClusterId],
     places: &Places,
-    &Context { crawl, links, room, .. }: &Context<'_>,
+    &Context { crawl, links, .. }: &Context<'_>,
 ) -> Result<Arc<Vec<Candidate>>> {
-    let sizes = net.once(|| sizes(labels))?;
+    let sizes = net.once_per_process(|| sizes(labels))?;
     let mut mine = Vec::new();
-    for_each_place(net, crawl, links, labels, places, room, |group| {
+    for_each_place(net, crawl, links, labels, places, |group| {
         mine.extend(alike(group, |page| labels[page], |cluster| sizes[cluster]));
     })?;
     all_of(net, "pairs proposed by place", mine)
@@ -175,8 +174,8 @@ fn proposed_by_place(
 /// The candidates of all workers, ascending, each once: pages that are below roots of several similar clusters may meet twice.
 fn all_of(net: &mut Net<'_>, name: &str, mut mine: Vec<Candidate>) -> Result<Arc<Vec<Candidate>>> {
     mine.sort_unstable();
-    let all = net.share(name, mine)?;
-    net.once(|| {
+    let all = net.broadcast(name, mine)?;
+    net.once_per_process(|| {
         let mut all = all.to_vec();
         // The stable sort merges what workers have sorted.
         all.sort();
@@ -190,24 +189,21 @@ fn proposed_by_links(
     net: &mut Net<'_>,
     labels: &[ClusterId],
     places: &Places,
-    &Context { crawl, links, room, .. }: &Context<'_>,
+    &Context { crawl, links, .. }: &Context<'_>,
 ) -> Result<Arc<Vec<Candidate>>> {
     let of = |page: Page| places.of(page).map_or(Page::NONE, |place| place.1);
     let is_within = |(src, dst): &(Page, Page)| places.of(*src).is_some() && places.of(*src) == places.of(*dst);
-    let bits = bucket_bits((links.len() * size_of::<[Page; 2]>()) as u64);
+    let bits = MemoryPool::partition_bits((links.len() * size_of::<[Page; 2]>()) as u64);
     let rows = crawl.pages.map(|row| {
         places.of(row.page)?;
         let name = xxh3_64(name(row.url()).as_bytes());
         Some(Named { page: row.page, name_high: (name >> 32) as u32, name_low: name as u32 })
     });
     let key = |row: &Named| of(row.page);
-    let (mut pages, mut links) = until_failure(rows, |rows| {
-        until_failure(links.blocks(), |blocks| {
-            let within = blocks.flatten().filter(is_within).map(<[Page; 2]>::from);
-            let within = (within, |row: &[Page; 2]| of(row[0]));
-            two_with_bits(net, ("names and links in mirrors", bits), (rows.flatten(), key), within, room)
-        })
-    })?;
+    let within = links.blocks().flatten_ok().filter_ok(is_within).map_ok(<[Page; 2]>::from);
+    let within = (within, |row: &[Page; 2]| of(row[0]));
+    let (mut pages, mut links) =
+        two_alike(net, ("names and links in mirrors", bits), (rows.flatten_ok(), key), within)?;
 
     let mut mine = Vec::new();
     let at = PagePlaces::new(net, labels.len())?;
@@ -243,12 +239,7 @@ fn proposed_by_links(
 }
 
 /// The agreement of the texts of pairs, of so many pages: chunks common to both pages, of those of either, in millionths.
-fn compared(
-    net: &mut Net<'_>,
-    shelf: &WorkerPages,
-    (pairs, pages): (&[Candidate], usize),
-    room: &MemoryBudget,
-) -> Result<Arc<Vec<u32>>> {
+fn compared(net: &mut Net<'_>, shelf: &WorkerPages, (pairs, pages): (&[Candidate], usize)) -> Result<Arc<Vec<u32>>> {
     let (mut ends, mut pairs_of) = (Vec::new(), Vec::new());
     let own = pairs_of_own(shelf, (pairs, pages), &mut ends, &mut pairs_of);
     let pairs_with = |page: Page| {
@@ -263,9 +254,7 @@ fn compared(
         Ok(fprints.get(slot)?.iter().map(|&fprint| row(pair, fprint)).collect())
     });
     let key = |row: &Chunk| row.pair;
-    let mut shares = until_failure(rows, |rows| {
-        HashPartitions::laid_down(net, "chunks of pairs", count, rows.flatten(), key, room)
-    })?;
+    let mut shares = HashPartitions::new(net, "chunks of pairs", count, rows.flatten_ok(), key)?;
     let (mut some, mut both, mut counted) = (Vec::new(), Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;
@@ -282,7 +271,7 @@ fn compared(
         }
     }
     let whole = || vec![WHOLE; pairs.len()];
-    net.tell("texts of pairs", counted, whole, |texts, _, &[pair, common, all]| {
+    net.broadcast_into("texts of pairs", counted, whole, |texts, _, &[pair, common, all]| {
         texts[pair as usize] = share(common.into(), all.into());
     })
 }

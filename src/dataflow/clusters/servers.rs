@@ -5,7 +5,7 @@
 //! pairs go to the owner of the first server's partition. Shares are read twice: for pairs, and once aliases are known for the reasons of copies.
 //!
 //! # Memory
-//! 24 bytes a page that has copies, or what `room` allows; 20 to 40 a pair of servers that share a page, 4 a server; some 300 a pair that
+//! 24 bytes a page that has copies, or what the step has memory for; 20 to 40 a pair of servers that share a page, 4 a server; some 300 a pair that
 //! is told, and the names of hosts with as many pages as a pair shares.
 
 use std::collections::{BTreeMap, HashMap};
@@ -15,15 +15,14 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::reading::captures::{Crawl, host, path};
-use crate::reading::lists::until_failure;
 use crate::run::Run;
 use crate::shuffle::components::components;
-use crate::shuffle::directory::Partitions;
+use crate::shuffle::directory::TablePartitions;
 use crate::shuffle::hash_partitions::HashPartitions;
-use crate::shuffle::memory_budget::MemoryBudget;
 use crate::shuffle::page_counts;
 use crate::sinks::tables::Part;
 use crate::web::Web;
+use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, HostId, Number};
 use webtwin_core::overlap::servers::{
@@ -80,9 +79,9 @@ impl ServerOverlap {
     /// # Errors
     /// As [`overlap`].
     pub fn of(run: &mut Run<'_, '_>, web: &Web, clusters: (&[ClusterId], &[u32])) -> Result<ServerOverlap> {
-        let budget = run.budget(web, 0)?;
-        let found = overlap(run.net, &web.crawl, clusters, &run.job.servers, run.partitions, &budget)?;
-        budget.give_back();
+        run.agree_on_memory(web, 0)?;
+        let found = overlap(run.net, &web.crawl, clusters, &run.job.servers, run.partitions)?;
+        run.net.memory.give_back();
         Ok(found)
     }
 }
@@ -90,14 +89,13 @@ impl ServerOverlap {
 /// Pairs the servers of all pages, in clusters by their labels with their sizes, and finds which hosts are one.
 ///
 /// # Errors
-/// Those of the disk, when it does not take what `room` has no memory for; or when the run has ended.
+/// Those of the disk, when it does not take what has no room in memory; or when the run has ended.
 pub fn overlap(
     net: &mut Net<'_>,
     crawl: &Crawl,
     (labels, sizes): (&[ClusterId], &[u32]),
     settings: &Servers,
-    partitions: Partitions,
-    room: &MemoryBudget,
+    partitions: TablePartitions,
 ) -> Result<ServerOverlap> {
     let (hosts, owners) = (&crawl.directory.hosts, HashOwners::new(net));
     let count = hosts.iter().max().map_or(0, |&host| host.index() + 1);
@@ -111,9 +109,7 @@ pub fn overlap(
         (row.exact != 0 && sizes[cluster] > 1).then(page)
     });
     let at_most = crawl.pages.len() as u64;
-    let mut pages = until_failure(rows, |rows| {
-        HashPartitions::laid_down(net, "pages of clusters", at_most, rows.flatten(), |row| row.cluster.0, room)
-    })?;
+    let mut pages = HashPartitions::new(net, "pages of clusters", at_most, rows.flatten_ok(), |row| row.cluster.0)?;
 
     let mut shared: HashMap<u64, ServerPair> = HashMap::new();
     let (mut shares, mut some, mut done) = (0..pages.count(), Vec::new(), 0);
@@ -144,7 +140,8 @@ pub fn overlap(
     let pairs = shared.into_values().filter(|pair| pair.shared >= settings.min_shared).collect();
     let pairs = told(net, crawl, pairs, &pages_of, settings)?;
 
-    let aliases = pairs.iter().filter(|told| told.kind == ServerPairKind::Alias).map(|told| (told.pair.a, told.pair.b));
+    let aliases =
+        pairs.iter().filter(|told| told.kind == ServerPairKind::Alias).map(|told| Ok((told.pair.a, told.pair.b)));
     let server = components(net, "server aliases", count, aliases)?;
     let mut counts = ServerCounts::default();
     for told in &pairs {
@@ -163,7 +160,7 @@ pub fn overlap(
     }
     drop((pages, some));
     let servers = server.iter().enumerate().filter(|&(host, &least)| HostId::from_index(host) == least).count() as u64;
-    let counts = net.reduce("counts of servers", ServerCounts { servers, ..counts }, |x, y| ServerCounts {
+    let counts = net.all_reduce("counts of servers", ServerCounts { servers, ..counts }, |x, y| ServerCounts {
         servers,
         alias_pairs: x.alias_pairs + y.alias_pairs,
         mirror_pairs: x.mirror_pairs + y.mirror_pairs,
@@ -228,9 +225,9 @@ fn told(
     let addresses =
         crawl.addresses.iter().filter(|row| may_be_paired(row.0)).map(|&(id, of)| (id, Fact::Address(id, of)));
     let pairs = pairs.into_iter().map(|pair| (pair.a, Fact::Pair(pair)));
-    let facts = names.chain(addresses).chain(pairs).map(|(id, fact)| (dealt.owner(id.index()), fact));
+    let facts = names.chain(addresses).chain(pairs).map(|(id, fact)| Ok((dealt.owner(id.index()), fact)));
     let (mut hosts, mut pairs): (HashMap<HostId, Host>, Vec<ServerPair>) = Default::default();
-    for fact in net.exchange_rows("first hosts", facts)? {
+    for fact in net.exchange_values("first hosts", facts)? {
         match fact {
             Fact::Name(id, name, has_front) => {
                 let host = hosts.entry(id).or_default();
@@ -247,9 +244,9 @@ fn told(
         addresses.dedup();
         addresses.truncate(MOST_ADDRESSES);
     }
-    let to_second = pairs.into_iter().map(|pair| (dealt.owner(pair.b.index()), (pair, hosts[&pair.a].clone())));
-    let to_second: Vec<(usize, (ServerPair, Host))> = to_second.collect();
-    let told = net.exchange_rows("second hosts", to_second)?.into_iter().filter_map(|(pair, first)| {
+    let to_second = pairs.into_iter().map(|pair| Ok((dealt.owner(pair.b.index()), (pair, hosts[&pair.a].clone()))));
+    let to_second: Vec<Result<(usize, (ServerPair, Host))>> = to_second.collect();
+    let told = net.exchange_values("second hosts", to_second)?.into_iter().filter_map(|(pair, first)| {
         let hosts = [first, hosts[&pair.b].clone()];
         let kind = kind(&pair, [&hosts[0].server, &hosts[1].server], settings)?;
         Some(ToldPair { pair, hosts, kind })
@@ -258,7 +255,7 @@ fn told(
 }
 
 /// The pairs as parts of a table.
-fn parts(net: &mut Net<'_>, pairs: Vec<ToldPair>, partitions: Partitions) -> Result<Vec<Part>> {
+fn parts(net: &mut Net<'_>, pairs: Vec<ToldPair>, partitions: TablePartitions) -> Result<Vec<Part>> {
     let row = |told: ToldPair| {
         let ToldPair { pair, hosts: [a, b], kind } = told;
         let row = ServerPairRow {
@@ -274,9 +271,9 @@ fn parts(net: &mut Net<'_>, pairs: Vec<ToldPair>, partitions: Partitions) -> Res
             host_a: a.name,
             host_b: b.name,
         };
-        (partitions.owner(row.a), row)
+        Ok((partitions.owner(row.a), row))
     };
-    let mut rows = net.exchange_rows("server pairs", pairs.into_iter().map(row))?;
+    let mut rows = net.exchange_values("server pairs", pairs.into_iter().map(row))?;
     rows.sort_unstable();
     let runs = rows.chunk_by(|x, y| partitions.of(x.a) == partitions.of(y.a));
     Ok(runs.map(|rows| ("server_pairs", partitions.of(rows[0].a), table(rows))).collect())

@@ -18,11 +18,10 @@ use std::sync::Arc;
 use crate::clusters::host_links::{PagePlaces, by_source, links_of, on_each_host};
 use crate::clusters::link_summary::MergingLinks;
 use crate::clusters::links::{LinkedPage, Links};
-use crate::reading::lists::until_failure;
 use crate::shuffle::components::components;
 use crate::shuffle::directory::Directory;
-use crate::shuffle::hash_partitions::{is_own, two_with_bits};
-use crate::shuffle::memory_budget::{MemoryBudget, bucket_bits};
+use crate::shuffle::hash_partitions::{is_own, two_alike};
+use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, HostId, Number, Page, PieceId, SimilarClusterId};
 use webtwin_core::clusters::collection::{PageCollection, SimilarCluster};
@@ -33,7 +32,8 @@ use webtwin_core::clusters::union_find::sizes;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
 use webtwin_job::{Attach, Clusters};
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
+use webtwin_spill::MemoryPool;
 
 /// What every process knows of the pages.
 struct Web<'a> {
@@ -63,29 +63,28 @@ struct Pieces {
 /// from other hosts to its pages, in their order.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what `room` has no
-/// memory for; or when the run has ended.
+/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what has no
+/// room in memory; or when the run has ended.
 pub fn similar_clusters(
     net: &mut Net<'_>,
     directory: &Directory,
     (labels, cluster_sizes): (&[ClusterId], &[u32]),
     merging: Arc<MergingLinks>,
-    (links, from_elsewhere): (&Links, &Aside<u32>),
+    (links, from_elsewhere): (&Links, &Column<u32>),
     settings: &Clusters,
-    room: &MemoryBudget,
 ) -> Result<Vec<SimilarCluster>> {
-    let copied = net.once(|| PageSet::new(labels.len(), |page| cluster_sizes[labels[page]] > 1))?;
-    let bits = bucket_bits((links.len() * size_of::<[Page; 2]>()) as u64);
+    let copied = net.once_per_process(|| PageSet::new(labels.len(), |page| cluster_sizes[labels[page]] > 1))?;
+    let bits = MemoryPool::partition_bits((links.len() * size_of::<[Page; 2]>()) as u64);
     let web = Web { directory, labels, copied, bits };
-    let pieces = web.grown(net, merging, room)?;
-    room.give_back();
-    let pieces = web.joined(net, pieces, links, room)?;
-    room.give_back();
-    let mut found = web.verified(net, &pieces, (links, from_elsewhere), settings, room)?;
+    let pieces = web.grown(net, merging)?;
+    net.memory.give_back();
+    let pieces = web.joined(net, pieces, links)?;
+    net.memory.give_back();
+    let mut found = web.verified(net, &pieces, (links, from_elsewhere), settings)?;
     drop(pieces);
-    room.give_back();
+    net.memory.give_back();
     if settings.attach != Attach::None {
-        web.attach(net, &mut found, links, settings.attach, room)?;
+        web.attach(net, &mut found, links, settings.attach)?;
     }
     Ok(found)
 }
@@ -108,37 +107,32 @@ impl Web<'_> {
         &self,
         net: &mut Net<'_>,
         name: &str,
-        links: impl Iterator<Item = (Page, Page)>,
-        room: &MemoryBudget,
+        links: impl Iterator<Item = Result<(Page, Page)>>,
         each: impl FnMut(&HostLinks<'_>) -> Vec<(Page, Group)>,
     ) -> Result<Vec<(Page, Group)>> {
         let places = PagePlaces::new(net, self.labels.len())?;
-        on_each_host(net, (name, self.bits), links, (&self.directory.hosts, &places), room, each)
+        on_each_host(net, (name, self.bits), links, (&self.directory.hosts, &places), each)
     }
 
     /// The pieces that links join, and their mirrors. On a host with a contested piece all pieces are grown page by page.
-    fn grown(&self, net: &mut Net<'_>, merging: Arc<MergingLinks>, room: &MemoryBudget) -> Result<Pieces> {
-        let of = until_failure(merging.blocks(), |blocks| {
-            components(net, "pieces", self.labels.len(), blocks.flatten().map(<(Page, Page)>::from))
-        })?;
+    fn grown(&self, net: &mut Net<'_>, merging: Arc<MergingLinks>) -> Result<Pieces> {
+        let of =
+            components(net, "pieces", self.labels.len(), merging.blocks().flatten_ok().map_ok(<(Page, Page)>::from))?;
         let mut hosts: Vec<HostId> = Vec::new();
         for rows in self.clusters_of_pieces(net, &of) {
             let doubled = rows.windows(2).filter(|pair| pair[0] == pair[1]);
             hosts.extend(doubled.map(|pair| self.host(pair[0].0.smallest())));
         }
-        let hosts = net.share("hosts with contested pieces", hosts)?;
+        let hosts = net.broadcast("hosts with contested pieces", hosts)?;
         if hosts.is_empty() {
             return self.mirrored(net, of);
         }
         let mut contested = vec![false; self.hosts()];
         hosts.iter().for_each(|&host| contested[host] = true);
         let of_contested = |link: &(Page, Page)| contested[self.host(link.0)];
-        let grown = until_failure(merging.blocks(), |blocks| {
-            let links = blocks.flatten().map(<(Page, Page)>::from).filter(of_contested);
-            self.on_each_host(net, "links that merge", links, room, |links| {
-                grow_pieces(links, |page| self.cluster(page))
-            })
-        })?;
+        let links = merging.blocks().flatten_ok().map_ok(<(Page, Page)>::from).filter_ok(of_contested);
+        let grown =
+            self.on_each_host(net, "links that merge", links, |links| grow_pieces(links, |page| self.cluster(page)))?;
         self.renamed(net, of, grown)
     }
 
@@ -153,7 +147,7 @@ impl Web<'_> {
         let rows = pages.into_iter().map(|(page, piece)| [page, piece.smallest()]);
         let put = |of: &mut Vec<PieceId>, _, &[page, smallest]: &[Page; 2]| of[page] = PieceId::of(smallest);
         let of = net.take_back(of)?;
-        let of = net.tell("pieces", rows, || of.expect("it has taken it back"), put)?;
+        let of = net.broadcast_into("pieces", rows, || of.expect("it has taken it back"), put)?;
         self.mirrored(net, of)
     }
 
@@ -176,11 +170,12 @@ impl Web<'_> {
 
     /// The similar cluster of every piece: each worker looks for the larger copies of its pieces.
     fn mirrored(&self, net: &mut Net<'_>, of: Arc<Vec<PieceId>>) -> Result<Pieces> {
-        let sizes = net.once(|| sizes(&of))?;
+        let sizes = net.once_per_process(|| sizes(&of))?;
         let size = |piece: PieceId| sizes[piece] as usize;
         let pages = Page::first(self.labels.len()).filter(|&page| self.has_copies(page));
-        let largest =
-            net.once(|| largest_pieces(self.labels.len(), pages.map(|page| (self.cluster(page), of[page])), size))?;
+        let largest = net.once_per_process(|| {
+            largest_pieces(self.labels.len(), pages.map(|page| (self.cluster(page), of[page])), size)
+        })?;
         let mut pointed_to = Vec::new();
         let mut larger = |of_piece: &[(PieceId, ClusterId)]| {
             pointed_to.clear();
@@ -193,12 +188,12 @@ impl Web<'_> {
             copies.extend(rows.chunk_by(|x, y| x.0 == y.0).filter_map(&mut larger));
         }
         drop((largest, sizes));
-        let similar_cluster = components(net, "mirrors", self.labels.len(), copies.into_iter())?;
+        let similar_cluster = components(net, "mirrors", self.labels.len(), copies.into_iter().map(Ok))?;
         Ok(Pieces { similar_cluster, of })
     }
 
     /// The same after pieces were joined that lie beside each other on a host and are of one similar cluster. One exchange.
-    fn joined(&self, net: &mut Net<'_>, pieces: Pieces, links: &Links, room: &MemoryBudget) -> Result<Pieces> {
+    fn joined(&self, net: &mut Net<'_>, pieces: Pieces, links: &Links) -> Result<Pieces> {
         let beside = self.beside_each_other(net, &pieces)?;
         if beside.count() == 0 {
             return Ok(pieces);
@@ -220,14 +215,13 @@ impl Web<'_> {
             (false, true) => is_beside(y),
             (false, false) => false,
         };
-        let joined = until_failure(links.blocks(), |blocks| {
-            self.on_each_host(net, "links between pieces", blocks.flatten().filter(joins), room, |links| {
+        let joined =
+            self.on_each_host(net, "links between pieces", links.blocks().flatten_ok().filter_ok(joins), |links| {
                 let host = self.host(links.pages[0]);
                 let here = &members[members.partition_point(|member| member.0 < host)..];
                 let here: Vec<PieceMember> = here.iter().take_while(|row| row.0 == host).map(|row| row.1).collect();
                 join_pieces(&here, &links.pairs(), |piece| pieces.similar_cluster[piece])
-            })
-        })?;
+            })?;
         // Where pieces are compared anew is where growth holds most.
         let Pieces { of, similar_cluster } = pieces;
         drop((members, similar_cluster));
@@ -248,8 +242,8 @@ impl Web<'_> {
         let several = rows.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)).filter(|here| here.len() > 1);
         let beside = several.flatten().map(|row| row.2).collect::<Vec<Page>>();
         drop(rows);
-        let beside = net.pool(beside)?;
-        net.once(|| {
+        let beside = net.gather_in_process(beside)?;
+        net.once_per_process(|| {
             let mut pages = PageSet::new(self.labels.len(), |_| false);
             beside.iter().flat_map(|some| some.iter()).for_each(|&page| pages.insert(page));
             pages
@@ -261,14 +255,13 @@ impl Web<'_> {
         &self,
         net: &mut Net<'_>,
         pieces: &Pieces,
-        (links, from_elsewhere): (&Links, &Aside<u32>),
+        (links, from_elsewhere): (&Links, &Column<u32>),
         settings: &Clusters,
-        room: &MemoryBudget,
     ) -> Result<Vec<SimilarCluster>> {
         let places = PagePlaces::new(net, self.labels.len())?;
         let piece = |page: Page| pieces.of[page];
         let similar_cluster = |page: Page| pieces.similar_cluster[piece(page)];
-        let mirrored = net.once(|| {
+        let mirrored = net.once_per_process(|| {
             let mut several = PageSet::new(self.labels.len(), |_| false);
             let copies = (0..).map(PieceId).zip(pieces.similar_cluster.iter());
             copies
@@ -284,14 +277,10 @@ impl Web<'_> {
             .map(|(page, links)| links.map(|links_from_elsewhere| LinkedPage { page, links_from_elsewhere }));
         let is_within = |&(src, dst): &(Page, Page)| mirrored.contains(src) && piece(src) == piece(dst) && src != dst;
         let name = "pages and links of pieces";
-        let (mut pages, mut within) = until_failure(pages, |pages| {
-            until_failure(links.blocks(), |blocks| {
-                let pages = (pages, |row: &LinkedPage| similar_cluster(row.page));
-                let links = blocks.flatten().filter(is_within).map(<[Page; 2]>::from);
-                let links = (links, |row: &[Page; 2]| similar_cluster(row[0]));
-                two_with_bits(net, (name, self.bits), pages, links, room)
-            })
-        })?;
+        let pages = (pages, |row: &LinkedPage| similar_cluster(row.page));
+        let links = links.blocks().flatten_ok().filter_ok(is_within).map_ok(<[Page; 2]>::from);
+        let links = (links, |row: &[Page; 2]| similar_cluster(row[0]));
+        let (mut pages, mut within) = two_alike(net, (name, self.bits), pages, links)?;
 
         let mut found = Vec::new();
         let (mut some, mut some_links, mut here, mut links) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -326,14 +315,7 @@ impl Web<'_> {
     }
 
     /// Attaches nearby pages to collections, wherever these lie. One exchange; what is near what is shared with all.
-    fn attach(
-        &self,
-        net: &mut Net<'_>,
-        found: &mut [SimilarCluster],
-        links: &Links,
-        attach: Attach,
-        room: &MemoryBudget,
-    ) -> Result<()> {
+    fn attach(&self, net: &mut Net<'_>, found: &mut [SimilarCluster], links: &Links, attach: Attach) -> Result<()> {
         let rows = found.iter().filter(|cluster| !cluster.double).flat_map(|cluster| &cluster.collections).flat_map(
             |collection| {
                 let first = collection.first_page();
@@ -342,9 +324,9 @@ impl Web<'_> {
         );
         let none = || vec![Page::NONE; self.labels.len()];
         let put = |collection: &mut Vec<Page>, _, &[page, of]: &[Page; 2]| collection[page] = of;
-        let collection = net.tell("pages of collections", rows, none, put)?;
+        let collection = net.broadcast_into("pages of collections", rows, none, put)?;
         let of = |page: Page| Some(collection[page]).filter(|&of| of != Page::NONE);
-        let partly = net.once(|| {
+        let partly = net.once_per_process(|| {
             let (mut members, mut others) = (vec![false; self.hosts()], vec![false; self.hosts()]);
             for (page, &host) in Page::first(self.labels.len()).zip(&self.directory.hosts) {
                 if of(page).is_some() { members[host] = true } else { others[host] = true }
@@ -358,12 +340,13 @@ impl Web<'_> {
         // Links between members attach nothing.
         let may_attach =
             |&(src, dst): &(Page, Page)| partly[self.host(src)] && (of(src).is_none() || of(dst).is_none());
-        let near = until_failure(links.blocks(), |blocks| {
-            self.on_each_host(net, "links near collections", blocks.flatten().filter(may_attach), room, |links| {
-                nearby_pages(&links.pairs(), of, attach)
-            })
-        })?;
-        let near = net.share("nearby pages", near.into_iter().map(|(page, of)| [page, of]).collect())?;
+        let near = self.on_each_host(
+            net,
+            "links near collections",
+            links.blocks().flatten_ok().filter_ok(may_attach),
+            |links| nearby_pages(&links.pairs(), of, attach),
+        )?;
+        let near = net.broadcast("nearby pages", near.into_iter().map(|(page, of)| [page, of]).collect())?;
         let mut collections: HashMap<Page, &mut PageCollection> = found
             .iter_mut()
             .flat_map(|cluster| &mut cluster.collections)

@@ -54,8 +54,8 @@ struct Batch {
 impl Batch {
     fn new(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>) -> Result<Batch> {
         let rows = piece_rows(work.set.manifest.count, net.peers());
-        let pieces = net.once(|| work.set.pieces(rows))?;
-        let (queries, tally) = (net.once(OnceLock::new)?, net.once(|| Tally::new(job))?);
+        let pieces = net.once_per_process(|| work.set.pieces(rows))?;
+        let (queries, tally) = (net.once_per_process(OnceLock::new)?, net.once_per_process(|| Tally::new(job))?);
         Ok(Batch { job: job.clone(), work: Arc::clone(work), at: net.position(), pieces, queries, tally })
     }
 

@@ -10,7 +10,7 @@ use crate::reading::ingest::Queue;
 use crate::reading::work_queue::WorkQueue;
 use crate::reading::{captures, idf};
 use crate::replicas::{ReadCrawl, read_crawl};
-use crate::shuffle::directory::Partitions;
+use crate::shuffle::directory::TablePartitions;
 use crate::sinks::write::{attempt, or_discard};
 use webtwin_base::error::Result;
 use webtwin_base::progress::Progress;
@@ -74,7 +74,7 @@ pub fn from_fingerprints(net: &mut Net<'_>, job: &Job, ready: &Ready, folder: &L
 pub fn from_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Result<Manifest> {
     let ReadCrawl { mut shelf, floors, .. } = read_crawl(net, job, queue)?;
     queue.progress.enter("sorting");
-    let partitions = Partitions::new(job.output.partitions, net.peers());
+    let partitions = TablePartitions::new(job.output.partitions, net.peers());
     let mut crawl = captures::settle(net, &mut shelf, &floors, partitions)?;
     if job.simhash.idf {
         idf::simhashes(net, &mut shelf, &mut crawl, job)?;

@@ -15,14 +15,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::reading::work_queue::WorkQueue;
-use crate::shuffle::memory_estimate::{MemoryEstimate, hold_bytes_against_bound, room};
+use crate::shuffle::memory::{agree, hold_bytes_against_bound};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, SimHash};
 use webtwin_core::hamming::fingerprint_file::{CHUNK_ROWS, Chunk, ChunkEncoder};
 use webtwin_core::hamming::rows::{FingerprintRow, sort};
 use webtwin_engine::Net;
 use webtwin_job::{Coder, Job};
-use webtwin_storage::bucket_arena::BucketArena;
+use webtwin_spill::Arena;
 use webtwin_storage::output::Attempt;
 
 /// Leading bits by which rows are counted: as finely as ranges are cut.
@@ -148,12 +148,8 @@ pub(super) fn write(
     attempt: &Attempt,
 ) -> Result<Vec<Chunk>> {
     let space = Space { f: made.f };
-    let room = room(net, MemoryEstimate::default(), 0, job)?;
-    let allowed = match room.memory_bytes {
-        0 => u64::MAX,
-        bytes => bytes / 2 / net.workers_per_process() as u64,
-    };
-    let mut arena = BucketArena::new(space.buckets(), allowed, &room.disk(net));
+    agree(net, 0, 0, &job.effort)?;
+    let mut arena = Arena::new(space.buckets(), &net.memory.part(2));
     let mut counts = vec![0u64; space.values()];
     source(&mut |rows| {
         net.check()?;
@@ -174,7 +170,7 @@ pub(super) fn write(
     if net.processes() > 1 {
         bring_to_writers(net, space, &spans, &mut arena)?;
     }
-    let (pooled, turns) = (net.pool(arena)?, net.once(WorkQueue::default)?);
+    let (pooled, turns) = (net.gather_in_process(arena)?, net.once_per_process(WorkQueue::default)?);
     let mut writer = SpanWriter::new(space, made, &pooled, attempt);
     let mut written = Vec::new();
     while let Some(span) = spans.get(turns.next(net)) {
@@ -190,7 +186,7 @@ pub(super) fn write(
 fn sum_over_workers(net: &mut Net<'_>, counts: &[u64]) -> Result<Vec<u64>> {
     let mine = (0..).zip(counts).filter(|(_, n)| **n > 0).map(|(at, n)| [at, *n]).collect();
     let mut all = vec![0; counts.len()];
-    net.share("counts", mine)?.iter().for_each(|&[at, n]: &[u64; 2]| all[at as usize] += n);
+    net.broadcast("counts", mine)?.iter().for_each(|&[at, n]: &[u64; 2]| all[at as usize] += n);
     Ok(all)
 }
 
@@ -215,12 +211,7 @@ fn spans(counts: &[u64]) -> Vec<Span> {
 }
 
 /// Sends rows to the processes that write them; they take the places of those that leave.
-fn bring_to_writers(
-    net: &mut Net<'_>,
-    space: Space,
-    spans: &[Span],
-    arena: &mut BucketArena<FingerprintRow>,
-) -> Result<()> {
+fn bring_to_writers(net: &mut Net<'_>, space: Space, spans: &[Span], arena: &mut Arena<FingerprintRow>) -> Result<()> {
     let at = net.position();
     let mut writers = vec![at.process; space.values()];
     for (number, span) in spans.iter().enumerate() {
@@ -257,7 +248,7 @@ struct SpanWriter<'a> {
     space: Space,
     made: &'a Made,
     /// The rows of all workers of the process.
-    pooled: &'a [Arc<BucketArena<FingerprintRow>>],
+    pooled: &'a [Arc<Arena<FingerprintRow>>],
     attempt: &'a Attempt,
     rows: Vec<FingerprintRow>,
     /// Scratch of the sort, and where rows are read that were on disk.
@@ -271,7 +262,7 @@ impl<'a> SpanWriter<'a> {
     fn new(
         space: Space,
         made: &'a Made,
-        pooled: &'a [Arc<BucketArena<FingerprintRow>>],
+        pooled: &'a [Arc<Arena<FingerprintRow>>],
         attempt: &'a Attempt,
     ) -> SpanWriter<'a> {
         SpanWriter {

@@ -30,9 +30,9 @@ pub(super) fn of_queries(
     let queries = &queries.postings;
     let same_row = |x: &Near, y: &Near| (x.chunk, x.row) == (y.chunk, y.row);
     let edges = near.chunk_by(same_row).flat_map(|row| row.windows(2).map(|two| (two[0].query, two[1].query)));
-    let labels: Arc<Vec<u32>> = components(net, "groups", queries.fingerprints().len(), edges)?;
+    let labels: Arc<Vec<u32>> = components(net, "groups", queries.fingerprints().len(), edges.map(Ok))?;
     // Components are named by their smallest fingerprint; people know documents.
-    let names = net.once(|| {
+    let names = net.once_per_process(|| {
         let mut names = vec![DocId::MAX; labels.len()];
         for (query, &label) in labels.iter().enumerate() {
             let name = &mut names[label as usize];
@@ -63,11 +63,12 @@ pub(super) fn of_queries(
 /// another.
 pub(super) fn of_set(net: &mut Net<'_>, work: &HammingWork, near: &[NearRuns]) -> Result<Vec<Member>> {
     let rows = work.set.manifest.count as usize;
-    let labels: Arc<Vec<u32>> = components(net, "groups", rows, near.iter().map(|near| (near.x.first, near.y.first)))?;
+    let edges = near.iter().map(|near| Ok((near.x.first, near.y.first)));
+    let labels: Arc<Vec<u32>> = components(net, "groups", rows, edges)?;
     let dealt = RoundRobin::new(net.peers());
     let runs = near.iter().flat_map(|near| [near.x, near.y]).map(|run| [run.first, run.copies]);
     let chunk = |run: &[u32; 2]| work.set.chunk_at(u64::from(run[0]));
-    let mut runs = net.exchange_all("runs in groups", runs, |run| dealt.owner(chunk(run)))?;
+    let mut runs = net.exchange("runs in groups", runs, |run| dealt.owner(chunk(run)))?;
     runs.sort_unstable();
     runs.dedup();
     let mut of_labels: Vec<[u64; 2]> = Vec::new();
@@ -81,7 +82,7 @@ pub(super) fn of_set(net: &mut Net<'_>, work: &HammingWork, near: &[NearRuns]) -
         }
     }
     let owners = HashOwners::new(net);
-    let mut of_labels = net.exchange_all("members by label", of_labels, |row| owners.owner(row[0]))?;
+    let mut of_labels = net.exchange("members by label", of_labels, |row| owners.owner(row[0]))?;
     of_labels.sort_unstable();
     of_labels.dedup();
     let groups = of_labels.chunk_by(|x, y| x[0] == y[0]).filter(|group| group.len() > 1);

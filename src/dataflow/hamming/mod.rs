@@ -199,7 +199,7 @@ fn finish(
     summary: &mut Summary,
 ) -> Result<Vec<FileEntry>> {
     let Written { mut files, counts } = output.take();
-    let [parts] = net.sum("parts", [files.len() as u64])?;
+    let [parts] = net.all_sum("parts", [files.len() as u64])?;
     let (name, empty) =
         if job.batch.groups { (Member::TABLE, Member::table(&[])) } else { (NearPair::TABLE, NearPair::table(&[])) };
     if net.index() == 0 && parts == 0 {

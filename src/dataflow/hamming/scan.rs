@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::HammingWork;
 use super::merge::NearPair;
-use crate::shuffle::memory_estimate::refuse_beyond_bound;
+use crate::shuffle::memory::refuse_beyond_bound;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, SimHash};
 use webtwin_core::hamming::close_pairs::{Joiner, Numbered};

@@ -30,7 +30,7 @@ use super::documents::near_documents;
 use super::merge::{BATCH, Output, Told, merge_and_write};
 use super::scan::piece_rows;
 use super::tally::Tally;
-use crate::shuffle::memory_estimate::hold_bytes_against_bound;
+use crate::shuffle::memory::hold_bytes_against_bound;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::splitmix64;
 use webtwin_core::hamming::close_pairs::{Item, Joiner, KeyGroup};
@@ -75,7 +75,7 @@ impl Passes {
 /// [`Error::Input`] when F is damaged; [`Error::TooManyRows`] for more than 2^32 rows, [`Error::MemoryLimit`] when they do not fit in memory.
 pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, output: &Output) -> Result<Arc<Tally>> {
     let passes = begin(net, job, work)?;
-    let tally = net.once(|| Tally::new(job))?;
+    let tally = net.once_per_process(|| Tally::new(job))?;
     let rows = piece_rows(work.set.manifest.count, net.peers());
     let at = net.position();
     net.dataflow(|scope, failures| {
@@ -92,7 +92,7 @@ pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, outpu
 /// As [`pairs`].
 pub(super) fn near(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>) -> Result<(Vec<NearRuns>, Arc<Tally>)> {
     let passes = begin(net, job, work)?;
-    let tally = net.once(|| Tally::new(job))?;
+    let tally = net.once_per_process(|| Tally::new(job))?;
     let rows = piece_rows(work.set.manifest.count, net.peers());
     let at = net.position();
     let found: Rc<RefCell<Vec<NearRuns>>> = Rc::default();
@@ -111,7 +111,7 @@ pub(super) fn near(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>) -> Res
 /// # Errors
 /// Only when the run has ended.
 pub fn close_pairs(net: &mut Net<'_>, runs: Vec<Run>, bits: u64, k: u32) -> Result<Vec<NearRuns>> {
-    let [rows] = net.sum("fingerprints to be joined", [runs.len() as u64])?;
+    let [rows] = net.all_sum("fingerprints to be joined", [runs.len() as u64])?;
     let passes = Passes::new(rows, bits, k);
     let found: Rc<RefCell<Vec<NearRuns>>> = Rc::default();
     net.dataflow(|scope, _| keep(join(runs.to_stream(scope), &passes), &found))?;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::HammingWork;
 use super::Summary;
-use crate::shuffle::memory_estimate::hold_bytes_against_bound;
+use crate::shuffle::memory::hold_bytes_against_bound;
 use webtwin_base::error::{Error, Result};
 use webtwin_core::hamming::rows::NearRuns;
 use webtwin_engine::Net;

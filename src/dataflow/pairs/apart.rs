@@ -10,16 +10,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
 use crate::pairs::kinds::Pairs;
 use crate::reading::captures::Crawl;
-use crate::reading::lists::until_failure;
 use crate::shuffle::components::components;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, Page};
 use webtwin_core::clusters::apart::{refused, without_copies};
 use webtwin_core::clusters::weakest_links::Edge;
+use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{HashOwners, Net, Owners};
 use webtwin_results::decisions::Apart;
 
@@ -90,10 +91,8 @@ pub(crate) fn part(net: &mut Net<'_>, crawl: &Crawl, apart: &[Apart], pairs: &mu
     if there.is_empty() {
         return Ok(counts);
     }
-    let labels: Arc<Vec<ClusterId>> = until_failure(pairs.rows(), |pairs| {
-        let edges = pairs.map(|(_, pair)| (pair.a, pair.b));
-        components(net, "clusters to divide", directory.len(), edges)
-    })?;
+    let edges = pairs.rows().map_ok(|(_, pair)| (pair.a, pair.b));
+    let labels: Arc<Vec<ClusterId>> = components(net, "clusters to divide", directory.len(), edges)?;
     let label = |page: Page| labels[page];
     let joined: Vec<_> = there.into_iter().filter(|(_, (x, y))| label(*x) == label(*y)).collect();
     counts.parted = joined.len() as u64;
@@ -131,11 +130,9 @@ pub(super) fn divide(
     let mut divided: BTreeMap<ClusterId, Vec<(Page, Page)>> = BTreeMap::new();
     apart.iter().for_each(|pages| divided.entry(labels[pages.0]).or_default().push(*pages));
     let owners = HashOwners::new(net);
-    let mut rows = until_failure(pairs.with_strength(), |all| {
-        let rows = all.map(|(pair, strength)| Edge { cluster: labels[pair.a], a: pair.a, b: pair.b, strength });
-        let rows = rows.filter(|edge| divided.contains_key(&edge.cluster));
-        net.exchange_all("pairs of clusters to divide", rows, |edge| owners.owner(edge.cluster.smallest()))
-    })?;
+    let edge = |(pair, strength): (SimilarPair, _)| Edge { cluster: labels[pair.a], a: pair.a, b: pair.b, strength };
+    let rows = pairs.with_strength().map_ok(edge).filter_ok(|edge| divided.contains_key(&edge.cluster));
+    let mut rows = net.exchange("pairs of clusters to divide", rows, |edge| owners.owner(edge.cluster.smallest()))?;
     rows.sort_unstable();
     let mut mine: Vec<[Page; 2]> = Vec::new();
     for edges in rows.chunk_by(|x, y| x.cluster == y.cluster) {
@@ -145,12 +142,12 @@ pub(super) fn divide(
         }
         mine.extend(refused(edges, &apart).into_iter().map(|(a, b)| [a, b]));
     }
-    let shared = net.share("pairs refused", mine)?;
-    let all_refused = net.once(|| {
+    let shared = net.broadcast("pairs refused", mine)?;
+    let all_refused = net.once_per_process(|| {
         let mut all = shared.to_vec();
         all.sort_unstable();
         all
     })?;
     let gone = pairs.retain(|pair| all_refused.binary_search(&[pair.a, pair.b]).is_err())?;
-    net.sum("pairs refused", gone)
+    net.all_sum("pairs refused", gone)
 }

@@ -4,8 +4,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::allowance::Allowance;
 use crate::pairs::overlap_join::OverlapWork;
-use crate::shuffle::memory_budget::{WorkerBudget, bucket_bits};
 use crate::shuffle::page_counts::sum;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{Number, Page, splitmix64};
@@ -14,8 +14,7 @@ use webtwin_core::overlap::count_pairs::{pair_key, smaller};
 use webtwin_core::overlap::planner::{self, Load};
 use webtwin_core::overlap::runs::Runs;
 use webtwin_engine::{HashOwners, Net, Owners, RoundRobin};
-use webtwin_storage::spill::{BLOCK_BYTES, Buckets, RunLog};
-use webtwin_storage::spill_file::Disk;
+use webtwin_spill::{BLOCK_BYTES, MemoryPool, Partitions, RunLog};
 
 /// Rows or pairs that are sent before what has arrived is looked at.
 const BATCH: usize = 1 << 15;
@@ -33,9 +32,9 @@ pub(crate) fn sample_heavy_share(net: &mut Net<'_>, tape: &RunLog<u32>, rate: u6
         }
     }
     let owners = HashOwners::new(net);
-    let mut pairs = net.exchange_all("pilot sample", mine, |&pair| owners.owner(pair))?;
+    let mut pairs = net.exchange("pilot sample", mine, |&pair| owners.owner(pair))?;
     let heavy = planner::heavy_thousandths(&mut pairs, min_shared) * pairs.len() as u64;
-    let [heavy, pairs] = net.sum("heavy pairs", [heavy, pairs.len() as u64])?;
+    let [heavy, pairs] = net.all_sum("heavy pairs", [heavy, pairs.len() as u64])?;
     Ok(heavy / u64::max(pairs, 1))
 }
 
@@ -62,7 +61,7 @@ pub(crate) fn heavy_buckets(
         }
         heavy.judge(&sum(net, "counters", counter.finish())?, min_shared);
     }
-    net.once(|| heavy)
+    net.once_per_process(|| heavy)
 }
 
 /// Who owns which pages as the smaller ones of pairs: stripes of a power of two, dealt out to the workers.
@@ -78,7 +77,7 @@ impl PageStripes {
     pub(crate) fn new(pages: usize, peers: usize, load: &Load, pass_bits: u32) -> PageStripes {
         // Open blocks take a quarter of what there is at most.
         let most = (load.worker_bytes / 4 / BLOCK_BYTES as u64).max(1).ilog2();
-        let of_pass = bucket_bits((load.pairs / load.workers * 8) >> pass_bits).min(most);
+        let of_pass = MemoryPool::partition_bits((load.pairs / load.workers * 8) >> pass_bits).min(most);
         let wanted = peers << (of_pass + pass_bits);
         let shift = pages.div_ceil(wanted).next_power_of_two().trailing_zeros();
         PageStripes { shift, dealt: RoundRobin::new(peers), count: (pages >> shift) / peers + 1 }
@@ -129,11 +128,10 @@ pub(crate) fn by_pair(
     tape: &RunLog<u32>,
     heavy: Option<&HeavyBuckets>,
     (stripes, buckets): (PageStripes, Range<usize>),
-    allowance: &WorkerBudget,
-    disk: &Disk,
+    allowance: &Allowance,
     work: &mut OverlapWork,
-) -> Result<Buckets<u64>> {
-    let mut pairs = Buckets::new(buckets.len(), allowance.buckets, disk);
+) -> Result<Partitions<u64>> {
+    let mut pairs = Partitions::new(buckets.len(), &allowance.for_buckets());
     let (mut words, mut next_word, mut next_block, mut at) = (Vec::new(), 0, 0, 0);
     let mut total = 0u64;
     let source = |send: &mut dyn FnMut(u64)| {

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use super::allowance::Allowance;
 use crate::pairs::counts::OverlapCounts;
 use crate::pairs::overlap_join::Pages;
-use crate::shuffle::memory_budget::{BUCKET_BYTES, WorkerBudget};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, HostId, Number, Page};
 use webtwin_core::overlap::filter::{Verdict, judge, judge_too_many};
@@ -14,18 +14,16 @@ use webtwin_core::overlap::rows::{Row, Shares, sort_bucket};
 use webtwin_core::overlap::runs::{Runs, pairs_of, record};
 use webtwin_engine::Net;
 use webtwin_job::Overlap;
-use webtwin_storage::spill::{Buckets, RunLog};
-use webtwin_storage::spill_file::Disk;
+use webtwin_spill::{MemoryPool, PARTITION_BYTES, Partitions, RunLog};
 
 /// Step 1, one pass: rows of its keys with the owners of their fingerprints, in `2^bits` buckets.
 pub(crate) fn laid_down<R: Row>(
     net: &mut Net<'_>,
     (shares, bits, pass): (Shares, u32, u64),
     mut source: impl FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bool>,
-    allowance: &WorkerBudget,
-    disk: &Disk,
-) -> Result<Buckets<R>> {
-    let mut table = Buckets::new(1 << bits, allowance.buckets, disk);
+    allowance: &Allowance,
+) -> Result<Partitions<R>> {
+    let mut table = Partitions::new(1 << bits, &allowance.for_buckets());
     net.exchange_from(
         "FPrint-DocID",
         |send: &mut dyn FnMut(R)| {
@@ -53,9 +51,9 @@ pub(crate) struct RunBuilder {
 
 /// Sees to it that the memory suffices for so many bytes beside what is foreseen; `rows` are those of the bucket.
 fn make_room_for<R: Row>(
-    table: &mut Buckets<R>,
+    table: &mut Partitions<R>,
     (rows, bytes): (u64, u64),
-    allowance: &WorkerBudget,
+    allowance: &Allowance,
     settings: &Overlap,
 ) -> Result<()> {
     let beyond = bytes.saturating_sub(FORESEEN);
@@ -76,7 +74,7 @@ fn make_room_for<R: Row>(
 }
 
 /// Bytes of a bucket that are foreseen.
-const FORESEEN: u64 = 4 * BUCKET_BYTES;
+const FORESEEN: u64 = 4 * PARTITION_BYTES;
 
 /// Bytes of a page of a chunk by itself, with its host.
 const A_PAGE_OF_CHUNK: u64 = 8;
@@ -95,11 +93,11 @@ enum Frequent {
 /// Takes the rows of a bucket; of one that has no room as a whole, its most frequent chunks by themselves, which are returned. Then it is
 /// read three times.
 fn take<R: Row>(
-    table: &mut Buckets<R>,
+    table: &mut Partitions<R>,
     bucket: usize,
     (rows, room): (&mut Vec<R>, &mut Vec<R>),
     pages: &Pages<'_>,
-    allowance: &WorkerBudget,
+    allowance: &Allowance,
     settings: &Overlap,
 ) -> Result<Vec<Frequent>> {
     // The rows, twice; their pages, and hosts.
@@ -150,7 +148,7 @@ fn take<R: Row>(
 
 /// The keys of a bucket that more than one row in [`FREQUENT`] has, and perhaps some others, with their rows: by the counters of Misra
 /// and Gries (1982), then counted.
-fn frequent_keys<R: Row>(table: &Buckets<R>, bucket: usize, room: &mut Vec<R>) -> Result<BTreeMap<u64, u64>> {
+fn frequent_keys<R: Row>(table: &Partitions<R>, bucket: usize, room: &mut Vec<R>) -> Result<BTreeMap<u64, u64>> {
     let mut counters: BTreeMap<u64, u64> = BTreeMap::new();
     table.each_piece(bucket, room, |some| {
         for row in some {
@@ -210,11 +208,11 @@ impl RunBuilder {
 /// Step 2, one pass: sorts the buckets and writes the chunks that count as runs.
 pub(crate) fn group<R: Row>(
     net: &Net<'_>,
-    table: &mut Buckets<R>,
+    table: &mut Partitions<R>,
     shares: Shares,
     pages: &Pages<'_>,
     settings: &Overlap,
-    allowance: &WorkerBudget,
+    allowance: &Allowance,
     into: &mut RunBuilder,
 ) -> Result<()> {
     let (mut rows, mut room, mut docs, mut scratch) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -263,11 +261,10 @@ pub(crate) fn pruned(
     from: &mut RunLog<u32>,
     core: &PageSet,
     shared: &mut SharedChunks,
-    allowed_bytes: u64,
-    disk: &Disk,
+    pool: &MemoryPool,
 ) -> Result<Pruned> {
     shared.clear();
-    let mut into = Pruned { tape: RunLog::new(allowed_bytes, disk), rows: 0, pairs: 0, longest: 0 };
+    let mut into = Pruned { tape: RunLog::new(pool), rows: 0, pairs: 0, longest: 0 };
     let (mut words, mut docs) = (Vec::new(), Vec::new());
     for block in 0..from.blocks() {
         from.read(block, &mut words)?;

@@ -43,7 +43,7 @@ impl Domains {
     /// Learns of the sites of all pages. One sum.
     pub(super) fn learn(net: &mut Net<'_>, crawl: &Crawl) -> Result<Domains> {
         let of = &crawl.directory.hosts;
-        let hosts = *net.once(|| of.iter().max().map_or(0, |host| host.index() + 1))?;
+        let hosts = *net.once_per_process(|| of.iter().max().map_or(0, |host| host.index() + 1))?;
         let mut domains = Domains { are_declared: false, sites: Arc::default(), of_hosts: vec![0; hosts] };
         let places = (4 * hosts).next_power_of_two().min(Domains::PLACES);
         // Behind the places is one that any page fills which calls another URL canonical.

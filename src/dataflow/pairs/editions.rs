@@ -6,11 +6,11 @@
 //! # Memory
 //! As [`super::apart`], where two such pages would come together.
 
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
 use crate::pairs::apart::{Divided, divide};
 use crate::pairs::kinds::Pairs;
-use crate::reading::lists::until_failure;
 use crate::reading::worker_pages::NOT_KEPT;
 use crate::run::Run;
 use crate::shuffle::components::components;
@@ -47,10 +47,8 @@ pub(crate) fn part(run: &mut Run<'_, '_>, web: &Web, pairs: &mut Pairs) -> Resul
     }
     let (net, shelf, crawl) = (&mut *run.net, &*run.shelf, &web.crawl);
     let pages = crawl.directory.len();
-    let labels = until_failure(pairs.rows(), |pairs| {
-        let edges = pairs.map(|(_, pair)| (pair.a, pair.b));
-        components::<Page, ClusterId>(net, "clusters with editions", pages, edges)
-    })?;
+    let edges = pairs.rows().map_ok(|(_, pair)| (pair.a, pair.b));
+    let labels = components::<Page, ClusterId>(net, "clusters with editions", pages, edges)?;
     let (mut named, mut joined) = (0, Vec::new());
     let all = crawl.directory.by_doc_id()?;
     for &(slot, url) in &shelf.editions {
@@ -62,9 +60,9 @@ pub(crate) fn part(run: &mut Run<'_, '_>, web: &Web, pairs: &mut Pairs) -> Resul
         }
     }
     drop(all);
-    let [named] = net.sum("editions", [named])?;
-    let shared = net.share("editions in one cluster", joined)?;
-    let joined = net.once(|| {
+    let [named] = net.all_sum("editions", [named])?;
+    let shared = net.broadcast("editions in one cluster", joined)?;
+    let joined = net.once_per_process(|| {
         let mut all: Vec<(Page, Page)> = shared.iter().map(|&[a, b]| (a, b)).collect();
         all.sort_unstable();
         all.dedup();

@@ -4,16 +4,15 @@
 
 use std::sync::Arc;
 
-use crate::reading::lists::until_failure;
 use crate::shuffle::hash_partitions::HashPartitions;
-use crate::shuffle::memory_budget::MemoryBudget;
 use crate::shuffle::page_set::page_set;
+use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, Page};
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_core::overlap::{FPrintDocId, SimilarPair};
 use webtwin_engine::Net;
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
 
 /// Finds the centres among about `count` pages, given with the fingerprints of their texts, and returns (centre, copy) for every other
 /// copy, ascending.
@@ -21,19 +20,16 @@ use webtwin_storage::aside::Aside;
 /// Pages without a byte are copies of nothing. Pairs lie with the owner of their fingerprint, on disk where memory has a bound.
 ///
 /// # Errors
-/// As [`HashPartitions::laid_down`].
+/// As [`HashPartitions::new`].
 ///
 /// # Memory
-/// 12 bytes a page, or what `room` allows; 12 a pair.
+/// 12 bytes a page, or what the step has memory for; 12 a pair.
 pub fn fold(
     net: &mut Net<'_>,
     (texts, count): (impl Iterator<Item = Result<(FPrint, Page)>>, u64),
-    room: &MemoryBudget,
-) -> Result<Aside<SimilarPair>> {
-    let mut shares = until_failure(texts, |texts| {
-        let rows = texts.filter(|text| text.0 != 0).map(|(fprint, page)| FPrintDocId::new(fprint, page));
-        HashPartitions::laid_down(net, "FPrint-DocID-Exact", count, rows, FPrintDocId::fprint, room)
-    })?;
+) -> Result<Column<SimilarPair>> {
+    let rows = texts.filter_ok(|text| text.0 != 0).map_ok(|(fprint, page)| FPrintDocId::new(fprint, page));
+    let mut shares = HashPartitions::new(net, "FPrint-DocID-Exact", count, rows, FPrintDocId::fprint)?;
     let (mut pairs, mut some) = (Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;
@@ -44,14 +40,14 @@ pub fn fold(
         }
     }
     pairs.sort_unstable();
-    Aside::put(pairs, room.disk_if_bounded(net).as_ref())
+    Column::of(pairs, &net.memory)
 }
 
 /// The copies in some (centre, copy) pairs.
 ///
 /// # Errors
 /// Those of the disk that pairs may be on.
-pub(super) fn copies_of(exact_pairs: &Aside<SimilarPair>) -> Result<Vec<Page>> {
+pub(super) fn copies_of(exact_pairs: &Column<SimilarPair>) -> Result<Vec<Page>> {
     exact_pairs.rows().map(|pair| Ok(pair?.b)).collect()
 }
 
@@ -59,6 +55,6 @@ pub(super) fn copies_of(exact_pairs: &Aside<SimilarPair>) -> Result<Vec<Page>> {
 ///
 /// # Errors
 /// Those of the disk that pairs may be on; or when the run has ended.
-pub fn copies(net: &mut Net<'_>, exact_pairs: &Aside<SimilarPair>, pages: usize) -> Result<Arc<PageSet>> {
+pub fn copies(net: &mut Net<'_>, exact_pairs: &Column<SimilarPair>, pages: usize) -> Result<Arc<PageSet>> {
     page_set(net, "copies", copies_of(exact_pairs)?, pages)
 }

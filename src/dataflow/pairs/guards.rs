@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use crate::clusters::links::Links;
 use crate::reading::captures::Crawl;
-use crate::reading::lists::until_failure;
 use crate::shuffle::components::components;
-use crate::shuffle::hash_partitions::two_with_bits;
-use crate::shuffle::memory_budget::{MemoryBudget, bucket_bits};
+use crate::shuffle::hash_partitions::two_alike;
+use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page};
 use webtwin_core::clusters::union_find::sizes;
@@ -19,7 +18,8 @@ use webtwin_core::overlap::neighbours::{Linked, keep_apart};
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::{Net, Owners};
 use webtwin_job::Guard;
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
+use webtwin_spill::MemoryPool;
 
 /// Bytes a page that a process takes for the components of similar pages.
 pub(super) const GUARD_A_PAGE: u64 = 12;
@@ -30,11 +30,9 @@ pub(crate) struct Context<'a> {
     /// The pages of the run.
     pub crawl: &'a Crawl,
     /// This worker's pairs that join clusters already, wherever their pages are: (centre, copy), and what was kept before.
-    pub joined: &'a [&'a Aside<SimilarPair>],
+    pub joined: &'a [&'a Column<SimilarPair>],
     /// Links from this worker's pages.
     pub links: &'a Links,
-    /// Where there is room for what must meet.
-    pub room: &'a MemoryBudget,
 }
 
 /// Keeps the pairs that may join clusters, ascending with each worker; returns how many of all workers' are refused.
@@ -63,7 +61,7 @@ pub(crate) fn keep(
         Guard::Neighbours => part_neighbours(net, pairs, context, |a, b| larger(a, b) + doubt)?,
     }
     // Pairs may have changed workers, so what was taken away is known of all workers only.
-    let [similar, left] = net.sum("pairs left", [similar, pairs.len() as u64])?;
+    let [similar, left] = net.all_sum("pairs left", [similar, pairs.len() as u64])?;
     Ok(similar - left)
 }
 
@@ -79,7 +77,7 @@ pub(crate) fn keep_neighbours_apart(
 ) -> Result<u64> {
     let before = pairs.len() as u64;
     part_neighbours(net, pairs, context, |_, _| 1)?;
-    let [before, left] = net.sum("pairs left", [before, pairs.len() as u64])?;
+    let [before, left] = net.all_sum("pairs left", [before, pairs.len() as u64])?;
     Ok(before - left)
 }
 
@@ -93,19 +91,19 @@ fn anchor(
     pages: usize,
     larger: impl Fn(Page, Page) -> u32,
 ) -> Result<()> {
-    let mut by_larger = net.exchange_all("pairs by larger page", std::mem::take(pairs), |pair| owners.owner(pair.b))?;
+    let mut by_larger = net.exchange("pairs by larger page", std::mem::take(pairs), |pair| owners.owner(pair.b))?;
     by_larger.sort_unstable_by_key(|pair| (pair.b, pair.a));
     let mut larger_pages: Vec<Page> = by_larger.iter().map(|pair| pair.b).collect();
     larger_pages.dedup();
     // Whoever is not the larger page of a pair is a centre from the start.
     let (mut waiting, mut members) = (PageSet::new(pages, |_| false), PageSet::new(pages, |_| false));
-    let larger_pages = net.share("pages that wait", larger_pages)?;
+    let larger_pages = net.broadcast("pages that wait", larger_pages)?;
     larger_pages.iter().for_each(|&page| waiting.insert(page));
     let mut left = larger_pages.len();
     while left > 0 {
         let mut mine: Vec<[u32; 2]> = Vec::new();
         decide(&by_larger, &waiting, &members, |page, member| mine.push([page.0, u32::from(member)]));
-        let decided = net.share("pages decided", mine)?;
+        let decided = net.broadcast("pages decided", mine)?;
         for &[page, member] in decided.iter() {
             let page = Page(page);
             waiting.remove(page);
@@ -134,7 +132,7 @@ pub(crate) fn keep_mutual_best(
         let (shared, larger) = resemblance(pair);
         [(pair.a, pair.b), (pair.b, pair.a)].map(|(from, to)| Match { from, host: hosts[to], to, shared, larger })
     });
-    let mut matches = net.exchange_all("matches", rows, |row: &Match| owners.owner(row.from))?;
+    let mut matches = net.exchange("matches", rows, |row: &Match| owners.owner(row.from))?;
 
     let mut best = Vec::new();
     best_on_each_host(
@@ -144,7 +142,7 @@ pub(crate) fn keep_mutual_best(
             best.push(pair_key(m.from.min(m.to), m.from.max(m.to)));
         },
     );
-    let mut votes = net.exchange_all("votes", best, |key| owners.owner(smaller(*key)))?;
+    let mut votes = net.exchange("votes", best, |key| owners.owner(smaller(*key)))?;
     votes.sort_unstable();
     let both = |pair: &SimilarPair| {
         let key = pair_key(pair.a, pair.b);
@@ -167,16 +165,14 @@ pub(crate) fn keep_mutual_best(
 fn part_neighbours(
     net: &mut Net<'_>,
     pairs: &mut Vec<SimilarPair>,
-    &Context { crawl, joined, links, room }: &Context<'_>,
+    &Context { crawl, joined, links }: &Context<'_>,
     larger: impl Fn(Page, Page) -> u32,
 ) -> Result<()> {
     let hosts = &crawl.directory.hosts;
     let rows = || joined.iter().flat_map(|pairs| pairs.rows());
-    let labels: Arc<Vec<Page>> = until_failure(rows(), |joined| {
-        let edges = joined.chain(pairs.iter().copied()).map(|pair| (pair.a, pair.b));
-        components(net, "components of similar pages", hosts.len(), edges)
-    })?;
-    let sizes = net.once(|| sizes(&labels))?;
+    let edges = rows().chain(pairs.iter().copied().map(Ok)).map_ok(|pair| (pair.a, pair.b));
+    let labels: Arc<Vec<Page>> = components(net, "components of similar pages", hosts.len(), edges)?;
+    let sizes = net.once_per_process(|| sizes(&labels))?;
     let component = |page: Page| labels[page];
 
     // Pairs of both kinds, told apart by a number: first what is asked about, then what joins clusters already.
@@ -189,15 +185,11 @@ fn part_neighbours(
         let of_page = links_of.of(page)?.iter().copied();
         Ok(Linked::new(page, of_page.filter(|&target| hosts[target] == hosts[page])))
     });
-    let bits = bucket_bits((count * size_of::<[u32; 4]>()) as u64);
-    let (mut all_rows, mut all_linked) = until_failure(pages, |pages| {
-        until_failure(rows(), |joined| {
-            let rows = asked.chain(joined.map(of_kind(1)));
-            let rows = (rows, |row: &[u32; 4]| component(Page(row[0])));
-            let pages = (pages, |row: &Linked| component(row.page));
-            two_with_bits(net, ("pairs and pages with links", bits), rows, pages, room)
-        })
-    })?;
+    let bits = MemoryPool::partition_bits((count * size_of::<[u32; 4]>()) as u64);
+    let rows = asked.map(Ok).chain(rows().map_ok(of_kind(1)));
+    let rows = (rows, |row: &[u32; 4]| component(Page(row[0])));
+    let pages = (pages, |row: &Linked| component(row.page));
+    let (mut all_rows, mut all_linked) = two_alike(net, ("pairs and pages with links", bits), rows, pages)?;
 
     let (mut rows, mut linked, mut by_kind) = (Vec::new(), Vec::new(), [const { Vec::new() }; 2]);
     for share in 0..all_rows.count() {

@@ -55,7 +55,7 @@ pub fn hyperlink_map(
 
     let me = net.index() as u32;
     let asked = children.iter().zip(0..).map(|(&child, at)| Asked { child, at, worker: me });
-    let asked = net.exchange_all("children", asked, |row| directory.owner(row.child))?;
+    let asked = net.exchange("children", asked, |row| directory.owner(row.child))?;
     // A child without a signature adds nothing.
     let of_child = |child: Page| directory.place(child) * dims..(directory.place(child) + 1) * dims;
     let asked: Vec<Asked> =
@@ -74,7 +74,7 @@ pub fn hyperlink_map(
                 worker: u64::from(worker),
             })
         });
-        net.exchange(
+        net.exchange_into(
             "children's values",
             rows,
             |row| row.worker as usize,
@@ -99,6 +99,6 @@ pub fn hyperlink_map(
         }
         x = next;
     }
-    let largest = net.reduce("largest component", x.iter().copied().fold(0.0, f64::max), f64::max)?;
+    let largest = net.all_reduce("largest component", x.iter().copied().fold(0.0, f64::max), f64::max)?;
     Ok(x.iter().map(|&x| part(x, largest)).collect())
 }

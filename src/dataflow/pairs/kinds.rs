@@ -3,7 +3,7 @@
 use webtwin_base::error::Result;
 use webtwin_core::clusters::weakest_links::EXACT;
 use webtwin_core::overlap::SimilarPair;
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
 
 /// What pairs of pages are found by, in the order of the words of the column `pairs.measure`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,42 +77,42 @@ impl Kind {
 
 /// This worker's pairs of each kind.
 #[derive(Debug, Default)]
-pub struct Pairs([Aside<SimilarPair>; Kind::ALL.len()]);
+pub struct Pairs([Column<SimilarPair>; Kind::ALL.len()]);
 
 impl Pairs {
     /// The pairs of a kind.
-    pub fn of(&self, kind: Kind) -> &Aside<SimilarPair> {
+    pub fn of(&self, kind: Kind) -> &Column<SimilarPair> {
         &self.0[kind as usize]
     }
 
     /// The same, to be changed.
-    pub fn of_mut(&mut self, kind: Kind) -> &mut Aside<SimilarPair> {
+    pub fn of_mut(&mut self, kind: Kind) -> &mut Column<SimilarPair> {
         &mut self.0[kind as usize]
     }
 
     /// Puts pairs in the place of those of a kind.
-    pub fn put(&mut self, kind: Kind, pairs: Aside<SimilarPair>) {
+    pub fn put(&mut self, kind: Kind, pairs: Column<SimilarPair>) {
         self.0[kind as usize] = pairs;
     }
 
     /// Takes the pairs of a kind, of which none are left.
-    pub fn take(&mut self, kind: Kind) -> Aside<SimilarPair> {
+    pub fn take(&mut self, kind: Kind) -> Column<SimilarPair> {
         std::mem::take(&mut self.0[kind as usize])
     }
 
     /// The pairs of every kind.
-    pub fn all(&self) -> Vec<&Aside<SimilarPair>> {
+    pub fn all(&self) -> Vec<&Column<SimilarPair>> {
         self.0.iter().collect()
     }
 
     /// The pairs of every kind but those [within a site](Kind::is_within_site).
-    pub fn between_sites(&self) -> Vec<&Aside<SimilarPair>> {
+    pub fn between_sites(&self) -> Vec<&Column<SimilarPair>> {
         Kind::ALL.into_iter().filter(|kind| !kind.is_within_site()).map(|kind| self.of(kind)).collect()
     }
 
     /// Number of pairs.
     pub fn len(&self) -> usize {
-        self.0.iter().map(Aside::len).sum()
+        self.0.iter().map(Column::len).sum()
     }
 
     /// Whether there are none.

@@ -19,15 +19,13 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
 use crate::clusters::links::Links;
+use crate::memory_estimate::MemoryEstimate;
 use crate::pairs::exact::copies;
 use crate::pairs::guards::{Context, GUARD_A_PAGE, keep};
 use crate::reading::captures::Crawl;
 use crate::reading::shingle_sets::ShingleSets;
 use crate::reading::worker_pages::WorkerPages;
-use crate::shuffle::memory_budget::bucket_bits;
-use crate::shuffle::memory_estimate::{
-    MemoryEstimate, at_rest, for_each_page, held_bytes, room, room_beside, too_little,
-};
+use crate::shuffle::memory::{self, at_rest, of_largest_process, too_little};
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
 use webtwin_core::minhash::bands::Bands;
@@ -37,8 +35,7 @@ use webtwin_core::minhash::signature::Permutations;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{HashOwners, Net, Owners};
 use webtwin_job::{Job, Minhash};
-use webtwin_storage::aside::Aside;
-use webtwin_storage::spill::{BLOCK_BYTES, Buckets};
+use webtwin_spill::{BLOCK_BYTES, Column, MemoryPool, Partitions};
 
 /// Most bytes of sets that a worker fetches at once.
 const ROUND_BYTES: u64 = 64 << 20;
@@ -160,7 +157,7 @@ pub fn similar_pairs(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
     crawl: &Crawl,
-    exact_pairs: &Aside<SimilarPair>,
+    exact_pairs: &Column<SimilarPair>,
     links: &Links,
     job: &Job,
 ) -> Result<(Vec<SimilarPair>, MinhashCounts)> {
@@ -171,10 +168,12 @@ pub fn similar_pairs(
     let mut slots: Vec<(Page, u32)> = compared.map(|(slot, page)| (page, slot as u32)).collect();
     slots.sort_unstable();
     let held = Held { sets, slots };
-    let [compared] = net.sum("pages compared", [held.slots.len() as u64])?;
+    let [compared] = net.all_sum("pages compared", [held.slots.len() as u64])?;
 
     let keys_bytes = keys_bytes(compared, settings) / net.peers() as u64;
-    let held_bytes = held_bytes(net, MemoryEstimate::with(shelf, &crawl.pages, Some(links)))? + A_PAGE * pages as u64;
+    let held_bytes = of_largest_process(net, MemoryEstimate::with(shelf, &crawl.pages, Some(links)).shelf_bytes())?
+        + at_rest(net.workers_per_process())
+        + A_PAGE * pages as u64;
     let allowed = job.effort.memory_bytes;
     let least = held_bytes + least_bytes(keys_bytes) * net.workers_per_process() as u64;
     if allowed > 0 && least > allowed {
@@ -184,31 +183,33 @@ pub fn similar_pairs(
             allowed,
         ));
     }
-    let share = room_beside(held_bytes, job).of_worker(net);
+    let pool = memory::beside(net, held_bytes, &job.effort);
+    let share = pool.of_worker();
     // Workers go through their buckets together, and may have different bounds.
-    let buckets = 1 << net.reduce("buckets of keys", buckets_bits(keys_bytes, share), Ord::min)?;
+    let buckets = 1 << net.all_reduce("buckets of keys", buckets_bits(keys_bytes, share), Ord::min)?;
     let holders = holders(net, &held, pages)?;
 
-    let mut keys = keys(net, &held, settings, Buckets::new(buckets, share / 4, sets.disk()))?;
+    let mut keys = keys(net, &held, settings, Partitions::new(buckets, &pool.part(4)))?;
     let largest = (0..keys.count()).map(|bucket| keys.rows_of(bucket) * A_KEY).max().unwrap_or(0);
-    let fits = net.reduce("whether keys fit", u64::from(largest <= share / 2), Ord::min)?;
-    let largest = net.reduce("the largest bucket of keys", largest, Ord::max)?;
+    let fits = net.all_reduce("whether keys fit", u64::from(largest <= share / 2), Ord::min)?;
+    let largest = net.all_reduce("the largest bucket of keys", largest, Ord::max)?;
     if fits == 0 {
         let needed = held_bytes + 2 * largest * net.workers_per_process() as u64;
         return Err(too_little("pages that have the same key of a band".into(), needed, allowed));
     }
-    let empty = Buckets::new(buckets, share / 4, sets.disk());
+    let empty = Partitions::new(buckets, &pool.part(4));
     let (mut candidates, left_out) = candidates(net, &mut keys, &holders, settings, empty)?;
     drop(keys);
     let (found, candidates) = compare(net, &held, &holders, &mut candidates, settings, ROUND_BYTES.min(share / 8))?;
 
     let directory = Arc::clone(&crawl.directory);
-    let mut similar = net.exchange_all("similar pairs", found, |pair| directory.owner(pair.a))?;
+    let mut similar = net.exchange("similar pairs", found, |pair| directory.owner(pair.a))?;
     similar.sort_unstable();
-    let [candidates, left_out, found] = net.sum("pairs by shingles", [candidates, left_out, similar.len() as u64])?;
+    let [candidates, left_out, found] =
+        net.all_sum("pairs by shingles", [candidates, left_out, similar.len() as u64])?;
     let held = MemoryEstimate::with(shelf, &crawl.pages, Some(links));
-    let room = room(net, held, for_each_page(net, GUARD_A_PAGE, pages), job)?;
-    let context = Context { crawl, joined: &[exact_pairs], links, room: &room };
+    memory::agree(net, held.shelf_bytes(), memory::for_each_page(net, GUARD_A_PAGE, pages), &job.effort)?;
+    let context = Context { crawl, joined: &[exact_pairs], links };
     // Values are resemblances already.
     let guarded = keep(net, settings.guard, &mut similar, &*directory, &context, (|_, _| 1, 0))?;
     Ok((similar, MinhashCounts { pages: compared, candidates, left_out, similar: found, guarded }))
@@ -244,16 +245,16 @@ fn least_bytes(keys_bytes: u64) -> u64 {
     (64 * BLOCK_BYTES as u64 * keys_bytes).isqrt().max(LEAST_BYTES)
 }
 
-/// Buckets for so many bytes of keys in a worker's share of the memory, as a power of two.
+/// Partitions for so many bytes of keys in a worker's share of the memory, as a power of two.
 fn buckets_bits(keys_bytes: u64, share: u64) -> u32 {
-    bucket_bits(keys_bytes).min((share / (8 * BLOCK_BYTES as u64)).max(1).ilog2())
+    MemoryPool::partition_bits(keys_bytes).min((share / (8 * BLOCK_BYTES as u64)).max(1).ilog2())
 }
 
 fn holders(net: &mut Net<'_>, held: &Held<'_>, pages: usize) -> Result<Arc<Holders>> {
     let worker = net.index() as u32;
     let holding = |&(page, slot): &(Page, u32)| Holding { page, worker, size: held.sets.size(slot as usize) };
-    let all = net.share("who holds sets", held.slots.iter().map(holding).collect())?;
-    net.once(|| {
+    let all = net.broadcast("who holds sets", held.slots.iter().map(holding).collect())?;
+    net.once_per_process(|| {
         let mut holders = Holders { workers: vec![0; pages], sizes: vec![0; pages] };
         for Holding { page, worker, size } in all.iter() {
             (holders.workers[*page], holders.sizes[*page]) = (*worker, *size);
@@ -267,8 +268,8 @@ fn keys(
     net: &mut Net<'_>,
     held: &Held<'_>,
     settings: &Minhash,
-    mut buckets: Buckets<KeyRow>,
-) -> Result<Buckets<KeyRow>> {
+    mut buckets: Partitions<KeyRow>,
+) -> Result<Partitions<KeyRow>> {
     let bands = Bands::of(settings);
     let permutations = Permutations::new(bands.permutations());
     let at_once = ((1 << 15) / bands.bands as usize).max(1);
@@ -300,11 +301,11 @@ fn keys(
 /// how many pairs this worker left out.
 fn candidates(
     net: &mut Net<'_>,
-    keys: &mut Buckets<KeyRow>,
+    keys: &mut Partitions<KeyRow>,
     holders: &Holders,
     settings: &Minhash,
-    mut buckets: Buckets<Candidate>,
-) -> Result<(Buckets<Candidate>, u64)> {
+    mut buckets: Partitions<Candidate>,
+) -> Result<(Partitions<Candidate>, u64)> {
     let (count, pages) = (buckets.count() as u64, holders.workers.len() as u64);
     let all_below = settings.max_documents as usize;
     let (mut rows, mut surplus) = (Vec::new(), 0);
@@ -320,7 +321,7 @@ fn candidates(
             .filter(|group| group.len() > 1)
             .collect();
         surplus += groups.iter().map(|group| left_out(group.len(), all_below)).sum::<u64>();
-        net.exchange(
+        net.exchange_into(
             "candidates",
             groups.iter().flat_map(|group| pairs(group, all_below)).map(|(a, b)| [a, b]),
             |[a, _]| holders.workers[*a] as usize,
@@ -335,7 +336,7 @@ fn compare(
     net: &mut Net<'_>,
     held: &Held<'_>,
     holders: &Holders,
-    candidates: &mut Buckets<Candidate>,
+    candidates: &mut Partitions<Candidate>,
     settings: &Minhash,
     round_bytes: u64,
 ) -> Result<(Vec<SimilarPair>, u64)> {
@@ -365,7 +366,7 @@ fn compare(
                 }
             }
             rest = later;
-            if net.sum("candidates left", [rest.len() as u64])? == [0] {
+            if net.all_sum("candidates left", [rest.len() as u64])? == [0] {
                 break;
             }
         }
@@ -394,7 +395,7 @@ fn round(candidates: &[Candidate], holders: &Holders, me: u32, round_bytes: u64)
 fn fetch(net: &mut Net<'_>, held: &Held<'_>, holders: &Holders, wanted: BTreeSet<Page>) -> Result<Fetched> {
     let me = net.index() as u32;
     let asked = wanted.iter().map(|&page| Request { page, to: me });
-    let mut asked = net.exchange_all("sets asked for", asked, |row| holders.workers[row.page] as usize)?;
+    let mut asked = net.exchange("sets asked for", asked, |row| holders.workers[row.page] as usize)?;
     asked.sort_unstable();
 
     let mut end = 0;

@@ -1,5 +1,6 @@
 //! Similar pairs, by each measure: exact copies, shared chunks, near simhashes, colliding signatures, shingles; and views of one page.
 
+pub(crate) mod allowance;
 pub mod apart;
 mod candidates;
 mod chunk_runs;

@@ -2,6 +2,7 @@
 
 use crate::clusters::links::Links;
 use crate::clusters::second_look;
+use crate::memory_estimate::MemoryEstimate;
 use crate::pairs::counts::OverlapCounts;
 use crate::pairs::exact::copies;
 use crate::pairs::guards::{Context, GUARD_A_PAGE, keep};
@@ -10,8 +11,7 @@ use crate::pairs::overlap_join::{self, AllPairs, Pages};
 use crate::pairs::overlap_merge::{self, Given, Outcome};
 use crate::reading::captures::Crawl;
 use crate::reading::worker_pages::WorkerPages;
-use crate::shuffle::memory_budget::MemoryBudget;
-use crate::shuffle::memory_estimate::{MemoryEstimate, for_each_page, room};
+use crate::shuffle::memory::{agree, for_each_page};
 use crate::shuffle::page_counts::sum;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, Page};
@@ -21,7 +21,7 @@ use webtwin_core::overlap::is_covered;
 use webtwin_core::overlap::rows::{Row32, Row64};
 use webtwin_engine::Net;
 use webtwin_job::Job;
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
 
 /// Finds the similar pairs among the centres on all shelves, `exact_pairs` being this worker's (centre, copy) pairs and
 /// `links` those from its pages. Two pages of one host must share enough of all of their chunks, too ([`is_covered`]).
@@ -38,14 +38,14 @@ pub fn similar_pairs(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
     crawl: &Crawl,
-    exact_pairs: &Aside<SimilarPair>,
+    exact_pairs: &Column<SimilarPair>,
     links: &Links,
     (job, before): (&Job, Option<&Before<'_>>),
 ) -> Result<(Vec<SimilarPair>, Vec<SimilarPair>, OverlapCounts)> {
     let hosts = &crawl.directory.hosts;
     let is_copy = copies(net, exact_pairs, hosts.len())?;
     let held = MemoryEstimate::with(shelf, &crawl.pages, Some(links));
-    let room_to_count = room(net, held, 0, job)?;
+    agree(net, held.shelf_bytes(), 0, &job.effort)?;
     let pages = Pages { count: hosts.len(), hosts, copies: &is_copy };
 
     let mut pairs = Vec::new();
@@ -53,13 +53,13 @@ pub fn similar_pairs(
     let merged = match (before, &digests) {
         (Some(before), Some(digests)) => {
             let given = Given { before, job, shelf, crawl, is_copy: &is_copy, digests };
-            merged(net, &given, &room_to_count, |pair| pairs.push(pair))?
+            merged(net, &given, |pair| pairs.push(pair))?
         }
         _ => None,
     };
     let all = match merged {
         Some(all) => all,
-        None => from_scratch(net, shelf, &pages, job, &room_to_count, |pair| pairs.push(pair))?,
+        None => from_scratch(net, shelf, &pages, job, |pair| pairs.push(pair))?,
     };
     if let (Some(before), Some(digests)) = (before, &digests) {
         let found = (&pairs[..], &all.work.counts);
@@ -85,8 +85,8 @@ pub fn similar_pairs(
         counts.emptied = shelf.kept().filter(is_emptied).count() as u64;
     }
     let larger = |a: Page, b: Page| chunks[a].max(chunks[b]);
-    let room = room(net, held, for_each_page(net, GUARD_A_PAGE, hosts.len()), job)?;
-    let context = Context { crawl, joined: &[exact_pairs], links, room: &room };
+    agree(net, held.shelf_bytes(), for_each_page(net, GUARD_A_PAGE, hosts.len()), &job.effort)?;
+    let context = Context { crawl, joined: &[exact_pairs], links };
     let refused = keep(net, job.overlap.guard, &mut pairs, &all, &context, (larger, job.overlap.doubt))?;
     if net.index() == 0 {
         counts.guarded = refused;
@@ -100,15 +100,10 @@ pub fn similar_pairs(
 
 /// The pairs that the run before has found, changed where pages have, before the guard; `None` where they are to be found from
 /// scratch, with nothing handed to `found`.
-fn merged(
-    net: &mut Net<'_>,
-    given: &Given<'_>,
-    room: &MemoryBudget,
-    found: impl FnMut(SimilarPair),
-) -> Result<Option<AllPairs>> {
+fn merged(net: &mut Net<'_>, given: &Given<'_>, found: impl FnMut(SimilarPair)) -> Result<Option<AllPairs>> {
     let (rows, pages) = (given.shelf.fprints.items(), given.crawl.directory.len() as u64);
-    let fits = room.memory_bytes == 0 || size_of::<Row64>() as u64 * rows + 64 * pages < room.memory_bytes;
-    if net.sum("memory to merge in", [u64::from(fits)])? != [net.peers() as u64] {
+    let fits = size_of::<Row64>() as u64 * rows + 64 * pages < net.memory.memory_bytes;
+    if net.all_sum("memory to merge in", [u64::from(fits)])? != [net.peers() as u64] {
         return Ok(None);
     }
     let tell = given.before.tell;
@@ -129,7 +124,6 @@ fn from_scratch(
     shelf: &WorkerPages,
     pages: &Pages<'_>,
     job: &Job,
-    room: &MemoryBudget,
     found: impl FnMut(SimilarPair),
 ) -> Result<AllPairs> {
     let sources = || {
@@ -149,8 +143,8 @@ fn from_scratch(
     };
     let rows = shelf.fprints.items();
     if job.chunks.bits <= 32 {
-        overlap_join::similar_pairs::<Row32, _>(net, rows, sources, pages, &job.overlap, room, found)
+        overlap_join::similar_pairs::<Row32, _>(net, rows, sources, pages, &job.overlap, None, found)
     } else {
-        overlap_join::similar_pairs::<Row64, _>(net, rows, sources, pages, &job.overlap, room, found)
+        overlap_join::similar_pairs::<Row64, _>(net, rows, sources, pages, &job.overlap, None, found)
     }
 }

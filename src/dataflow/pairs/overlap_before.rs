@@ -100,7 +100,7 @@ impl Digests {
         let of_slots =
             (0..shelf.fprints.slots()).map(|slot| Ok(digest(fprints.get(slot)?))).collect::<Result<Vec<u64>>>()?;
         let rows = shelf.kept().map(|(slot, page)| [page.0, of_slots[slot] as u32, (of_slots[slot] >> 32) as u32]);
-        let mut owned = net.exchange_all("digests of pages", rows, |row| crawl.directory.owner(Page(row[0])))?;
+        let mut owned = net.exchange("digests of pages", rows, |row| crawl.directory.owner(Page(row[0])))?;
         owned.sort_unstable();
         let of_pages = owned.into_iter().map(|[_, low, high]| u64::from(high) << 32 | u64::from(low)).collect();
         Ok(Digests { of_slots, of_pages })

@@ -13,11 +13,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::allowance::Allowance;
 use crate::pairs::candidates::{PageStripes, by_pair, heavy_buckets, sample_heavy_share};
 use crate::pairs::chunk_runs::{Pruned, RunBuilder, group, laid_down, pruned};
 use crate::pairs::counts::OverlapCounts;
 use crate::pairs::pair_buckets::PairCounter;
-use crate::shuffle::memory_budget::{MemoryBudget, WorkerBudget, bucket_bits};
 use crate::shuffle::page_counts::sum;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, HostId, Page};
@@ -27,7 +27,7 @@ use webtwin_core::overlap::rows::{Row, Shares};
 use webtwin_core::overlap::{SimilarPair, is_pairwise_similar};
 use webtwin_engine::{Net, Owners};
 use webtwin_job::{Guard, Overlap};
-use webtwin_storage::spill::{Buckets, RunLog};
+use webtwin_spill::{MemoryPool, Partitions, RunLog};
 
 /// Rounds of pruning after which no more is hoped for.
 const MOST_ROUNDS: usize = 6;
@@ -98,7 +98,7 @@ pub fn with_chunks(settings: &Overlap) -> bool {
 ///
 /// `sources` makes a source of all rows, once for each pass that is made over them; it hands rows to its argument and is called again
 /// while it returns true, as in [`Net::exchange_from`]. `rows` is about how many it will give here. `found` gets the pairs that this worker owns, ascending: all pairs of a page are with one
-/// worker. It gets no pair twice. The guard ([`webtwin_core::overlap::guard`]) is not applied.
+/// worker. It gets no pair twice. Pairs are counted by `method`, or as the planner chooses. The guard ([`webtwin_core::overlap::guard`]) is not applied.
 ///
 /// # Errors
 /// [`webtwin_base::error::Error::MemoryLimit`] before anything is read when the memory does not suffice for what cannot be spilled;
@@ -113,29 +113,29 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
     mut sources: impl FnMut() -> S,
     pages: &Pages<'_>,
     settings: &Overlap,
-    room: &MemoryBudget,
+    method: Option<Method>,
     mut found: impl FnMut(SimilarPair),
 ) -> Result<AllPairs> {
     let with_chunks = with_chunks(settings);
     // All choose alike, by the smallest disk.
-    let mine = (rows, room.most_disk_bytes());
-    let (rows, disk_bytes) = net.reduce("rows to come", mine, |x, y| (x.0 + y.0, x.1.min(y.1)))?;
+    let pool = net.memory.clone();
+    let mine = (rows, pool.most_disk_bytes());
+    let (rows, disk_bytes) = net.all_reduce("rows to come", mine, |x, y| (x.0 + y.0, x.1.min(y.1)))?;
     let row_bytes = rows / net.peers() as u64 * size_of::<R>() as u64;
-    let allowance = room.allowance(net.workers_per_process(), pages.count, (row_bytes, disk_bytes), with_chunks)?;
+    let allowance = Allowance::of(&pool, pages.count, (row_bytes, disk_bytes), with_chunks)?;
     let mut work = OverlapWork::default();
     let mut clock = Clock(Instant::now());
 
-    let disk = room.disk(net);
-    let bits = bucket_bits(row_bytes >> allowance.pass_bits);
+    let bits = MemoryPool::partition_bits(row_bytes >> allowance.pass_bits);
     let shares = Shares::new(net.peers(), bits).in_passes(allowance.pass_bits);
     let mut runs = RunBuilder {
-        tape: RunLog::new(allowance.tape, &disk),
+        tape: RunLog::new(&allowance.for_tape()),
         shared: SharedChunks::new(pages.count),
         chunks: vec![0; if with_chunks { pages.count } else { 0 }],
         counts: OverlapCounts::default(),
     };
     for pass in 0..1 << allowance.pass_bits {
-        let mut table: Buckets<R> = laid_down(net, (shares, bits, pass), sources(), &allowance, &disk)?;
+        let mut table: Partitions<R> = laid_down(net, (shares, bits, pass), sources(), &allowance)?;
         clock.stage(&mut work, "exchange rows");
         group(net, &mut table, shares, pages, settings, &allowance, &mut runs)?;
         work.spilled_bytes += table.spilled_bytes();
@@ -151,13 +151,13 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
     let mut rows_left: u64 = u64::MAX;
     loop {
         let of_all = sum(net, "shared chunks a page", shared.finish())?;
-        let core = net.once(|| prune::core(&of_all, chunks_of, settings))?;
+        let core = net.once_per_process(|| prune::core(&of_all, chunks_of, settings))?;
         work.rounds += 1;
-        let Pruned { tape: next, rows, pairs, longest } = pruned(&mut tape, &core, &mut shared, allowance.tape, &disk)?;
+        let Pruned { tape: next, rows, pairs, longest } = pruned(&mut tape, &core, &mut shared, &allowance.for_tape())?;
         work.spilled_bytes += tape.spilled_bytes();
         tape = next;
         (work.core_rows, work.core_pairs, work.core_pages) = (rows, pairs, core.count());
-        let (all, longest) = net.reduce("rows left", (rows, longest), |x, y| (x.0 + y.0, x.1.max(y.1)))?;
+        let (all, longest) = net.all_reduce("rows left", (rows, longest), |x, y| (x.0 + y.0, x.1.max(y.1)))?;
         work.longest = longest;
         // A round that takes away less than a sixteenth does not pay for the next one.
         if all >= rows_left / 16 * 15 || work.rounds as usize == MOST_ROUNDS {
@@ -171,14 +171,15 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
     // Pairs may have half of what the tape does not need; the other half is for those that are similar, which are handed on while
     // the others are still there.
     let spare = allowance.tape.saturating_sub(tape.held_bytes()) / 2;
-    let allowance = WorkerBudget { buckets: allowance.buckets.saturating_add(spare), ..allowance };
+    let allowance = allowance.with_more(spare);
     let of_tape = tape.spilled_bytes() * net.workers_per_process() as u64;
     let disk_bytes = disk_bytes.saturating_sub(of_tape);
     let mut load = load(net, work.core_pairs, settings, &allowance, disk_bytes)?;
-    if room.method.is_none() && planner::pilot_decides(&load) {
+    if method.is_none() && planner::pilot_decides(&load) {
         load.heavy_thousandths = sample_heavy_share(net, &tape, planner::pilot_rate(load.pairs), settings.min_shared)?;
     }
-    let (method, why) = match room.method {
+    let asked = method;
+    let (method, why) = match asked {
         Some(method) => (method, "as asked for".to_string()),
         None => planner::choose(&load),
     };
@@ -186,13 +187,13 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
     let (bytes, in_memory) = (load.bytes(method), load.memory_bytes());
     let pass_bits = match pass_bits(bytes, in_memory, load.disk_bytes) {
         Some(bits) => bits,
-        None if room.method.is_none() && method == Method::SortBased => {
+        None if asked.is_none() && method == Method::SortBased => {
             let (pairs, longest) = (load.pairs, work.longest);
             let what = format!(
                 "{pairs} pairs of pages, of a chunk on {longest} pages among others (overlap.max_documents leaves such chunks out)"
             );
             let of_pairs = least_disk_bytes(bytes, in_memory).div_ceil(net.processes() as u64);
-            return Err(room.too_much_to_spill(&what, of_tape + of_pairs));
+            return Err(pool.too_much_to_spill(&what, of_tape + of_pairs));
         }
         None => MOST_PASS_BITS,
     };
@@ -212,13 +213,13 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
             found(SimilarPair { a, b, value });
         }
     };
-    let mut counter = PairCounter::new(settings.min_shared, pages.count, allowance.buckets, &disk, judge);
+    let mut counter = PairCounter::new(settings.min_shared, pages.count, allowance.for_buckets(), judge);
     let mut passes = stripes.passes(1 << pass_bits).peekable();
     while let Some(of_pass) = passes.next() {
         let (runs, heavy) = tape.as_ref().expect("it is there until the last pass");
         let of_stripes = (stripes, of_pass.clone());
         counter.give_back();
-        let mut pairs = by_pair(net, runs, heavy.as_deref(), of_stripes, &allowance, &disk, &mut work)?;
+        let mut pairs = by_pair(net, runs, heavy.as_deref(), of_stripes, &allowance, &mut work)?;
         if passes.peek().is_none() {
             tape = None;
         }
@@ -249,11 +250,11 @@ impl Clock {
     }
 }
 
-fn load(net: &mut Net<'_>, pairs: u64, settings: &Overlap, allowance: &WorkerBudget, disk_bytes: u64) -> Result<Load> {
+fn load(net: &mut Net<'_>, pairs: u64, settings: &Overlap, allowance: &Allowance, disk_bytes: u64) -> Result<Load> {
     // The least of all workers' bytes, so that all choose alike.
     let mine = (pairs, allowance.buckets, disk_bytes);
     let (pairs, worker_bytes, disk_bytes) =
-        net.reduce("pairs to come", mine, |x, y| (x.0 + y.0, x.1.min(y.1), x.2.min(y.2)))?;
+        net.all_reduce("pairs to come", mine, |x, y| (x.0 + y.0, x.1.min(y.1), x.2.min(y.2)))?;
     let disk_bytes = disk_bytes.saturating_mul(net.processes() as u64);
     Ok(Load {
         pairs,

@@ -105,15 +105,15 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
 
     let (standing, changed) = compare(net, given, share.pages)?;
     let pages = crawl.directory.len();
-    let changed = net.share("changed pages", changed)?;
+    let changed = net.broadcast("changed pages", changed)?;
     if before.is_beyond(changed.len() as u64, pages as u64) || 2 * (pages + changed.len()) > u32::MAX as usize {
         return Ok(Outcome::None(Some("too many pages have changed")));
     }
     let hosts = hosts_of_gone(net, crawl, &changed)?;
-    let changes = net.once(|| Changes::new(&changed, &crawl.directory.hosts, is_copy, &hosts))?;
+    let changes = net.once_per_process(|| Changes::new(&changed, &crawl.directory.hosts, is_copy, &hosts))?;
     let slots = shelf.kept().filter(|&(_, page)| changes.is_changed.contains(page)).map(|row| row.0);
     let rows_now = slots.map(|slot| shelf.fprints.size(slot) as u64).sum();
-    let [rows_now] = net.sum("rows of changed pages", [rows_now])?;
+    let [rows_now] = net.all_sum("rows of changed pages", [rows_now])?;
     // What was said before is taken for as much, page by page: to find it would cost more than it is worth.
     let expected = rows_now + rows_now * changes.wanted.len() as u64 / changed.len().max(1) as u64;
     if before.is_beyond(expected, counts_before.tuples) {
@@ -130,7 +130,7 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
         touched.extend(fprints.get(slot)?);
     }
     touched.extend(rows_before.values().flatten());
-    let touched = net.share("chunks on changed pages", touched)?;
+    let touched = net.broadcast("chunks on changed pages", touched)?;
     if before.is_beyond(touched.len() as u64, counts_before.tuples) {
         return Ok(Outcome::None(Some("too much of what pages say has changed")));
     }
@@ -142,8 +142,8 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
     let (come, gone, mut anew) = judge_twice(&first, &changes, is_copy, (settings, &on_changed));
     anew.sort_unstable();
     anew.dedup();
-    let anew = net.share("pages that count other chunks", anew)?;
-    let is_anew = net.once(|| {
+    let anew = net.broadcast("pages that count other chunks", anew)?;
+    let is_anew = net.once_per_process(|| {
         let mut is_anew = PageSet::new(pages, |page| changes.is_changed.contains(page) && !is_copy.contains(page));
         anew.iter().for_each(|&page| is_anew.insert(page));
         is_anew
@@ -156,7 +156,7 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
     for (slot, _) in shelf.kept().filter(|&(_, page)| is_anew.contains(page) && !changes.is_changed.contains(page)) {
         more.extend(fprints.get(slot)?.iter().filter(|&&fprint| !on_changed.covers(fprint)));
     }
-    let more = net.share("other chunks on these", more)?;
+    let more = net.broadcast("other chunks on these", more)?;
     let others = AskedChunks::new(net, shelf, &changes, settings, &more)?;
     let is_asked = |_, fprint| others.contains(fprint) && !on_changed.covers(fprint);
     let second = postings(net, shelf, is_asked, &changes, &BTreeMap::new())?;
@@ -169,7 +169,7 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
     let of = (&*changes, is_copy, &*is_anew);
     let runs = [first, second].map(|rows| runs_of(&rows, of, (settings, &on_changed), &mut chunks));
     let made: u64 = runs.iter().flat_map(|runs| Runs(runs)).map(|docs| pairs_with(docs, &is_anew).count() as u64).sum();
-    let [made] = net.sum("pairs to count anew", [made])?;
+    let [made] = net.all_sum("pairs to count anew", [made])?;
     if before.is_beyond(made, counts_before.emitted) {
         return Ok(Outcome::None(Some("too many pairs have changed")));
     }
@@ -178,7 +178,7 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
     let stay = |page: Page| !changes.is_changed.contains(page) && !is_anew.contains(page);
     let mut pairs = taken_over(net, standing.iter().filter(|row| stay(row.page)), share.pairs, &stripes)?;
     let keys = runs.iter().flat_map(|runs| Runs(runs)).flat_map(|docs| pairs_with(docs, &is_anew));
-    let keys = net.exchange_all("pairs counted anew", keys, |&key| stripes.owner(smaller(key)))?;
+    let keys = net.exchange("pairs counted anew", keys, |&key| stripes.owner(smaller(key)))?;
     count_anew(&keys, pages, settings, &chunks, &mut pairs);
     pairs.sort_unstable();
 
@@ -209,7 +209,7 @@ struct Standing {
 /// The pages of an owner, held against those of before: which stand, and which have changed.
 fn compare(net: &mut Net<'_>, given: &Given<'_>, pages: Vec<PageBefore>) -> Result<(Vec<Standing>, Vec<Changed>)> {
     let &Given { crawl, is_copy, digests, .. } = given;
-    let mut before = net.exchange_all("pages before", pages, |page| crawl.directory.owner_of(page.doc_id))?;
+    let mut before = net.exchange("pages before", pages, |page| crawl.directory.owner_of(page.doc_id))?;
     before.sort_unstable();
     let mut before = before.into_iter().peekable();
     let (mut standing, mut changed) = (Vec::new(), Vec::new());
@@ -253,7 +253,7 @@ fn hosts_of_gone(net: &mut Net<'_>, crawl: &Crawl, changed: &[Changed]) -> Resul
         mine.extend(asked.contains(&key).then(|| (key, crawl.directory.hosts[row.page])));
     })?;
     let mine = mine.into_iter().map(|(key, host)| [key, u64::from(host)]).collect();
-    let all = net.share("hosts of pages that have gone", mine)?;
+    let all = net.broadcast("hosts of pages that have gone", mine)?;
     Ok(all.iter().map(|&[key, host]| (key, HostId(host as u32))).collect())
 }
 
@@ -325,8 +325,8 @@ fn rows_before(
         });
     }
     let me = net.index() as u64;
-    let all = net.share("rows before that are found", mine.keys().map(|&rows| [rows, me]).collect())?;
-    let giver = net.once(|| {
+    let all = net.broadcast("rows before that are found", mine.keys().map(|&rows| [rows, me]).collect())?;
+    let giver = net.once_per_process(|| {
         let mut giver = BTreeMap::new();
         for &[rows, worker] in all.iter() {
             giver.entry(rows).or_insert(worker);
@@ -428,8 +428,9 @@ fn taken_over<'a>(
     pairs: Vec<SimilarPair>,
     stripes: &PageStripes,
 ) -> Result<Vec<SimilarPair>> {
-    let numbers = net.share("numbers of pages before", stay.map(|row| [row.number_before.0, row.page.0]).collect())?;
-    let now = net.once(|| {
+    let numbers =
+        net.broadcast("numbers of pages before", stay.map(|row| [row.number_before.0, row.page.0]).collect())?;
+    let now = net.once_per_process(|| {
         let mut now = vec![Page::NONE; numbers.iter().map(|row| row[0] as usize + 1).max().unwrap_or(0)];
         numbers.iter().for_each(|&[before, page]| now[before as usize] = Page(page));
         now
@@ -439,7 +440,7 @@ fn taken_over<'a>(
         let (a, b) = (number(pair.a)?, number(pair.b)?);
         Some(SimilarPair { a: a.min(b), b: a.max(b), ..pair })
     });
-    net.exchange_all("pairs taken over", stay, |pair| stripes.owner(pair.a))
+    net.exchange("pairs taken over", stay, |pair| stripes.owner(pair.a))
 }
 
 /// Appends the similar pairs among those that were counted anew.

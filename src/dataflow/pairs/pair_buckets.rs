@@ -1,4 +1,4 @@
-//! Buckets of pairs become counts: step 6 of [`crate::pairs::overlap_join`].
+//! Partitions of pairs become counts: step 6 of [`crate::pairs::overlap_join`].
 //!
 //! A bucket is counted at once where memory has room for that. A larger one is parted, by its pages and the pairs of a single page by
 //! their partners, until each part has room; pairs that are moved to a part leave the bucket, so both take what the bucket took.
@@ -11,8 +11,7 @@ use std::ops::Range;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{Number, Page};
 use webtwin_core::overlap::count_pairs::{Scratch, count, pair_key, smaller};
-use webtwin_storage::spill::Buckets;
-use webtwin_storage::spill_file::Disk;
+use webtwin_spill::{MemoryPool, Partitions};
 
 /// Pairs that are counted at once whatever memory is free: what they take is foreseen.
 const LEAST_AT_ONCE: u64 = 1 << 19;
@@ -41,14 +40,13 @@ impl Keys {
 }
 
 /// Counts the pairs of buckets, and hands on those that occur often enough.
-pub(super) struct PairCounter<'a, F> {
+pub(super) struct PairCounter<F> {
     /// Fewest times.
     least: u32,
     /// Bits of the number of a page.
     page_bits: u32,
-    /// Bytes that pairs may take.
-    allowed_bytes: u64,
-    disk: &'a Disk,
+    /// What pairs may fill.
+    pool: MemoryPool,
     /// Fewest and most pairs that are counted at once, powers of two.
     at_once: [u64; 2],
     bucket: Vec<u64>,
@@ -58,20 +56,20 @@ pub(super) struct PairCounter<'a, F> {
     found: F,
 }
 
-impl<F: FnMut(Page, Page, u32)> PairCounter<'_, F> {
-    /// For pairs of so many pages, which may take `allowed_bytes` in memory; `found` is that of [`count`].
-    pub(super) fn new(least: u32, pages: usize, allowed_bytes: u64, disk: &Disk, found: F) -> PairCounter<'_, F> {
+impl<F: FnMut(Page, Page, u32)> PairCounter<F> {
+    /// For pairs of so many pages, which may fill the pool; `found` is that of [`count`].
+    pub(super) fn new(least: u32, pages: usize, pool: MemoryPool, found: F) -> PairCounter<F> {
         let page_bits = pages.next_power_of_two().trailing_zeros();
         let (at_once, spilled_bytes) = ([LEAST_AT_ONCE, MOST_AT_ONCE], 0);
         let (bucket, scratch) = Default::default();
-        PairCounter { least, page_bits, allowed_bytes, disk, at_once, bucket, scratch, spilled_bytes, found }
+        PairCounter { least, page_bits, pool, at_once, bucket, scratch, spilled_bytes, found }
     }
 
     /// Takes the pairs of a bucket, whose smaller pages have these numbers, and counts them; they are found in ascending order.
     ///
     /// # Errors
     /// Those of the disk.
-    pub(super) fn count(&mut self, pairs: &mut Buckets<u64>, bucket: usize, pages: Range<usize>) -> Result<()> {
+    pub(super) fn count(&mut self, pairs: &mut Partitions<u64>, bucket: usize, pages: Range<usize>) -> Result<()> {
         let bits = 32 + pages.len().next_power_of_two().trailing_zeros();
         self.count_keys(pairs, bucket, Keys { first: pair_key(Page::from_index(pages.start), Page(0)), bits }, 0)
     }
@@ -82,10 +80,10 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<'_, F> {
     }
 
     /// As [`PairCounter::count`], for a part of a bucket; `held_bytes` are those of other parts of which this one is none.
-    fn count_keys(&mut self, pairs: &mut Buckets<u64>, bucket: usize, keys: Keys, held_bytes: u64) -> Result<()> {
+    fn count_keys(&mut self, pairs: &mut Partitions<u64>, bucket: usize, keys: Keys, held_bytes: u64) -> Result<()> {
         let rows = pairs.rows_of(bucket);
         let held_bytes = held_bytes + pairs.held_bytes();
-        let at_once = self.at_once(self.allowed_bytes.saturating_sub(held_bytes));
+        let at_once = self.at_once(self.pool.of_worker().saturating_sub(held_bytes));
         if rows <= at_once {
             pairs.take(bucket, &mut self.bucket)?;
             count(&self.bucket, smaller(keys.first), keys.pages(), self.least, &mut self.scratch, &mut self.found);
@@ -105,7 +103,8 @@ impl<F: FnMut(Page, Page, u32)> PairCounter<'_, F> {
         let left = bits - part_bits;
         self.give_back();
         let held_bytes = held_bytes - pairs.held_bytes_of(bucket);
-        let mut parts = Buckets::new(1 << part_bits, self.allowed_bytes.saturating_sub(held_bytes), self.disk);
+        let allowed_bytes = self.pool.of_worker().saturating_sub(held_bytes);
+        let mut parts = Partitions::new(1 << part_bits, &self.pool.limited(allowed_bytes));
         pairs.drain(bucket, &mut self.bucket, |some| {
             some.iter().try_for_each(|&pair| parts.push(((pair - keys.first) >> left) as usize, pair))
         })?;
@@ -138,11 +137,11 @@ mod tests {
         at_once: u64,
         allowed_bytes: u64,
     ) -> Vec<(Page, Page, u32)> {
-        let disk = Disk::new(&std::env::temp_dir(), 0);
-        let mut buckets = Buckets::new(1, allowed_bytes, &disk);
+        let pool = MemoryPool::default().limited(allowed_bytes);
+        let mut buckets = Partitions::new(1, &pool);
         pairs.iter().try_for_each(|&pair| buckets.push(0, pair)).unwrap();
         let mut found = Vec::new();
-        let mut counter = PairCounter::new(least, 1000, allowed_bytes, &disk, |a, b, f| found.push((a, b, f)));
+        let mut counter = PairCounter::new(least, 1000, pool, |a, b, f| found.push((a, b, f)));
         counter.at_once = [at_once.next_power_of_two(); 2];
         counter.count(&mut buckets, 0, pages).unwrap();
         assert_eq!((buckets.rows(), buckets.held_bytes()), (0, 0));
@@ -179,11 +178,11 @@ mod tests {
             assert!(found(&keys, 0..8, 2, at_once, allowed_bytes) == all, "{at_once} {allowed_bytes}");
         }
         // What is moved takes the place of what it was, so that all of it fits where the bucket did.
-        let disk = Disk::new(&std::env::temp_dir(), 0);
+        let pool = |bytes| MemoryPool::default().limited(bytes);
         for (allowed_bytes, spills) in [(5_000_000, false), (1_000_000, true)] {
-            let mut buckets = Buckets::new(1, 5_000_000, &disk);
+            let mut buckets = Partitions::new(1, &pool(5_000_000));
             keys.iter().try_for_each(|&pair| buckets.push(0, pair)).unwrap();
-            let mut counter = PairCounter::new(2, 1000, allowed_bytes, &disk, |_, _, _| {});
+            let mut counter = PairCounter::new(2, 1000, pool(allowed_bytes), |_, _, _| {});
             counter.at_once = [1 << 16; 2];
             counter.count(&mut buckets, 0, 0..8).unwrap();
             assert_eq!((counter.spilled_bytes > 0, buckets.spilled_bytes()), (spills, 0));
@@ -192,8 +191,7 @@ mod tests {
 
     #[test]
     fn more_are_counted_at_once_the_more_memory_is_free() {
-        let disk = Disk::new(&std::env::temp_dir(), 0);
-        let counter = PairCounter::new(1, 1, 0, &disk, |_, _, _| {});
+        let counter = PairCounter::new(1, 1, MemoryPool::default().limited(0), |_, _, _| {});
         let of = |bytes| counter.at_once(bytes);
         assert_eq!([0, 20 << 20, 28 << 20, 50 << 20, u64::MAX].map(of), [1 << 19, 1 << 19, 1 << 20, 1 << 20, 1 << 21]);
     }

@@ -88,12 +88,12 @@ impl AskedChunks {
             0 => Arc::default(),
             few => {
                 let mine = standing_furniture(shelf, changes, few, fprints)?;
-                let all = net.share("furniture that stays", mine)?;
-                net.once(|| all.iter().copied().collect::<Hashes>())?
+                let all = net.broadcast("furniture that stays", mine)?;
+                net.once_per_process(|| all.iter().copied().collect::<Hashes>())?
             }
         };
         let rest = || fprints.iter().filter(|&&fprint| !furniture.contains(&key(fprint)));
-        let chunks = net.once(|| Sieve::new(rest().count(), rest()))?;
+        let chunks = net.once_per_process(|| Sieve::new(rest().count(), rest()))?;
         Ok(AskedChunks { chunks, furniture })
     }
 

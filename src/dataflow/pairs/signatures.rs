@@ -15,7 +15,7 @@ use crate::pairs::exact;
 use crate::pairs::guards::keep_mutual_best;
 use crate::pairs::hyperlink_map::hyperlink_map;
 use crate::reading::captures::Crawl;
-use crate::shuffle::memory_estimate::hold_bytes_against_bound;
+use crate::shuffle::memory::hold_bytes_against_bound;
 use crate::sinks::tables::Part;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, Page};
@@ -25,7 +25,6 @@ use webtwin_core::signatures::random_projection::Bounds;
 use webtwin_core::signatures::{ONE, distance, number, parts};
 use webtwin_engine::{Net, Owners};
 use webtwin_job::{Guard, Job, Signatures};
-use webtwin_storage::aside::Aside;
 use webtwin_storage::table::{Column, Table};
 
 /// Points by which slabs are chosen, over all workers.
@@ -69,7 +68,7 @@ pub fn similar_pairs(
     net: &mut Net<'_>,
     crawl: &Crawl,
     links: &Links,
-    exact_pairs: &Aside<SimilarPair>,
+    exact_pairs: &webtwin_spill::Column<SimilarPair>,
     job: &Job,
 ) -> Result<SignaturePairs> {
     let settings = &job.signatures;
@@ -80,7 +79,7 @@ pub fn similar_pairs(
     let signed: Vec<bool> = crawl.pages.map(|page| !page.rest().projected.is_empty()).collect::<Result<_>>()?;
     let hm = hyperlink_map(net, &crawl.directory, &rp, &signed, links, settings)?;
     let directory = crawl.directory.clone();
-    let mut copies = net.exchange_all("copies", exact::copies_of(exact_pairs)?, |&copy| directory.owner(copy))?;
+    let mut copies = net.exchange("copies", exact::copies_of(exact_pairs)?, |&copy| directory.owner(copy))?;
     copies.sort_unstable();
 
     let (mut points, mut pages) = (Points::new(2 * dims), Vec::new());
@@ -98,7 +97,7 @@ pub fn similar_pairs(
     }
     let joined = pages.len() as u64;
     let (pairs, collisions) = collide(net, points, pages, settings)?;
-    let mut pairs = net.exchange_all("signature pairs", pairs, |pair| directory.owner(pair.a))?;
+    let mut pairs = net.exchange("signature pairs", pairs, |pair| directory.owner(pair.a))?;
     pairs.sort_unstable();
     if settings.guard == Guard::MutualBest {
         // Of a thousand million parts that two pages may share, they lack as many as they are apart.
@@ -106,7 +105,7 @@ pub fn similar_pairs(
         keep_mutual_best(net, &mut pairs, &directory.hosts, &*directory, resemblance)?;
     }
     let [signatures, joined, collisions, left] =
-        net.sum("counts of signatures", [signatures, joined, collisions, pairs.len() as u64])?;
+        net.all_sum("counts of signatures", [signatures, joined, collisions, pairs.len() as u64])?;
     let counts = SignatureCounts { signatures, joined, collisions, guarded: collisions - left };
     let own: Vec<Page> = directory.owned(net.index()).collect();
     let signed: Vec<usize> = (0..own.len()).filter(|&at| signed[at]).collect();
@@ -130,7 +129,7 @@ fn random_projections(net: &mut Net<'_>, crawl: &Crawl, dims: usize) -> Result<V
             mine.extend(&projected);
         }
     })?;
-    let bounds = net.reduce("bounds of projections", mine, |mut bounds, other| {
+    let bounds = net.all_reduce("bounds of projections", mine, |mut bounds, other| {
         bounds.join(other);
         bounds
     })?;
@@ -163,9 +162,9 @@ fn collide(
     let rows = pages.iter().zip(0..).flat_map(|(&page, at)| {
         let point = points.get(at);
         let to = slabs.visited(point).chain([slabs.home(point)]);
-        to.map(move |worker| (worker, (page, point.to_vec())))
+        to.map(move |worker| Ok((worker, (page, point.to_vec()))))
     });
-    let mut rows: Vec<(Page, Vec<u64>)> = net.exchange_rows("signatures", rows)?;
+    let mut rows: Vec<(Page, Vec<u64>)> = net.exchange_values("signatures", rows)?;
     drop((points, pages));
     rows.sort_unstable_by_key(|(page, point)| (slabs.home(point) != me, *page));
     let home = rows.partition_point(|(_, point)| slabs.home(point) == me);
@@ -184,7 +183,7 @@ fn collide(
             });
         }
     });
-    let [all] = net.sum("collisions", [count])?;
+    let [all] = net.all_sum("collisions", [count])?;
     if all > settings.max_pairs {
         return Err(Error::TooManyPairs {
             what: "pairs of pages collide".into(),

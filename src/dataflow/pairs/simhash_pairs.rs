@@ -8,12 +8,12 @@
 //! 12 bytes a page, 72 a distinct simhash while they are joined, and 40 a host of either group of a near pair, over all workers.
 
 use bytemuck::{Pod, Zeroable};
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
 use crate::hamming::self_join::close_pairs;
 use crate::pairs::exact;
 use crate::reading::captures::Crawl;
-use crate::reading::lists::until_failure;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{HostId, Page};
 use webtwin_core::hamming::pairs::{Face, Groups, SimhashDocId, group, pair, spoken_for};
@@ -21,7 +21,7 @@ use webtwin_core::hamming::rows::{NearRuns, Run};
 use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{HashOwners, Net, Owners};
 use webtwin_job::{Guard, Hamming};
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
 
 /// What was counted on the way, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,12 +82,12 @@ impl Owners<u32> for Numbers {
 pub fn similar_pairs(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    exact_pairs: &Aside<SimilarPair>,
+    exact_pairs: &Column<SimilarPair>,
     settings: &Hamming,
 ) -> Result<(Vec<SimilarPair>, SimhashCounts)> {
     let directory = &crawl.directory;
     let copies = exact::copies_of(exact_pairs)?.into_iter();
-    let mut copies: Vec<Page> = net.exchange_all("copies", copies, |copy| directory.owner(*copy))?;
+    let mut copies: Vec<Page> = net.exchange("copies", copies, |copy| directory.owner(*copy))?;
     copies.sort_unstable();
     let rows = crawl.pages.map(|row| {
         let is_centre = copies.binary_search(&row.page).is_err();
@@ -95,7 +95,7 @@ pub fn similar_pairs(
     });
     let owners = HashOwners::new(net);
     let owner = |row: &SimhashDocId| owners.owner(row.simhash());
-    let mut rows = until_failure(rows, |rows| net.exchange_all("simhashes of centres", rows.flatten(), owner))?;
+    let mut rows = net.exchange("simhashes of centres", rows.flatten_ok(), owner)?;
     rows.sort_unstable_by_key(|row| (row.simhash(), row.doc));
     let mut pairs = Vec::new();
     let groups = group(&rows, &directory.hosts, &mut pairs);
@@ -107,7 +107,7 @@ pub fn similar_pairs(
     let near = close_pairs(net, runs.collect(), u64::MAX, settings.k)?;
     let views = views(net, &groups, &numbers, &near, settings.guard)?;
     let spoken_for = spoken_for_pages(&groups, first, &views, settings.guard);
-    let mut spoken_for = net.exchange_all("pages spoken for", spoken_for, |row| numbers.owner(row.x))?;
+    let mut spoken_for = net.exchange("pages spoken for", spoken_for, |row| numbers.owner(row.x))?;
     spoken_for.sort_unstable();
     // Both must speak for a page of the other; one that does not has no row.
     let both = spoken_for.chunk_by(|one, other| (one.x, one.y) == (other.x, other.y)).filter(|rows| rows.len() == 2);
@@ -115,7 +115,7 @@ pub fn similar_pairs(
     pairs.sort_unstable();
 
     let mine = [rows.len() as u64, near.len() as u64, pairs.len() as u64, in_groups];
-    let [simhashes, near, similar, in_groups] = net.sum("near simhashes", mine)?;
+    let [simhashes, near, similar, in_groups] = net.all_sum("near simhashes", mine)?;
     let distinct = u64::from(numbers.firsts[net.peers()]);
     Ok((pairs, SimhashCounts { simhashes, distinct, near, guarded: near - (similar - in_groups), similar }))
 }
@@ -139,14 +139,14 @@ fn views(net: &mut Net<'_>, groups: &Groups, numbers: &Numbers, near: &[NearRuns
         let (x, y) = (near.x.first, near.y.first);
         [[x, y, near.distance], [y, x, near.distance]]
     });
-    let asked = net.exchange_all("near simhashes", asked, |row| numbers.owner(row[1]))?;
+    let asked = net.exchange("near simhashes", asked, |row| numbers.owner(row[1]))?;
     let first = numbers.firsts[net.index()];
     let seen = asked.iter().flat_map(|&[from, to, distance]| {
         let smallest = [Face { host: HostId(0), page: groups.smallest(to - first) }];
         let faces = if guard == Guard::None { smallest.to_vec() } else { groups.faces(to - first).to_vec() };
         faces.into_iter().map(move |Face { host, page }| View { from, to, distance, host, page })
     });
-    let mut views = net.exchange_all("groups as seen", seen, |view| numbers.owner(view.from))?;
+    let mut views = net.exchange("groups as seen", seen, |view| numbers.owner(view.from))?;
     views.sort_unstable();
     Ok(views)
 }

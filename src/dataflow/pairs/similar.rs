@@ -13,7 +13,7 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_job::Measure;
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
 use webtwin_storage::table::Table;
 
 /// Similar pages, this worker's share.
@@ -36,7 +36,7 @@ impl Similar {
     ///
     /// # Errors
     /// Those of the measures.
-    pub fn pages(run: &mut Run<'_, '_>, web: &Web, exact: Aside<SimilarPair>) -> Result<Similar> {
+    pub fn pages(run: &mut Run<'_, '_>, web: &Web, exact: Column<SimilarPair>) -> Result<Similar> {
         let mut similar = Similar::default();
         similar.pairs.put(Kind::Exact, exact);
         let by = run.job.similar.by;
@@ -67,13 +67,13 @@ impl Similar {
 
     /// Views of one page, placeholders and declared copies.
     fn views(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
-        let budget = run.budget(web, 0)?;
-        let found = run.step(steps::VIEWS, |run| views::views(run.net, run.shelf, &web.crawl, run.job, &budget))?;
+        run.agree_on_memory(web, 0)?;
+        let found = run.step(steps::VIEWS, |run| views::views(run.net, run.shelf, &web.crawl, run.job))?;
         (self.originals, self.counts.views) = (found.originals, found.counts);
         for (kind, of_kind) in views::KINDS.into_iter().zip(found.pairs) {
             self.put(run, kind, of_kind)?;
         }
-        budget.give_back();
+        run.net.memory.give_back();
         Ok(())
     }
 

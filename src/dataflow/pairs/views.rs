@@ -18,16 +18,15 @@
 use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
 use super::domains::Domains;
 use super::kinds::Kind;
 use super::view_groups::{Group, TextRow, each_group, rows_of};
 use crate::reading::captures::Crawl;
-use crate::reading::lists::until_failure;
 use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::hash_partitions::HashPartitions;
-use crate::shuffle::memory_budget::MemoryBudget;
 use crate::shuffle::page_counts::sum;
 use webtwin_base::by_hash::Hashes;
 use webtwin_base::error::Result;
@@ -122,28 +121,28 @@ struct ChunkRow {
 /// Finds the pairs of views, placeholders and declared copies among the pages of all workers.
 ///
 /// # Errors
-/// As [`HashPartitions::laid_down`].
-pub fn views(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, job: &Job, room: &MemoryBudget) -> Result<Found> {
+/// As [`HashPartitions::new`].
+pub fn views(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, job: &Job) -> Result<Found> {
     let mut found = Found::default();
     let settings = &job.overlap;
     if !job.with_views() {
         return Ok(found);
     }
-    let mut texts = texts(net, crawl, room)?;
+    let mut texts = texts(net, crawl)?;
     let hosts = Hosts::count(net, crawl, &texts)?;
-    let [to_compare] = net.sum("texts to compare", [hosts.texts_to_compare])?;
+    let [to_compare] = net.all_sum("texts to compare", [hosts.texts_to_compare])?;
     found.counts.texts = to_compare;
     let wanted = wanted(net, &mut texts, &hosts, &mut found.originals)?;
     drop(texts);
     if to_compare == 0 {
         return Ok(found);
     }
-    let boilerplate = boilerplate(net, shelf, &wanted, &hosts, room)?;
+    let boilerplate = boilerplate(net, shelf, &wanted, &hosts)?;
     found.counts.boilerplate = boilerplate.len() as u64;
     let mut contradicted = 0;
     let compared = Compared { wanted: &wanted, boilerplate: &boilerplate, settings };
-    let rows = compare(net, shelf, &compared, room, (&mut found.originals, &mut contradicted))?;
-    let mut rows = net.exchange_all("views", rows, |&[_, a, ..]| crawl.directory.owner(Page(a)))?;
+    let rows = compare(net, shelf, &compared, (&mut found.originals, &mut contradicted))?;
+    let mut rows = net.exchange("views", rows, |&[_, a, ..]| crawl.directory.owner(Page(a)))?;
     rows.sort_unstable();
     found.pairs = KINDS.map(|kind| {
         let rows = rows.iter().filter(|row| row[0] == kind as u32);
@@ -154,13 +153,13 @@ pub fn views(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, job: &Job, r
         pairs
     });
     let [views, placeholders, declared] = found.pairs.each_ref().map(|pairs| pairs.len() as u64);
-    let sums = net.sum("pairs of views", [views, placeholders, declared, contradicted])?;
+    let sums = net.all_sum("pairs of views", [views, placeholders, declared, contradicted])?;
     [found.counts.pairs, found.counts.placeholders, found.counts.declared, found.counts.contradicted] = sums;
     Ok(found)
 }
 
 /// Step 1.
-fn texts(net: &mut Net<'_>, crawl: &Crawl, room: &MemoryBudget) -> Result<HashPartitions<TextRow>> {
+fn texts(net: &mut Net<'_>, crawl: &Crawl) -> Result<HashPartitions<TextRow>> {
     let mut domains = Domains::learn(net, crawl)?;
     let are_declared = domains.are_declared;
     let hosts = &crawl.directory.hosts;
@@ -168,10 +167,10 @@ fn texts(net: &mut Net<'_>, crawl: &Crawl, room: &MemoryBudget) -> Result<HashPa
         let host = hosts[row.page];
         rows_of(&row, host, domains.with_more_hosts(host, row.url()), are_declared)
     });
-    until_failure(rows, |rows| {
+    {
         let count = crawl.pages.len() as u64 * if are_declared { 2 } else { 1 };
-        HashPartitions::laid_down(net, "titles", count, rows.flatten(), |row| row.key, room)
-    })
+        HashPartitions::new(net, "titles", count, rows.flatten_ok(), |row| row.key)
+    }
 }
 
 /// Texts of every host.
@@ -188,7 +187,7 @@ impl Hosts {
     /// Step 2.
     fn count(net: &mut Net<'_>, crawl: &Crawl, all: &HashPartitions<TextRow>) -> Result<Hosts> {
         let of = &crawl.directory.hosts;
-        let hosts = net.once(|| of.iter().max().map_or(0, |host| host.index() + 1))?;
+        let hosts = net.once_per_process(|| of.iter().max().map_or(0, |host| host.index() + 1))?;
         let (mut texts, mut compared, mut rows) = (vec![0u32; *hosts], vec![0u32; *hosts], Vec::new());
         for share in 0..all.count() {
             net.check()?;
@@ -294,13 +293,7 @@ fn ask_for(group: &Group<'_>, hosts: &Hosts, send: &mut dyn FnMut(Wanted)) {
 }
 
 /// Step 4; one set in each process.
-fn boilerplate(
-    net: &mut Net<'_>,
-    shelf: &WorkerPages,
-    wanted: &[Wanted],
-    hosts: &Hosts,
-    room: &MemoryBudget,
-) -> Result<Arc<Hashes>> {
+fn boilerplate(net: &mut Net<'_>, shelf: &WorkerPages, wanted: &[Wanted], hosts: &Hosts) -> Result<Arc<Hashes>> {
     let sampled = || wanted.iter().filter(|row| row.block == SAMPLED);
     let count = sampled().map(|row| shelf.fprints.size(row.slot as usize) as u64).sum();
     let mut fprints = shelf.fprints.reader();
@@ -308,10 +301,10 @@ fn boilerplate(
         let of_host = |&fprint: &u64| [fprint, u64::from(row.host)];
         Ok(fprints.get(row.slot as usize)?.iter().map(of_host).collect::<Vec<[u64; 2]>>())
     });
-    let mut shares = until_failure(rows, |rows| {
+    let mut shares = {
         let key = |&[fprint, host]: &[u64; 2]| on_host(fprint, HostId(host as u32));
-        HashPartitions::laid_down(net, "chunks of samples", count, rows.flatten(), key, room)
-    })?;
+        HashPartitions::new(net, "chunks of samples", count, rows.flatten_ok(), key)
+    }?;
     let (mut rows, mut found) = (Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;
@@ -325,8 +318,8 @@ fn boilerplate(
             }
         }
     }
-    let found = net.share("boilerplate", found)?;
-    net.once(|| found.iter().copied().collect())
+    let found = net.broadcast("boilerplate", found)?;
+    net.once_per_process(|| found.iter().copied().collect())
 }
 
 /// What texts are compared by.
@@ -342,7 +335,6 @@ fn compare(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
     &Compared { wanted, boilerplate, settings }: &Compared<'_>,
-    room: &MemoryBudget,
     (originals, contradicted): (&mut Vec<Page>, &mut u64),
 ) -> Result<Vec<[u32; 4]>> {
     let compared = || wanted.iter().filter(|row| row.block != SAMPLED);
@@ -355,9 +347,7 @@ fn compare(
         };
         Ok(fprints.get(slot as usize)?.iter().map(row).collect::<Vec<ChunkRow>>())
     });
-    let mut shares = until_failure(rows, |rows| {
-        HashPartitions::laid_down(net, "chunks to compare", count, rows.flatten(), |row| row.block, room)
-    })?;
+    let mut shares = HashPartitions::new(net, "chunks to compare", count, rows.flatten_ok(), |row| row.block)?;
     let (mut rows, mut chunks, mut found) = (Vec::new(), Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;

@@ -5,7 +5,7 @@
 //! parts, each of which is read as a whole.
 
 use crate::reading::capture_rows::{CaptureRow, CaptureRows};
-use crate::shuffle::directory::Partitions;
+use crate::shuffle::directory::TablePartitions;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 
@@ -27,7 +27,7 @@ const MOST_IN_MEMORY: u64 = 64 << 20;
 /// Captures that have come to this worker.
 #[derive(Debug)]
 pub(super) struct ArrivedCaptures {
-    partitions: Partitions,
+    partitions: TablePartitions,
     stretches: Vec<CaptureRows>,
     /// Parts of which a divided stretch has about so many bytes.
     part_bytes: u64,
@@ -49,12 +49,12 @@ struct Parts {
 
 impl ArrivedCaptures {
     /// None yet, held as `sent` are, of which about as many are to come; in one stretch if these are in memory.
-    pub(super) fn like(sent: &CaptureRows, partitions: Partitions) -> ArrivedCaptures {
+    pub(super) fn like(sent: &CaptureRows, partitions: TablePartitions) -> ArrivedCaptures {
         let stretches = (sent.spilled_bytes() / STRETCH_BYTES + 1).min(MOST);
         ArrivedCaptures::in_stretches(sent, partitions, stretches, PART_BYTES)
     }
 
-    fn in_stretches(sent: &CaptureRows, partitions: Partitions, count: u64, part_bytes: u64) -> ArrivedCaptures {
+    fn in_stretches(sent: &CaptureRows, partitions: TablePartitions, count: u64, part_bytes: u64) -> ArrivedCaptures {
         let stretches = (0..count).map(|_| sent.like_part(count)).collect();
         ArrivedCaptures { partitions, stretches, part_bytes, taken: 0, parts: Parts::default() }
     }
@@ -134,7 +134,7 @@ impl ArrivedCaptures {
 }
 
 /// The part that a doc id is in, of so many of its stretch, of so many.
-fn part(partitions: Partitions, [stretches, parts]: [usize; 2], doc_id: DocId) -> usize {
+fn part(partitions: TablePartitions, [stretches, parts]: [usize; 2], doc_id: DocId) -> usize {
     partitions.stretch(doc_id, stretches * parts) % parts
 }
 
@@ -150,7 +150,6 @@ mod tests {
     use super::*;
     use crate::reading::worker_pages::Capture;
     use webtwin_engine::Owners;
-    use webtwin_storage::spill_file::Disk;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
@@ -161,12 +160,12 @@ mod tests {
             count in 1u64..17, workers in 1usize..6, partitions in 0u32..5, on_disk: bool,
             part_bytes in prop::sample::select(vec![1u64 << 18, 1 << 21, 1 << 30])
         ) {
-            let partitions = Partitions::new(1 << partitions, workers);
+            let partitions = TablePartitions::new(1 << partitions, workers);
             let mine: Vec<DocId> = doc_ids.into_iter().filter(|&doc_id| partitions.owner(doc_id) == 0).collect();
             // Each fills a sixth of a block.
             let url = format!("http://a.example/{}", "x".repeat(1 << 18));
             let capture = |at: usize| Capture { doc_id: mine[at], offset: at as u64, url: url.clone(), ..Capture::default() };
-            let mut sent = CaptureRows::beside(&Disk::new(&std::env::temp_dir(), 0));
+            let mut sent = CaptureRows::new(&webtwin_spill::MemoryPool::default());
             sent.hold_at_most(if on_disk { 0 } else { u64::MAX }).unwrap();
             (0..mine.len()).for_each(|at| sent.push(&capture(at)).unwrap());
             let mut arrived = ArrivedCaptures::in_stretches(&sent, partitions, count, part_bytes);

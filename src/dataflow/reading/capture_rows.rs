@@ -9,13 +9,12 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::reading::item_record::codec;
-use crate::reading::lists::{ListReader, Lists};
 use crate::reading::worker_pages::{Capture, HTML, Place, mime};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, FPrint, Page, SimHash};
 use webtwin_core::text::language::Language;
 use webtwin_pages::record::Reason;
-use webtwin_storage::spill_file::Disk;
+use webtwin_spill::{ListReader, Lists, MemoryPool};
 
 /// The numbers of a [`Capture`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -301,15 +300,15 @@ pub fn captures_in(mut words: &[u64]) -> impl Iterator<Item = &[u64]> {
 /// 4 bytes a capture; and 120 and its texts where it is not on disk.
 #[derive(Debug, Default)]
 pub struct CaptureRows {
-    rows: Lists,
+    rows: Lists<u64>,
     /// Where one is put together.
     room: Vec<u64>,
 }
 
 impl CaptureRows {
-    /// None yet; those that may not be held go to `disk`.
-    pub fn beside(disk: &Disk) -> CaptureRows {
-        CaptureRows { rows: Lists::beside(disk), room: Vec::new() }
+    /// None yet.
+    pub fn new(pool: &MemoryPool) -> CaptureRows {
+        CaptureRows { rows: Lists::new(pool), room: Vec::new() }
     }
 
     /// None, held as these are.
@@ -470,7 +469,7 @@ impl CaptureRows {
 
 /// Reads captures, mostly one after the other.
 #[derive(Debug)]
-pub struct CaptureReader<'a>(ListReader<'a>);
+pub struct CaptureReader<'a>(ListReader<'a, u64>);
 
 impl CaptureReader<'_> {
     /// The capture with a number.
@@ -537,9 +536,8 @@ mod tests {
         ) {
             let captures: Vec<Capture> =
                 captures.into_iter().map(|one| Capture { url: one.url.repeat(times), ..one }).collect();
-            let disk = Disk::new(&std::env::temp_dir(), 0);
             for allowed in [u64::MAX, 0] {
-                let mut rows = CaptureRows::beside(&disk);
+                let mut rows = CaptureRows::new(&MemoryPool::default());
                 rows.hold_at_most(allowed).unwrap();
                 captures.iter().for_each(|one| rows.push(one).unwrap());
                 let all: Vec<Capture> = rows.map(|row| row.to_capture()).collect::<Result<_>>().unwrap();

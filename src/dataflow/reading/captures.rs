@@ -19,15 +19,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::reading::addresses::HostAddress;
 use crate::reading::arrived_captures::ArrivedCaptures;
 use crate::reading::capture_rows::{CaptureReader, CaptureRow, CaptureRows, captures_in};
-use crate::reading::lists::until_failure;
-use crate::reading::rejections::{Rejection, Rejections};
+use crate::reading::rejection::Rejection;
 use crate::reading::worker_pages::{NOT_KEPT, WorkerPages};
-use crate::shuffle::directory::{Directory, Entries, Entry, Partitions};
+use crate::shuffle::directory::{Directory, Entries, Entry, TablePartitions};
 use webtwin_base::by_hash::ByHash;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, HostId, Number, Page};
 use webtwin_engine::{HashOwners, Net, Owners};
 use webtwin_pages::record::Reason;
+use webtwin_spill::Rows;
 
 /// Words of captures that a worker sends in a round.
 pub const ROUND_WORDS: u64 = 4 << 20;
@@ -176,7 +176,12 @@ fn mark_covered(rivals: &mut [Rival]) {
 ///
 /// # Errors
 /// Those of the disk that takes what has no room in memory.
-pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partitions: Partitions) -> Result<Crawl> {
+pub fn settle(
+    net: &mut Net<'_>,
+    shelf: &mut WorkerPages,
+    floors: &[u64],
+    partitions: TablePartitions,
+) -> Result<Crawl> {
     let before = shelf.rejections.len();
     shelf.rejections.retain(|rejection| rejection.offset >= floors[rejection.item as usize])?;
     let mut overlapping = (before - shelf.rejections.len()) as u64;
@@ -211,17 +216,15 @@ pub fn settle(net: &mut Net<'_>, shelf: &mut WorkerPages, floors: &[u64], partit
         Ok([row.worker, row.slot, page.0])
     });
     let mut slots = vec![NOT_KEPT; shelf.slots()];
-    until_failure(replies, |replies| {
-        net.exchange(
-            "pages of slots",
-            replies,
-            |reply| reply[0] as usize,
-            |replies: &[[u32; 3]]| {
-                replies.iter().for_each(|&[_, slot, page]| slots[slot as usize] = Page(page));
-                Ok(())
-            },
-        )
-    })?;
+    net.exchange_into(
+        "pages of slots",
+        replies,
+        |reply| reply[0] as usize,
+        |replies: &[[u32; 3]]| {
+            replies.iter().for_each(|&[_, slot, page]| slots[slot as usize] = Page(page));
+            Ok(())
+        },
+    )?;
     shelf.pages = slots;
     drop(arrived);
     let of_workers: Vec<usize> = all.iter().map(|counts| counts.iter().sum::<u32>() as usize).collect();
@@ -251,7 +254,7 @@ impl<'de> Deserialize<'de> for Parcel {
 fn to_owners(
     net: &mut Net<'_>,
     captures: &mut CaptureRows,
-    partitions: Partitions,
+    partitions: TablePartitions,
     mut each: impl FnMut(u32, CaptureRow<'_>),
 ) -> Result<ArrivedCaptures> {
     let (mut next, mut arrived, peers) = (0, ArrivedCaptures::like(captures, partitions), net.peers());
@@ -280,7 +283,7 @@ fn to_owners(
 }
 
 /// Leaves of captures with one doc id, which are neighbours, the [first](Rival); rejects the others.
-fn reject_others(order: &mut Vec<Ordered>, arrived: &ArrivedCaptures, rejections: &mut Rejections) -> Result<()> {
+fn reject_others(order: &mut Vec<Ordered>, arrived: &ArrivedCaptures, rejections: &mut Rows<Rejection>) -> Result<()> {
     let mut room = Vec::new();
     for same in order.chunk_by_mut(|x, y| x.doc_id() == y.doc_id()).filter(|same| same.len() > 1) {
         let mut rivals = Vec::with_capacity(same.len());
@@ -311,15 +314,15 @@ fn directory(
     net: &mut Net<'_>,
     (pages, own_hosts, addresses): (&[Ordered], &HostNumbers, &[HostAddress]),
     of_workers: &[usize],
-    partitions: Partitions,
+    partitions: TablePartitions,
 ) -> Result<(Arc<Directory>, HostAddresses)> {
     let owners = HashOwners::new(net);
     let keys = own_hosts.of_keys.keys().copied();
-    let mut owned = net.exchange_all("hosts", keys, |key| owners.owner(*key))?;
+    let mut owned = net.exchange("hosts", keys, |key| owners.owner(*key))?;
     owned.sort_unstable();
     owned.dedup();
-    let hosts = net.share("all hosts", owned)?;
-    let hosts = net.once(|| {
+    let hosts = net.broadcast("all hosts", owned)?;
+    let hosts = net.once_per_process(|| {
         let mut hosts = hosts.to_vec();
         hosts.sort_unstable();
         hosts
@@ -334,15 +337,15 @@ fn directory(
     addresses.dedup();
     let host = |at: usize| of_own[own_hosts.of_pages[at] as usize];
     let entry = |at: usize| Entry { doc_id: pages[at].doc_id(), page: Page(pages[at].number), host: host(at) };
-    let filling = net.once(|| Mutex::new(Entries::of(of_workers.iter().sum())))?;
+    let filling = net.once_per_process(|| Mutex::new(Entries::of(of_workers.iter().sum())))?;
     let filled = || filling.lock().unwrap_or_else(PoisonError::into_inner);
     let most = of_workers.iter().max().copied().unwrap_or(0);
     for start in (0..most).step_by(ROUND_ENTRIES) {
         let places = start.min(pages.len())..(start + ROUND_ENTRIES).min(pages.len());
-        let entries = net.share("directory rows", places.map(entry).collect())?;
-        net.once(|| filled().put(&entries))?;
+        let entries = net.broadcast("directory rows", places.map(entry).collect())?;
+        net.once_per_process(|| filled().put(&entries))?;
     }
-    let directory = net.once(|| Directory::new(std::mem::take(&mut *filled()), partitions))?;
+    let directory = net.once_per_process(|| Directory::new(std::mem::take(&mut *filled()), partitions))?;
     Ok((directory, addresses))
 }
 

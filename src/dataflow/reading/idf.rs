@@ -11,14 +11,14 @@
 use std::collections::hash_map::Entry;
 
 use bytemuck::{Pod, Zeroable};
+use itertools::Itertools;
 
+use crate::memory_estimate::MemoryEstimate;
 use crate::reading::captures::Crawl;
-use crate::reading::lists::until_failure;
 use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::gather::Gather;
 use crate::shuffle::hash_partitions::HashPartitions;
-use crate::shuffle::memory_budget::MemoryBudget;
-use crate::shuffle::memory_estimate::{MemoryEstimate, room_for_features};
+use crate::shuffle::memory;
 use webtwin_base::by_hash::ByHash;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
@@ -54,27 +54,25 @@ impl OfPage {
 /// reading from it.
 pub fn simhashes(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &mut Crawl, job: &Job) -> Result<()> {
     let mine = shelf.kept().filter(|&(slot, _)| shelf.features.size(slot) > 0).count() as u64;
-    let [pages] = net.sum("pages with features", [mine])?;
+    let [pages] = net.all_sum("pages with features", [mine])?;
     let held = MemoryEstimate::with(shelf, &crawl.pages, None);
-    let room = room_for_features(net, held, job)?.parted(2);
-    let of_pages = weighted(net, shelf, pages, &room)?;
+    memory::agree(net, held.shelf_bytes(), held.features_least_bytes(1), &job.effort)?;
+    let of_pages = weighted(net, shelf, pages)?;
 
     let directory = crawl.directory.clone();
     let mut simhashes = vec![None; crawl.pages.len()];
     let of_shares = made(of_pages, job.simhash.bits);
-    until_failure(of_shares, |rows| {
-        net.exchange(
-            "simhashes",
-            rows.flatten(),
-            |row| directory.owner(Page(row[0])),
-            |rows: &[[u32; 3]]| {
-                rows.iter().for_each(|&[page, high, low]| {
-                    simhashes[directory.place(Page(page))] = Some(u64::from(high) << 32 | u64::from(low));
-                });
-                Ok(())
-            },
-        )
-    })?;
+    net.exchange_into(
+        "simhashes",
+        of_shares.flatten_ok(),
+        |row| directory.owner(Page(row[0])),
+        |of_shares: &[[u32; 3]]| {
+            of_shares.iter().for_each(|&[page, high, low]| {
+                simhashes[directory.place(Page(page))] = Some(u64::from(high) << 32 | u64::from(low));
+            });
+            Ok(())
+        },
+    )?;
     crawl.pages.rewrite(|page| {
         page.set_simhash(simhashes[directory.place(page.page)]);
         true
@@ -82,21 +80,14 @@ pub fn simhashes(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &mut Crawl, 
 }
 
 /// The features of pages as they count in the crawl, by page. Takes them from the shelf.
-fn weighted(
-    net: &mut Net<'_>,
-    shelf: &mut WorkerPages,
-    pages: u64,
-    room: &MemoryBudget,
-) -> Result<HashPartitions<OfPage>> {
+fn weighted(net: &mut Net<'_>, shelf: &mut WorkerPages, pages: u64) -> Result<HashPartitions<OfPage>> {
     let count = shelf.features.items();
     let mut features = shelf.features.reader();
     let of_pages = shelf.kept().map(|(slot, page)| -> Result<Vec<OfPage>> {
         let (hashes, weights) = features.get(slot)?;
         Ok(hashes.iter().zip(weights).map(|(&hash, &weight)| OfPage::new(hash, page, weight.into())).collect())
     });
-    let mut shares = until_failure(of_pages, |rows| {
-        HashPartitions::laid_down(net, "features", count, rows.flatten(), OfPage::hash, room)
-    })?;
+    let mut shares = HashPartitions::one_of(net, "features", 2, count, of_pages.flatten_ok(), OfPage::hash)?;
     shelf.features.clear();
     let (count, mut pages_with) = (shares.rows(), ByHash::<u32>::default());
     let of_shares = (0..shares.count()).map(|share| -> Result<Vec<OfPage>> {
@@ -114,9 +105,7 @@ fn weighted(
         }
         Ok(some)
     });
-    until_failure(of_shares, |rows| {
-        HashPartitions::laid_down(net, "weighted features", count, rows.flatten(), |row| row.page, room)
-    })
+    HashPartitions::one_of(net, "weighted features", 2, count, of_shares.flatten_ok(), |row| row.page)
 }
 
 /// The simhashes of pages, as [page, the halves of the simhash], share by share.

@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex};
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::memory_estimate::MemoryEstimate;
 use crate::reading::addresses::{HostAddress, Noted};
 use crate::reading::captures::host_key;
 use crate::reading::item_record::PageRecord;
 use crate::reading::known_pages::{KnownPages, content};
-use crate::reading::rejections::{Rejection, Rejections};
+use crate::reading::rejection::Rejection;
 use crate::reading::resume::{Part, Recorder, Resume};
 use crate::reading::revisits::Revisit;
 use crate::reading::segments::Segment;
@@ -22,7 +23,7 @@ use crate::reading::shingle_sets::ShingleSets;
 use crate::reading::tools::Tools;
 use crate::reading::work_queue::WorkQueue;
 use crate::reading::worker_pages::{Capture, Redirect, WorkerPages, mime, short_title};
-use crate::shuffle::memory_estimate::{MemoryEstimate, room_beside, too_little};
+use crate::shuffle::memory::too_little;
 use webtwin_base::error::Result;
 use webtwin_base::ids::doc_id;
 use webtwin_base::progress::Progress;
@@ -88,7 +89,7 @@ pub fn read(net: &mut Net<'_>, queue: &Queue, job: &Job) -> Result<WorkerPages> 
     let first_original = items.partition_point(|item| !queue.work.is_original(item.input));
     let mut result = read_items(net, (queue, &queue.turns, 0..first_original), job, &mut reader, &mut recorder);
     if result.is_ok() && first_original < items.len() {
-        let revisits = net.sum("revisits to resolve", [reader.shelf.revisits.len() as u64])?;
+        let revisits = net.all_sum("revisits to resolve", [reader.shelf.revisits.len() as u64])?;
         if revisits != [0] {
             let originals = (queue, &queue.original_turns, first_original..items.len());
             result = read_items(net, originals, job, &mut reader, &mut recorder);
@@ -195,13 +196,9 @@ impl Reader {
 
     fn new(net: &Net<'_>, job: &Job) -> Result<Reader> {
         let study = job.kind == JobKind::Study;
-        // Where memory has a bound, sets and records that are not kept leave it to what cannot go to disk.
-        let in_memory = if job.effort.memory_bytes == 0 { u64::MAX } else { 0 };
-        let disk = room_beside(0, job).disk(net);
-        let sets = job.by_shingles().then(|| ShingleSets::new(in_memory, &disk));
-        let rejections = if in_memory == 0 { Rejections::on(&disk)? } else { Rejections::default() };
+        let sets = job.by_shingles().then(|| ShingleSets::new(&net.memory));
         Ok(Reader {
-            shelf: WorkerPages { sets, rejections, ..WorkerPages::beside(&disk) },
+            shelf: WorkerPages { sets, ..WorkerPages::new(&net.memory) },
             tools: Tools::new(job),
             follow: job.links,
             min_text: job.chunks.min_text as usize,

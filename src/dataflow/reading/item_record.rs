@@ -15,7 +15,7 @@ use bincode::Options;
 use serde::{Deserialize, Serialize};
 
 use crate::reading::addresses::HostAddress;
-use crate::reading::rejections::Rejection;
+use crate::reading::rejection::Rejection;
 use crate::reading::resume::Part;
 use crate::reading::revisits::Revisit;
 use crate::reading::segments::Segment;
@@ -251,7 +251,6 @@ mod tests {
     use webtwin_core::text::Feature;
     use webtwin_core::text::language::Language;
     use webtwin_pages::record::Reason;
-    use webtwin_storage::spill_file::Disk;
 
     /// A shelf with an item of these pages: numbers of fingerprints, features and links, and a text.
     fn shelf(pages: &[(usize, usize, usize, String)], with_features: bool, item: u32, first: &mut WorkerPages) -> Part {
@@ -357,7 +356,7 @@ mod tests {
 
     /// An empty shelf.
     fn empty(with_sets: bool) -> WorkerPages {
-        let sets = || ShingleSets::new(u64::MAX, &Disk::new(&std::env::temp_dir(), 0));
+        let sets = || ShingleSets::new(&webtwin_spill::MemoryPool::default());
         WorkerPages { sets: with_sets.then(sets), ..WorkerPages::default() }
     }
 

@@ -2,17 +2,16 @@
 
 pub mod addresses;
 mod arrived_captures;
-pub mod byte_lists;
 pub mod capture_rows;
 pub mod captures;
+pub mod features;
 pub mod first_look;
 pub mod idf;
 pub mod ingest;
 pub mod item_record;
 pub mod known_pages;
 pub mod least_pages;
-pub mod lists;
-pub mod rejections;
+pub mod rejection;
 pub mod resume;
 pub mod revisits;
 pub mod segments;

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::reading::rejections::Rejection;
+use crate::reading::rejection::Rejection;
 use crate::reading::segments;
 use crate::reading::worker_pages::{Capture, Place, WorkerPages};
 use webtwin_base::error::{Error, Result};
@@ -192,7 +192,7 @@ pub fn resolve(
     let (untrue, revisits): (Vec<Revisit>, Vec<Revisit>) =
         std::mem::take(&mut shelf.revisits).into_iter().partition(|row| row.offset < floors[row.item as usize]);
     shelf.rejections.extend(untrue.into_iter().map(unresolved))?;
-    if net.sum("revisits", [revisits.len() as u64])? == [0] {
+    if net.all_sum("revisits", [revisits.len() as u64])? == [0] {
         shelf.names = Vec::new();
         return Ok(Referrals::new());
     }
@@ -205,11 +205,11 @@ pub fn resolve(
     let mut found = Vec::new();
     for (revisit, content) in revisits.into_iter().zip(contents) {
         match content {
-            Some(Content { worker, slot, .. }) => found.push((worker as usize, (slot, revisit))),
+            Some(Content { worker, slot, .. }) => found.push(Ok((worker as usize, (slot, revisit)))),
             None => shelf.rejections.push(&unresolved(revisit))?,
         }
     }
-    let mut found = net.exchange_rows("revisits with their originals", found)?;
+    let mut found = net.exchange_values("revisits with their originals", found)?;
     found.sort_by_key(|(slot, _)| *slot);
     let outlooks = outlooks(net, shelf, &found, work, job)?;
     for ((slot, revisit), outlook) in found.into_iter().zip(outlooks) {
@@ -248,7 +248,7 @@ fn search(
             referrals.insert([revisits[revisit as usize].source, source]);
         }
         let left = found.iter().filter(|content| content.is_none()).count() as u64;
-        let [news, waiting, left] = net.sum("originals found", [news, waiting, left])?;
+        let [news, waiting, left] = net.all_sum("originals found", [news, waiting, left])?;
         asked = match (news, asked) {
             _ if left == 0 => break,
             (0, Asked::Names) if waiting > 0 => Asked::NamesAtOnce,
@@ -312,13 +312,13 @@ fn name_payloads(
             Ok(())
         })?;
     }
-    Ok(net.sum("payloads named", [named])? != [0])
+    Ok(net.all_sum("payloads named", [named])? != [0])
 }
 
 /// The keys of all workers' questions, ascending.
 fn asked_for(net: &mut Net<'_>, questions: &[Question]) -> Result<Arc<Vec<u64>>> {
-    let keys = net.share("names asked for", questions.iter().map(|question| question.key).collect())?;
-    net.once(|| {
+    let keys = net.broadcast("names asked for", questions.iter().map(|question| question.key).collect())?;
+    net.once_per_process(|| {
         let mut keys = keys.to_vec();
         keys.sort_unstable();
         keys.dedup();
@@ -419,15 +419,15 @@ fn questions(revisits: &[Revisit], found: &[Option<Content>], me: u32, asked: As
 /// that waits.
 fn round(net: &mut Net<'_>, offers: Vec<Offer>, questions: Vec<Question>, asked: Asked) -> Result<Vec<Answer>> {
     let peers = net.peers() as u64;
-    let mut offers = net.exchange_all("names of records", offers, |row| (row.key % peers) as usize)?;
+    let mut offers = net.exchange("names of records", offers, |row| (row.key % peers) as usize)?;
     offers.sort_unstable_by_key(|offer| offer.key);
-    let questions = net.exchange_all("names of originals", questions, |row| (row.key % peers) as usize)?;
+    let questions = net.exchange("names of originals", questions, |row| (row.key % peers) as usize)?;
     let answers = questions.into_iter().filter_map(|question| {
         let &Offer { source, content, .. } = best(&offers, &question)?;
         let Question { asker, revisit, way, .. } = question;
         Some(Answer { asker, revisit, way: way as u32, source: source as u32, content })
     });
-    let mut answers = net.exchange_all("originals", answers, |answer| answer.asker as usize)?;
+    let mut answers = net.exchange("originals", answers, |answer| answer.asker as usize)?;
     debug_assert!(asked == Asked::Names || answers.iter().all(|answer| answer.content.is_known()));
     answers.sort_unstable_by_key(|answer| (answer.revisit, answer.way));
     answers.dedup_by_key(|answer| answer.revisit);

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::reading::ingest::{Queue, Reader};
-use crate::reading::rejections::Rejection;
+use crate::reading::rejection::Rejection;
 use crate::reading::worker_pages::WorkerPages;
 use webtwin_base::error::{Error, Result};
 use webtwin_engine::Net;
@@ -68,12 +68,12 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, queue: &Queue, job: &
     let (untrue, rows): (Vec<Segment>, Vec<Segment>) =
         std::mem::take(&mut shelf.segments).into_iter().partition(|row| row.offset < floors[row.item as usize]);
     shelf.rejections.extend(untrue.iter().map(|row| row.rejected(Reason::Segmented, "")))?;
-    if net.sum("segments", [rows.len() as u64])? == [0] {
+    if net.all_sum("segments", [rows.len() as u64])? == [0] {
         return Ok(());
     }
     let peers = net.peers() as u64;
-    let to_owner = rows.into_iter().map(|row| ((row.origin % peers) as usize, row));
-    let mut rows: Vec<Segment> = net.exchange_rows("segments", to_owner)?;
+    let to_owner = rows.into_iter().map(|row| Ok(((row.origin % peers) as usize, row)));
+    let mut rows: Vec<Segment> = net.exchange_values("segments", to_owner)?;
     rows.sort_unstable();
     let mut reader = Reader::on(std::mem::take(shelf), net, job)?;
     for record in rows.chunk_by(|x, y| x.origin == y.origin) {

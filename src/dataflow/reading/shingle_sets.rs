@@ -2,8 +2,7 @@
 //! are compared need theirs again.
 
 use webtwin_base::error::Result;
-use webtwin_storage::spill_array::SpillArray;
-use webtwin_storage::spill_file::Disk;
+use webtwin_spill::{Array, MemoryPool};
 
 /// A set for each slot of a shelf.
 ///
@@ -11,17 +10,17 @@ use webtwin_storage::spill_file::Disk;
 /// 16 bytes a slot, and 4 a shingle or, on disk, a block of 1 MiB.
 #[derive(Debug)]
 pub struct ShingleSets {
-    hashes: SpillArray<u32>,
+    hashes: Array<u32>,
     /// Position and size of each slot's set.
     places: Vec<(u64, u32)>,
     items: u64,
-    disk: Disk,
 }
 
 impl ShingleSets {
-    /// No sets yet; those beyond `allowed_bytes` go to `disk`.
-    pub fn new(allowed_bytes: u64, disk: &Disk) -> ShingleSets {
-        ShingleSets { hashes: SpillArray::new(allowed_bytes, disk), places: Vec::new(), items: 0, disk: disk.clone() }
+    /// No sets yet. Where memory has a bound, the disk takes all of them.
+    pub fn new(pool: &MemoryPool) -> ShingleSets {
+        let pool = if pool.is_bounded() { pool.limited(0) } else { pool.clone() };
+        ShingleSets { hashes: Array::new(&pool), places: Vec::new(), items: 0 }
     }
 
     /// Appends the set of the next slot, ascending.
@@ -62,10 +61,5 @@ impl ShingleSets {
     /// Shingles in all sets that are stored.
     pub fn items(&self) -> u64 {
         self.items
-    }
-
-    /// Where sets go that have no room, and rows that are made of them may go, too.
-    pub fn disk(&self) -> &Disk {
-        &self.disk
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! # Memory
 //! 28 bytes a page, some of which go before tables are made. Captures ([`CaptureRows`]), chunks, features and links
-//! ([`crate::reading::lists`]) are there as far as [`WorkerPages::hold_lists_at_most`] says, else on the local disk.
+//! ([`Lists`]) are there as far as [`WorkerPages::hold_lists_at_most`] says, else on the local disk.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::reading::addresses::HostAddress;
 use crate::reading::capture_rows::CaptureRows;
-use crate::reading::lists::{FeatureLists, Lists};
-use crate::reading::rejections::Rejections;
+use crate::reading::features::FeatureLists;
+use crate::reading::rejection::Rejection;
 use crate::reading::revisits::Revisit;
 use crate::reading::segments::Segment;
 use crate::reading::shingle_sets::ShingleSets;
@@ -20,7 +20,7 @@ use webtwin_base::ids::{DocId, FPrint, Page, SimHash};
 use webtwin_core::text::language::Language;
 use webtwin_pages::record::{Names, Reason};
 use webtwin_pages::warc::RangeEnd;
-use webtwin_storage::spill_file::Disk;
+use webtwin_spill::{Lists, MemoryPool, Rows};
 
 /// Media type of nearly all pages.
 pub const HTML: &str = "text/html";
@@ -165,13 +165,13 @@ pub struct WorkerPages {
     /// Whole-document fingerprint of each slot, until exact copies are found.
     pub exact: Vec<FPrint>,
     /// Chunk fingerprints of each slot, for a study the marks of its shingle paragraphs: ascending, each once.
-    pub fprints: Lists,
+    pub fprints: Lists<u64>,
     /// Weighted features of each slot where simhashes wait for the crawl, else no slots.
     pub features: FeatureLists,
     /// Sets of shingles of each slot, where pages are compared by these.
     pub sets: Option<ShingleSets>,
     /// Doc ids of the link targets of each slot.
-    pub links: Lists,
+    pub links: Lists<u64>,
     /// Page in each slot once captures are settled, or [`NOT_KEPT`].
     pub pages: Vec<Page>,
     /// Slots of pages that lead to another URL, ascending, with its doc id.
@@ -191,17 +191,22 @@ pub struct WorkerPages {
     /// Segments of records, until they are joined.
     pub segments: Vec<Segment>,
     /// Records that are not kept.
-    pub rejections: Rejections,
+    pub rejections: Rows<Rejection>,
     /// What reading each work item came to.
     pub items: Vec<(u32, RangeEnd)>,
 }
 
 impl WorkerPages {
-    /// An empty shelf whose chunks, features and links go to `disk` when they may not stay in memory.
-    pub fn beside(disk: &Disk) -> WorkerPages {
-        let lists = || Lists::beside(disk);
-        let (captures, features) = (CaptureRows::beside(disk), FeatureLists::beside(disk));
-        WorkerPages { captures, features, fprints: lists(), links: lists(), ..WorkerPages::default() }
+    /// Nothing yet.
+    pub fn new(pool: &MemoryPool) -> WorkerPages {
+        WorkerPages {
+            captures: CaptureRows::new(pool),
+            features: FeatureLists::new(pool),
+            fprints: Lists::new(pool),
+            links: Lists::new(pool),
+            rejections: Rows::new(pool),
+            ..WorkerPages::default()
+        }
     }
 
     /// Holds at most so many bytes of captures, chunks, features and links in memory from now on: up to half for captures, which are
@@ -284,9 +289,9 @@ mod tests {
 
     #[test]
     fn slots_without_captures_go_and_the_others_keep_what_is_theirs() {
-        let disk = Disk::new(&std::env::temp_dir(), 0);
+        let pool = MemoryPool::default().limited(0);
         // In memory, and on disk with lists as long as a block.
-        for (mut shelf, times) in [(WorkerPages::default(), 1), (WorkerPages::beside(&disk), 30_000)] {
+        for (mut shelf, times) in [(WorkerPages::default(), 1), (WorkerPages::new(&pool), 30_000)] {
             shelf.hold_lists_at_most(0).unwrap();
             drop_some_slots(shelf, times);
         }

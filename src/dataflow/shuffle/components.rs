@@ -34,20 +34,23 @@ pub fn components<Member: Number, Label: Number>(
     net: &mut Net<'_>,
     name: &'static str,
     members: usize,
-    edges: impl Iterator<Item = (Member, Member)>,
+    edges: impl IntoIterator<Item = Result<(Member, Member)>>,
 ) -> Result<Arc<Vec<Label>>> {
-    let sets = net.once(|| SharedSets::new(members))?;
-    edges.for_each(|(x, y)| sets.union(x.number(), y.number()));
+    let sets = net.once_per_process(|| SharedSets::new(members))?;
+    for edge in edges {
+        let (x, y) = edge?;
+        sets.union(x.number(), y.number());
+    }
     // All workers of this process have joined theirs; what others do shows in what they send.
-    net.pool(())?;
+    net.gather_in_process(())?;
     let (process, workers) = (net.process(), net.workers_per_process());
     let leads = net.is_keeper();
     if are_shared(members, net.processes()) {
         let gives = leads && net.processes() > 1;
         let mine = sets.forest().take(if gives { members } else { 0 }).map(<[u32; 2]>::from).collect();
-        let forests = if net.processes() > 1 { net.share(name, mine)? } else { Arc::new(mine) };
+        let forests = if net.processes() > 1 { net.broadcast(name, mine)? } else { Arc::new(mine) };
         let sets = net.take_back(sets)?;
-        return net.once(|| {
+        return net.once_per_process(|| {
             let sets = sets.expect("it has taken them back");
             forests.iter().for_each(|&[x, y]| sets.union(x, y));
             bytemuck::cast_vec(sets.labels())
@@ -62,7 +65,7 @@ pub fn components<Member: Number, Label: Number>(
             rows.iter().for_each(|&[x, y]| sets.union(x, y));
             Ok(())
         };
-        net.exchange(name, forest, |_| to, join)?;
+        net.exchange_into(name, forest, |_| to, join)?;
         distance *= 2;
     }
     let part = members.div_ceil(net.processes()).next_multiple_of(LABELS);
@@ -76,12 +79,12 @@ pub fn components<Member: Number, Label: Number>(
         stretch
     });
     let leader = |stretch: &Stretch| stretch[0] as usize / part * workers;
-    net.exchange(name, stretches, leader, |stretches| {
+    net.exchange_into(name, stretches, leader, |stretches| {
         for &[first, ref labels @ ..] in stretches {
             dealt.extend(labels.iter().take(end - first as usize).map(|&label| Label::from_index(label as usize)));
         }
         Ok(())
     })?;
     // They come from one sender, so in the order of members, as the leaders are.
-    net.share(name, dealt)
+    net.broadcast(name, dealt)
 }

@@ -9,20 +9,19 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, HostId, Number, Page};
 use webtwin_engine::{Owners, RoundRobin};
-use webtwin_storage::aside::Aside;
-use webtwin_storage::spill_file::Disk;
+use webtwin_spill::{Column, MemoryPool};
 
 /// Cuts the 64-bit key space in `2^bits` equal ranges.
 #[derive(Debug, Clone, Copy)]
-pub struct Partitions {
+pub struct TablePartitions {
     bits: u32,
     dealt: RoundRobin,
 }
 
-impl Partitions {
+impl TablePartitions {
     /// `partitions` is a power of two.
-    pub fn new(partitions: u32, peers: usize) -> Partitions {
-        Partitions { bits: partitions.trailing_zeros(), dealt: RoundRobin::new(peers) }
+    pub fn new(partitions: u32, peers: usize) -> TablePartitions {
+        TablePartitions { bits: partitions.trailing_zeros(), dealt: RoundRobin::new(peers) }
     }
 
     /// How many there are.
@@ -44,7 +43,7 @@ impl Partitions {
 }
 
 /// A well mixed key belongs to the owner of its partition.
-impl Owners<u64> for Partitions {
+impl Owners<u64> for TablePartitions {
     fn owner(&self, key: u64) -> usize {
         self.dealt.owner(self.of(key))
     }
@@ -88,8 +87,8 @@ impl Entries {
 #[derive(Debug)]
 enum DocIds {
     Held(Arc<Vec<DocId>>),
-    /// Aside, and in memory as long as anyone holds them.
-    Aside(Aside<DocId>, Weak<Vec<DocId>>),
+    /// On disk, and in memory as long as anyone holds them.
+    Aside(Column<DocId>, Weak<Vec<DocId>>),
 }
 
 /// All pages of the run by number, held once by each process: 4 bytes a page, and 8 for its doc id unless these are aside.
@@ -102,19 +101,19 @@ pub struct Directory {
     starts: Vec<Page>,
     /// For each partition, the pages that its owner has in earlier ones.
     before: Vec<u32>,
-    partitions: Partitions,
+    partitions: TablePartitions,
 }
 
 impl Directory {
     /// The directory of pages that are known by number and host only, as where they are made up: doc ids are spread evenly.
-    pub fn even(hosts: Vec<HostId>, partitions: Partitions) -> Directory {
+    pub fn even(hosts: Vec<HostId>, partitions: TablePartitions) -> Directory {
         let step = u64::MAX / hosts.len().max(1) as u64;
         let doc_ids = (0..hosts.len() as u64).map(|page| page * step).collect();
         Directory::new(Entries { doc_ids, hosts }, partitions)
     }
 
     /// The directory with the entries of all pages.
-    pub fn new(Entries { doc_ids, hosts }: Entries, partitions: Partitions) -> Directory {
+    pub fn new(Entries { doc_ids, hosts }: Entries, partitions: TablePartitions) -> Directory {
         let start = |p: usize| Page::from_index(doc_ids.partition_point(|&doc_id| partitions.of(doc_id) < p));
         let starts: Vec<Page> = (0..=partitions.count()).map(start).collect();
         let mut owned = vec![0; partitions.dealt.peers()];
@@ -159,15 +158,17 @@ impl Directory {
         }
     }
 
-    /// Puts doc ids aside on a disk, for steps that know pages by number. The first worker of a process to come does.
+    /// Puts doc ids aside where memory has a bound, for steps that know pages by number. The first worker of a process to come does.
     ///
     /// # Errors
     /// Those of the disk.
-    pub fn put_doc_ids_aside(&self, disk: &Disk) -> Result<()> {
+    pub fn put_doc_ids_aside(&self, pool: &MemoryPool) -> Result<()> {
         let mut doc_ids = self.doc_ids.lock().unwrap_or_else(PoisonError::into_inner);
-        if let DocIds::Held(held) = &mut *doc_ids {
+        if let DocIds::Held(held) = &mut *doc_ids
+            && pool.is_bounded()
+        {
             let held = Arc::unwrap_or_clone(std::mem::take(held));
-            *doc_ids = DocIds::Aside(Aside::put(held, Some(disk))?, Weak::new());
+            *doc_ids = DocIds::Aside(Column::of(held, pool)?, Weak::new());
         }
         Ok(())
     }
@@ -296,14 +297,14 @@ mod tests {
             for page in pages().rev() {
                 entries.put(&[Entry { doc_id: ids[page], page, host: HostId(0) }]);
             }
-            let directory = Directory::new(entries, Partitions::new(1 << bits, 3));
+            let directory = Directory::new(entries, TablePartitions::new(1 << bits, 3));
             for key in 0..500 {
                 let want = ids.binary_search(&id(key)).ok().map(Page::from_index);
                 prop_assert_eq!(directory.by_doc_id().unwrap().page(id(key)), want);
             }
-            directory.put_doc_ids_aside(&Disk::new(&std::env::temp_dir(), 0)).unwrap();
+            directory.put_doc_ids_aside(&MemoryPool::default().limited(0)).unwrap();
             prop_assert_eq!(&*directory.doc_ids().unwrap(), &ids);
-            let partitions = Partitions::new(1 << bits, 3);
+            let partitions = TablePartitions::new(1 << bits, 3);
             prop_assert!(pages().all(|page| directory.partition(page) == partitions.of(ids[page.index()])));
             for worker in 0..3 {
                 let owned: Vec<Page> = directory.owned(worker).collect();

@@ -1,40 +1,60 @@
-//! Rows that must meet by a key, in bounded memory: with the owner of the key, in shares of some megabytes.
+//! Rows that must meet by a key, in bounded memory: with the owner of the key, in partitions of some megabytes.
 
 use bytemuck::Pod;
 
-use crate::shuffle::memory_budget::{BUCKET_BYTES, MemoryBudget, bucket_bits};
 use webtwin_base::error::Result;
 use webtwin_base::ids::splitmix64;
 use webtwin_core::overlap::rows::Shares;
-use webtwin_engine::Net;
-use webtwin_storage::spill::Buckets;
+use webtwin_engine::{IntoRow, Net};
+use webtwin_spill::{MemoryPool, PARTITION_BYTES, Partitions};
 
-/// The rows whose keys this worker owns, by share: all rows of a key are in one.
-pub struct HashPartitions<T> {
-    buckets: Buckets<T>,
+/// The rows whose keys this worker owns, by partition: all rows of a key are in one.
+pub struct HashPartitions<T>(Partitions<T>);
+
+/// How rows of several kinds are partitioned that have keys in common, so that they meet in partitions of the same number.
+#[derive(Debug, Clone, Copy)]
+pub struct Alike {
+    /// Partitions here, as a power of two; other workers may have other numbers of them.
+    pub bits: u32,
+    /// Kinds that share the memory of the step.
+    pub kinds: u64,
 }
 
 impl<T: Pod + Send> HashPartitions<T> {
-    /// Sends rows to the owners of their keys, who lay them down in shares.
+    /// Sends rows to the owners of their keys.
     ///
-    /// `count` is about how many there are here. One round where they take no more than a share with every worker, for these
-    /// wait with their owners until it is known how many shares there are; otherwise two.
+    /// `count` is about how many there are here. One round where they take no more than a partition with every worker, for these
+    /// wait with their owners until it is known how many partitions there are; otherwise two.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`], the same on all workers, when the disk does not
-    /// take what `room` has no memory for; or when the run has ended.
+    /// The first error of `rows`; [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`], the same on all
+    /// workers, when the disk does not take what has no room; or when the run has ended.
     ///
     /// # Memory
-    /// What `room` allows, and up to [`BUCKET_BYTES`] from each worker while rows wait.
-    pub fn laid_down<K: Into<u64>>(
+    /// That of the step, and up to 4 MiB from each worker while rows wait.
+    pub fn new<K: Into<u64>>(
         net: &mut Net<'_>,
         name: &str,
         count: u64,
-        rows: impl IntoIterator<Item = T>,
+        rows: impl IntoIterator<Item: IntoRow<T>>,
         key: impl Fn(&T) -> K,
-        room: &MemoryBudget,
     ) -> Result<HashPartitions<T>> {
-        let is_few = |count: u64| count * size_of::<T>() as u64 <= BUCKET_BYTES;
+        HashPartitions::one_of(net, name, 1, count, rows, key)
+    }
+
+    /// The same for one of so many kinds of rows that share the memory of the step.
+    ///
+    /// # Errors
+    /// As [`HashPartitions::new`].
+    pub fn one_of<K: Into<u64>>(
+        net: &mut Net<'_>,
+        name: &str,
+        kinds: u64,
+        count: u64,
+        rows: impl IntoIterator<Item: IntoRow<T>>,
+        key: impl Fn(&T) -> K,
+    ) -> Result<HashPartitions<T>> {
+        let is_few = |count: u64| count * size_of::<T>() as u64 <= PARTITION_BYTES;
         let hash = |row: &T| splitmix64(key(row).into());
         let mut rows = rows.into_iter();
         let few = is_few(count).then(|| rows.by_ref()).into_iter().flatten();
@@ -49,109 +69,93 @@ impl<T: Pod + Send> HashPartitions<T> {
                 Ok(())
             },
         )?;
-        let bits = bucket_bits(counts.iter().sum::<u64>() / net.peers() as u64 * size_of::<T>() as u64);
-        let mut partitions = HashPartitions::empty(net, bits, 1, room);
+        let bits = MemoryPool::partition_bits(counts.iter().sum::<u64>() / net.peers() as u64 * size_of::<T>() as u64);
+        let mut partitions = HashPartitions::empty(net, Alike { bits, kinds });
         let shares = Shares::new(net.peers(), bits);
-        partitions.lay_down(&waiting, hash, &shares)?;
+        partitions.put(&waiting, hash, &shares)?;
         if !counts.into_iter().all(is_few) {
-            partitions.receive(net, name, rows, hash, shares)?;
+            net.exchange_into(name, rows, |row| shares.owner(hash(row)), |rows| partitions.put(rows, hash, &shares))?;
         }
         Ok(partitions)
     }
 
-    /// The same in `2^bits` shares here: rows of several kinds that have keys in common meet in shares of the same number. Other
-    /// workers may have other numbers of shares.
+    /// The same in partitions that are alike those of other rows. One round.
     ///
     /// # Errors
-    /// As [`HashPartitions::laid_down`].
-    pub fn with_bits<K: Into<u64>>(
+    /// As [`HashPartitions::new`].
+    pub fn alike<K: Into<u64>>(
         net: &mut Net<'_>,
         name: &str,
-        bits: u32,
-        rows: impl IntoIterator<Item = T>,
+        alike: Alike,
+        rows: impl IntoIterator<Item: IntoRow<T>>,
         key: impl Fn(&T) -> K,
-        room: &MemoryBudget,
     ) -> Result<HashPartitions<T>> {
-        let mut partitions = HashPartitions::empty(net, bits, 1, room);
+        let mut partitions = HashPartitions::empty(net, alike);
+        let shares = Shares::new(net.peers(), alike.bits);
         let hash = |row: &T| splitmix64(key(row).into());
-        partitions.receive(net, name, rows, hash, Shares::new(net.peers(), bits))?;
+        net.exchange_into(name, rows, |row| shares.owner(hash(row)), |rows| partitions.put(rows, hash, &shares))?;
         Ok(partitions)
     }
 
-    /// One of so many kinds of rows that share the room.
-    fn empty(net: &Net<'_>, bits: u32, kinds: u64, room: &MemoryBudget) -> HashPartitions<T> {
-        let bytes = room.of_buckets(net, kinds, 1 << bits);
-        HashPartitions { buckets: Buckets::new(1 << bits, bytes, &room.parted(kinds).disk(net)) }
+    fn empty(net: &Net<'_>, Alike { bits, kinds }: Alike) -> HashPartitions<T> {
+        HashPartitions(Partitions::new(1 << bits, &net.memory.for_partitions(kinds, bits)))
     }
 
-    fn receive(
-        &mut self,
-        net: &mut Net<'_>,
-        name: &str,
-        rows: impl IntoIterator<Item = T>,
-        hash: impl Fn(&T) -> u64,
-        shares: Shares,
-    ) -> Result<()> {
-        net.exchange(name, rows, |row| shares.owner(hash(row)), |rows| self.lay_down(rows, &hash, &shares))
+    fn put(&mut self, rows: &[T], hash: impl Fn(&T) -> u64, shares: &Shares) -> Result<()> {
+        rows.iter().try_for_each(|row| self.0.push(shares.bucket(hash(row)), *row))
     }
 
-    fn lay_down(&mut self, rows: &[T], hash: impl Fn(&T) -> u64, shares: &Shares) -> Result<()> {
-        rows.iter().try_for_each(|row| self.buckets.push(shares.bucket(hash(row)), *row))
-    }
-
-    /// Rows in all shares.
+    /// Rows in all partitions.
     pub fn rows(&self) -> u64 {
-        self.buckets.rows()
+        self.0.rows()
     }
 
-    /// Number of shares.
+    /// Number of partitions.
     pub fn count(&self) -> usize {
-        self.buckets.count()
+        self.0.count()
     }
 
-    /// Replaces the content of `into` by the rows of a share, in no particular order, and forgets them.
+    /// Replaces the content of `into` by the rows of a partition, in no particular order, and forgets them.
     ///
     /// # Errors
     /// [`webtwin_base::error::Error::Storage`] when the disk fails.
-    pub fn take(&mut self, share: usize, into: &mut Vec<T>) -> Result<()> {
-        self.buckets.take(share, into)
+    pub fn take(&mut self, partition: usize, into: &mut Vec<T>) -> Result<()> {
+        self.0.take(partition, into)
     }
 
     /// The same, and they stay.
     ///
     /// # Errors
     /// As [`HashPartitions::take`].
-    pub fn read(&self, share: usize, into: &mut Vec<T>) -> Result<()> {
+    pub fn read(&self, partition: usize, into: &mut Vec<T>) -> Result<()> {
         into.clear();
-        self.buckets.each_piece(share, &mut Vec::new(), |rows| into.extend_from_slice(rows))
+        self.0.each_piece(partition, &mut Vec::new(), |rows| into.extend_from_slice(rows))
     }
 }
 
-/// Whether rows with this key meet with this worker, in whatever shares.
+/// Whether rows with this key meet with this worker, in whatever partitions.
 pub fn is_own(net: &Net<'_>, key: impl Into<u64>) -> bool {
     Shares::new(net.peers(), 0).owner(splitmix64(key.into())) == net.index()
 }
 
-/// Rows of two kinds that have keys in common, as [`HashPartitions::with_bits`] lays them down, each in half of `room`. One round.
+/// Rows of two kinds that have keys in common, in partitions that are alike. One round.
 ///
 /// # Errors
-/// As [`HashPartitions::laid_down`].
-pub fn two_with_bits<T: Pod + Send, U: Pod + Send, K: Into<u64>>(
+/// As [`HashPartitions::new`].
+pub fn two_alike<T: Pod + Send, U: Pod + Send, K: Into<u64>>(
     net: &mut Net<'_>,
     (name, bits): (&str, u32),
-    (first, first_key): (impl IntoIterator<Item = T>, impl Fn(&T) -> K),
-    (second, second_key): (impl IntoIterator<Item = U>, impl Fn(&U) -> K),
-    room: &MemoryBudget,
+    (first, first_key): (impl IntoIterator<Item: IntoRow<T>>, impl Fn(&T) -> K),
+    (second, second_key): (impl IntoIterator<Item: IntoRow<U>>, impl Fn(&U) -> K),
 ) -> Result<(HashPartitions<T>, HashPartitions<U>)> {
-    let shares = Shares::new(net.peers(), bits);
-    let (mut of_first, mut of_second) =
-        (HashPartitions::empty(net, bits, 2, room), HashPartitions::empty(net, bits, 2, room));
+    let (shares, alike) = (Shares::new(net.peers(), bits), Alike { bits, kinds: 2 });
+    let (mut of_first, mut of_second) = (HashPartitions::empty(net, alike), HashPartitions::empty(net, alike));
     let first_hash = |row: &T| splitmix64(first_key(row).into());
     let second_hash = |row: &U| splitmix64(second_key(row).into());
     net.exchange_two(
         name,
-        (first, |row| shares.owner(first_hash(row)), |rows| of_first.lay_down(rows, first_hash, &shares)),
-        (second, |row| shares.owner(second_hash(row)), |rows| of_second.lay_down(rows, second_hash, &shares)),
+        (first, |row| shares.owner(first_hash(row)), |rows| of_first.put(rows, first_hash, &shares)),
+        (second, |row| shares.owner(second_hash(row)), |rows| of_second.put(rows, second_hash, &shares)),
     )?;
     Ok((of_first, of_second))
 }

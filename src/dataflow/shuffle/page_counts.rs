@@ -41,11 +41,11 @@ type Stretch = [u32; 16];
 /// for lists of at most [`SHORT_BYTES`], which go to every process as they are.
 pub fn sum<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Arc<Vec<T>>> {
     if net.peers() == 1 {
-        return net.once(|| mine.to_vec());
+        return net.once_per_process(|| mine.to_vec());
     }
     if size_of_val(mine) <= SHORT_BYTES {
-        let all = net.share(name, mine.to_vec())?;
-        return net.once(|| {
+        let all = net.broadcast(name, mine.to_vec())?;
+        return net.once_per_process(|| {
             let mut sums = vec![T::zeroed(); mine.len()];
             for (at, &more) in all.iter().enumerate() {
                 let sum = &mut sums[at % mine.len()];
@@ -87,5 +87,5 @@ pub fn sum<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Arc<Ve
             Ok(())
         },
     )?;
-    net.share(name, sums)
+    net.broadcast(name, sums)
 }

@@ -13,8 +13,8 @@ use webtwin_engine::Net;
 /// # Errors
 /// Only when the run has ended.
 pub fn page_set(net: &mut Net<'_>, name: &str, mine: Vec<Page>, pages: usize) -> Result<Arc<PageSet>> {
-    let all = net.share(name, mine)?;
-    net.once(|| {
+    let all = net.broadcast(name, mine)?;
+    net.once_per_process(|| {
         let mut set = PageSet::new(pages, |_| false);
         all.iter().for_each(|&page| set.insert(page));
         set

@@ -1,33 +1,30 @@
-//! Rows that arrive in any order and are taken in the order of a worker's pages, in bounded memory: laid down by stretches of these.
+//! Rows that arrive in any order and are taken in the order of a worker's pages, in bounded memory: by stretches of these.
 
 use std::ops::Range;
 
 use bytemuck::Pod;
 
-use crate::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use webtwin_base::error::Result;
 use webtwin_engine::Net;
-use webtwin_storage::aside::{Aside, AsideWriter};
-use webtwin_storage::spill::Buckets;
-use webtwin_storage::spill_file::Disk;
+use webtwin_spill::{Column, MemoryPool, Partitions};
 
 /// Rows of a worker's pages.
 ///
 /// # Memory
-/// Those that are held: all, or what the room for them allows; one stretch while they are taken.
+/// Those that are held: all, or what the step has memory for; one stretch while they are taken.
 pub struct Stretches<T> {
     /// Pages of the worker, and of a stretch.
     pages: usize,
     stretch: usize,
-    buckets: Buckets<T>,
+    partitions: Partitions<T>,
 }
 
 impl<T: Pod> Stretches<T> {
-    /// For about `rows` rows of so many pages, as far as `room` has memory for them.
-    pub fn new(net: &Net<'_>, (pages, rows): (usize, u64), room: &MemoryBudget) -> Stretches<T> {
-        let bits = bucket_bits(rows * size_of::<T>() as u64);
-        let buckets = Buckets::new(1 << bits, room.of_buckets(net, 1, 1 << bits), &room.disk(net));
-        Stretches { pages, stretch: (pages >> bits) + 1, buckets }
+    /// For about `rows` rows of so many pages; one of so many kinds of rows that share the memory of the step.
+    pub fn new(net: &Net<'_>, (pages, rows): (usize, u64), kinds: u64) -> Stretches<T> {
+        let bits = MemoryPool::partition_bits(rows * size_of::<T>() as u64);
+        let partitions = Partitions::new(1 << bits, &net.memory.for_partitions(kinds, bits));
+        Stretches { pages, stretch: (pages >> bits) + 1, partitions }
     }
 
     /// Adds a row of the page at a place among the worker's own.
@@ -35,7 +32,7 @@ impl<T: Pod> Stretches<T> {
     /// # Errors
     /// Those of the disk.
     pub fn push(&mut self, place: usize, row: T) -> Result<()> {
-        self.buckets.push(place / self.stretch, row)
+        self.partitions.push(place / self.stretch, row)
     }
 
     /// Gives `each` the places of one stretch after the other, and its rows in no particular order.
@@ -44,25 +41,25 @@ impl<T: Pod> Stretches<T> {
     /// Those of the disk, and of `each`; or when the run has ended.
     pub fn each(mut self, net: &Net<'_>, mut each: impl FnMut(Range<usize>, &mut [T]) -> Result<()>) -> Result<()> {
         let mut rows = Vec::new();
-        for number in 0..self.buckets.count() {
+        for number in 0..self.partitions.count() {
             net.check()?;
-            self.buckets.take(number, &mut rows)?;
+            self.partitions.take(number, &mut rows)?;
             let begin = |number: usize| self.pages.min(number * self.stretch);
             each(begin(number)..begin(number + 1), &mut rows)?;
         }
         Ok(())
     }
 
-    /// All rows, ascending by `key`, which orders them by page first; on `disk`, if there is one.
+    /// All rows, ascending by `key`, which orders them by page first.
     ///
     /// # Errors
     /// Those of the disk; or when the run has ended.
-    pub fn sorted<K: Ord>(self, net: &Net<'_>, key: impl Fn(&T) -> K, disk: Option<&Disk>) -> Result<Aside<T>> {
-        let mut sorted = AsideWriter::beside(disk);
+    pub fn sorted<K: Ord>(self, net: &Net<'_>, key: impl Fn(&T) -> K) -> Result<Column<T>> {
+        let mut sorted = Column::new(&net.memory);
         self.each(net, |_, rows| {
             rows.sort_unstable_by_key(&key);
             rows.iter().try_for_each(|&row| sorted.push(row))
         })?;
-        sorted.finish()
+        Ok(sorted)
     }
 }

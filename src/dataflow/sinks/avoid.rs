@@ -10,15 +10,14 @@
 use std::collections::HashSet;
 
 use bytemuck::Pod;
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
 use super::resemblance::Resemblance;
 use super::ways::{Ways, WaysThrough};
 use crate::reading::capture_rows::CaptureRow;
 use crate::reading::captures::{Crawl, path};
-use crate::reading::lists::until_failure;
 use crate::shuffle::directory::Directory;
-use crate::shuffle::memory_budget::{MemoryBudget, bucket_bits};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, HostId, Page};
 use webtwin_core::applications::keep::{
@@ -29,12 +28,12 @@ use webtwin_core::clusters::collection::SimilarCluster;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_core::text::language::Language;
 use webtwin_core::text::titles::TitleWords;
-use webtwin_engine::{Net, Owners};
+use webtwin_engine::{IntoRow, Net, Owners};
 use webtwin_job::Keep;
 use webtwin_pages::url::CanonicalUrl;
-use webtwin_storage::aside::{Aside, AsideWriter};
-use webtwin_storage::spill::Buckets;
-use webtwin_storage::spill_file::Disk;
+use webtwin_spill::Column;
+use webtwin_spill::MemoryPool;
+use webtwin_spill::Partitions;
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, bytemuck::Zeroable, Serialize, Deserialize)]
@@ -111,11 +110,10 @@ struct Placed {
 /// Shares of rows of trivial clusters, with the owners of these: each has larger clusters than those before.
 struct Shares<'a> {
     directory: &'a Directory,
-    count: usize,
+    /// How many, as a power of two.
+    bits: u32,
     /// Pages of an owner that may be the smallest of a share's clusters.
     stretch: usize,
-    /// For the rows of both kinds.
-    room: MemoryBudget,
 }
 
 impl Shares<'_> {
@@ -124,13 +122,13 @@ impl Shares<'_> {
         &self,
         net: &mut Net<'_>,
         name: &str,
-        rows: impl IntoIterator<Item = T>,
+        rows: impl IntoIterator<Item: IntoRow<T>>,
         cluster: impl Fn(&T) -> ClusterId,
-    ) -> Result<Buckets<T>> {
-        let mut shares =
-            Buckets::new(self.count, self.room.of_buckets(net, 2, self.count), &self.room.parted(2).disk(net));
+    ) -> Result<Partitions<T>> {
+        // Rows of two kinds are there at a time.
+        let mut shares = Partitions::new(1 << self.bits, &net.memory.for_partitions(2, self.bits));
         let share = |row: &T| self.directory.place(cluster(row).smallest()) / self.stretch;
-        net.exchange(
+        net.exchange_into(
             name,
             rows,
             |row| self.directory.owner(cluster(row).smallest()),
@@ -143,7 +141,7 @@ impl Shares<'_> {
 /// The pages of trivial clusters of two pages or more, in shares.
 pub struct Copies<'a> {
     shares: Shares<'a>,
-    rows: Buckets<PageCopy>,
+    rows: Partitions<PageCopy>,
 }
 
 impl Copies<'_> {
@@ -173,7 +171,7 @@ pub struct Judged<'f> {
 
 impl Judged<'_> {
     /// Sends pages in collections to the owners of their trivial clusters, in shares as those of copies.
-    fn placed(&self, net: &mut Net<'_>, copies: &Copies<'_>) -> Result<Buckets<Placed>> {
+    fn placed(&self, net: &mut Net<'_>, copies: &Copies<'_>) -> Result<Partitions<Placed>> {
         let worker = net.index() as u32;
         let rows = self.similar_clusters.iter().zip(0..).flat_map(|(cluster, similar)| {
             let kept_one = self.kept.get(similar as usize);
@@ -188,7 +186,7 @@ impl Judged<'_> {
 }
 
 /// Takes the placed pages of a share, ascending by page.
-fn take_placed(placed: &mut Buckets<Placed>, share: usize, into: &mut Vec<Placed>) -> Result<()> {
+fn take_placed(placed: &mut Partitions<Placed>, share: usize, into: &mut Vec<Placed>) -> Result<()> {
     placed.take(share, into)?;
     into.sort_unstable_by_key(|row| row.page);
     Ok(())
@@ -210,10 +208,10 @@ pub fn copies<'a>(
     net: &mut Net<'_>,
     crawl: &'a Crawl,
     (labels, sizes): (&[ClusterId], &[u32]),
-    (from_elsewhere, depths): (&Aside<u32>, &[u32]),
+    (from_elsewhere, depths): (&Column<u32>, &[u32]),
     links_to_host: &[u32],
     (keeping, kept_before, pinned, originals): (&Keeping, &[Page], &[Page], &PageSet),
-    (seeds, room): (&HashSet<String>, &MemoryBudget),
+    seeds: &HashSet<String>,
 ) -> Result<Copies<'a>> {
     let mut linked = from_elsewhere.rows().zip(depths);
     let rows = crawl.pages.map(|row| {
@@ -242,9 +240,9 @@ pub fn copies<'a>(
     let rows = rows.map(|row| row?);
     let directory = &*crawl.directory;
     let owned = directory.owned(net.index()).map(|page| u64::from(sizes[ClusterId::of(page)]));
-    let bits = bucket_bits(owned.filter(|&pages| pages > 1).sum::<u64>() * size_of::<PageCopy>() as u64);
-    let shares = Shares { directory, count: 1 << bits, stretch: (crawl.pages.len() >> bits) + 1, room: room.clone() };
-    let rows = until_failure(rows, |rows| shares.laid_down(net, "copies", rows.flatten(), |copy| copy.cluster))?;
+    let bits = MemoryPool::partition_bits(owned.filter(|&pages| pages > 1).sum::<u64>() * size_of::<PageCopy>() as u64);
+    let shares = Shares { directory, bits, stretch: (crawl.pages.len() >> bits) + 1 };
+    let rows = shares.laid_down(net, "copies", rows.flatten_ok(), |copy| copy.cluster)?;
     Ok(Copies { shares, rows })
 }
 
@@ -267,7 +265,7 @@ pub fn judge<'f>(
         let mut placed = judged.placed(net, copies)?;
         let (mut share, mut room, mut some, mut here) = (0, Vec::new(), Vec::new(), Vec::new());
         let source = |send: &mut dyn FnMut([u32; 5])| {
-            if share == copies.shares.count {
+            if share == 1 << copies.shares.bits {
                 return Ok(false);
             }
             copies.read(share, &mut room, &mut some)?;
@@ -308,20 +306,18 @@ fn vote(copies: &[PageCopy], placed: &[Placed], keeping: &Keeping) -> Option<[u3
     keeping.votes(winner).then_some([row.worker, row.similar, row.collection, known[0], known[1]])
 }
 
-/// Decides for every page that has copies; if it `compares` texts, languages count. Verdicts lie, ascending, with the owner of their cluster's smallest page, on `disk` if
-/// there is one.
+/// Decides for every page that has copies; if it `compares` texts, languages count. Verdicts lie, ascending, with the owner of their cluster's smallest page.
 pub fn verdicts(
     net: &mut Net<'_>,
     crawl: &Crawl,
     mut copies: Copies<'_>,
     judged: &Judged<'_>,
     (keeping, compares): (&Keeping, bool),
-    disk: Option<&Disk>,
-) -> Result<Aside<Verdict>> {
+) -> Result<Column<Verdict>> {
     let mut placed = judged.placed(net, &copies)?;
-    let mut verdicts = AsideWriter::beside(disk);
+    let mut verdicts = Column::new(&net.memory);
     let (mut some, mut here) = (Vec::new(), Vec::new());
-    for share in 0..copies.shares.count {
+    for share in 0..1 << copies.shares.bits {
         net.check()?;
         copies.take(share, &mut some)?;
         take_placed(&mut placed, share, &mut here)?;
@@ -330,7 +326,7 @@ pub fn verdicts(
             found.try_for_each(|verdict| verdicts.push(verdict))?;
         }
     }
-    verdicts.finish()
+    Ok(verdicts)
 }
 
 /// The verdicts on the pages of one trivial cluster. If it `compares` texts, pages are visited that are in another language than the
@@ -400,7 +396,7 @@ pub fn clear_ways(
     net: &mut Net<'_>,
     crawl: &Crawl,
     labels: &[ClusterId],
-    verdicts: &mut Aside<Verdict>,
+    verdicts: &mut Column<Verdict>,
     gathered: impl FnOnce(&mut Net<'_>) -> Result<WaysThrough>,
 ) -> Result<Ways> {
     let mut skip = Vec::new();
@@ -409,7 +405,7 @@ pub fn clear_ways(
     }
     let (visit, ways) = gathered(net)?.clear(net, crawl, skip)?;
     let owner = |page: &Page| crawl.directory.owner(labels[*page].smallest());
-    let mut visited = net.exchange_all("pages on the way", visit, owner)?;
+    let mut visited = net.exchange("pages on the way", visit, owner)?;
     visited.sort_unstable_by_key(|&page| (labels[page], page));
     let mut visited = visited.into_iter().peekable();
     verdicts.retain_mut(|row| {

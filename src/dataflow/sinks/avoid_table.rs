@@ -6,17 +6,14 @@
 use std::cmp::Ordering;
 
 use bytemuck::{Pod, Zeroable};
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
 use super::avoid::Verdict;
 use super::by_host::each_host;
 use super::prefix_roots::PrefixRoots;
 use super::resemblance::Resemblance;
-use super::sorted::Sorted;
-use crate::reading::byte_lists::ByteLists;
 use crate::reading::captures::Crawl;
-use crate::reading::lists::until_failure;
-use crate::shuffle::memory_budget::MemoryBudget;
 use crate::shuffle::stretches::Stretches;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
@@ -26,8 +23,8 @@ use webtwin_core::applications::keep::{LostBy, Role, RoleNumber, Why};
 use webtwin_core::applications::prefixes::{Prefix, cover, site};
 use webtwin_engine::{Net, Owners};
 use webtwin_pages::surt::surt_prefix_of;
-use webtwin_storage::aside::Aside;
-use webtwin_storage::spill_file::Disk;
+use webtwin_spill::Column;
+use webtwin_spill::{Rows, Sorted, Sorter};
 
 /// A row of the `avoid` table, with its page's owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable, Serialize, Deserialize)]
@@ -51,9 +48,9 @@ pub struct Avoid {
 #[derive(Debug, Default)]
 pub struct AvoidTable {
     /// Ascending by page.
-    pub rows: Aside<Avoid>,
+    pub rows: Column<Avoid>,
     /// URLs of pages that stay.
-    pub keep_urls: ByteLists,
+    pub keep_urls: Rows<String>,
 }
 
 /// Least resemblance of a copy; a page with less is another version.
@@ -100,17 +97,19 @@ impl Avoid {
 /// Those of the disk, which captures may be on, too; or when the run has ended.
 ///
 /// # Memory
-/// 32 bytes and then 40 for each page to skip, or what `room` allows.
-pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &Aside<Verdict>, room: &MemoryBudget) -> Result<AvoidTable> {
-    let (directory, disk) = (crawl.directory.clone(), room.disk_if_bounded(net));
-    let disk = disk.as_ref();
+/// 32 bytes and then 40 for each page to skip, or what the step has memory for.
+pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &Column<Verdict>) -> Result<AvoidTable> {
+    let directory = crawl.directory.clone();
     let own = (crawl.pages.len(), verdicts.len() as u64);
-    let mut asked = Stretches::new(net, own, room);
-    until_failure(verdicts.rows(), |rows| {
-        let take = |rows: &[Verdict]| rows.iter().try_for_each(|row| asked.push(directory.place(row.keep), *row));
-        net.exchange("pages to skip", rows.filter(Verdict::skips), |row| directory.owner(row.keep), take)
-    })?;
-    let asked = asked.sorted(net, |row| (row.keep, row.page), disk)?;
+    let mut asked = Stretches::new(net, own, 2);
+    let take = |rows: &[Verdict]| rows.iter().try_for_each(|row| asked.push(directory.place(row.keep), *row));
+    net.exchange_into(
+        "pages to skip",
+        verdicts.rows().filter_ok(Verdict::skips),
+        |row| directory.owner(row.keep),
+        take,
+    )?;
+    let asked = asked.sorted(net, |row| (row.keep, row.page))?;
     let mut pages = crawl.reader();
     let rows = asked.rows().map(|row| {
         let Verdict { page, keep, role, resemblance, .. } = row?;
@@ -118,20 +117,14 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &Aside<Verdict>, room: &
         let row = Avoid { page, keep, resemblance, keep_time: kept.fetch_time, keep_url: 0, role, _padding: [0; 3] };
         Ok((directory.owner(page), (row, kept.url().to_string())))
     });
-    let (mut found, mut keep_urls) =
-        (Stretches::new(net, own, room), disk.map(ByteLists::on).transpose()?.unwrap_or_default());
+    let (mut found, mut keep_urls) = (Stretches::new(net, own, 2), Rows::new(&net.memory));
     let take = |(row, url): (Avoid, String)| {
         found.push(directory.place(row.page), Avoid { keep_url: keep_urls.len() as u32, ..row })?;
-        keep_urls.push(url.as_bytes())
+        keep_urls.push(&url)
     };
-    until_failure(rows, |rows| match disk {
-        None => net.exchange_rows("avoid", rows)?.into_iter().try_for_each(take),
-        Some(_) => {
-            let most = (BYTES_AT_ONCE, |(_, url): &(Avoid, String)| (size_of::<Avoid>() + url.len()) as u64);
-            net.exchange_in_rounds("avoid", rows, most, take)
-        }
-    })?;
-    Ok(AvoidTable { rows: found.sorted(net, |row| row.page, disk)?, keep_urls })
+    let bytes = |(_, url): &(Avoid, String)| (size_of::<Avoid>() + url.len()) as u64;
+    net.exchange_values_into("avoid", rows, bytes, take)?;
+    Ok(AvoidTable { rows: found.sorted(net, |row| row.page)?, keep_urls })
 }
 
 impl AvoidTable {
@@ -143,9 +136,6 @@ impl AvoidTable {
         self.rows.rows().map(|row| Ok(row?.page)).collect()
     }
 }
-
-/// Bytes of rows that a worker sends in a round where memory has a bound.
-pub const BYTES_AT_ONCE: u64 = 8 << 20;
 
 /// What covers the pages to skip and no other, by URL and for Heritrix.
 #[derive(Debug)]
@@ -162,16 +152,11 @@ pub struct CrawlerLists {
 /// As [`each_host`].
 ///
 /// # Memory
-/// All of it; or with a `disk` what [`each_host`] and [`SortedWriter`](super::sorted::SortedWriter) need.
-pub fn lists(
-    net: &mut Net<'_>,
-    crawl: &Crawl,
-    to_skip: (&[Page], &PrefixRoots),
-    disk: Option<&Disk>,
-) -> Result<CrawlerLists> {
+/// All of it; or within a bound what [`each_host`] and [`Sorter`] need.
+pub fn lists(net: &mut Net<'_>, crawl: &Crawl, to_skip: (&[Page], &PrefixRoots)) -> Result<CrawlerLists> {
     let mut wide = 0;
-    let mut found = disk.map(ByteLists::on).transpose()?.unwrap_or_default();
-    each_host(net, crawl, to_skip, disk, |pages| {
+    let mut found = Rows::new(&net.memory);
+    each_host(net, crawl, to_skip, |pages| {
         // A prefix speaks for one site of the host: http or https, at one port.
         let of_sites = pages.chunk_by(|x, y| site(&x.url) == site(&y.url)).map(cover);
         let mut sites: Vec<AvoidLists> = of_sites
@@ -183,17 +168,14 @@ pub fn lists(
             sites[0].surt_rules = surt_rules(pages, prefixes, surt_prefix_of);
         }
         wide += sites.iter().flat_map(|site| &site.prefixes).filter(|prefix| !prefix.single).count() as u64;
-        sites.iter().try_for_each(|site| found.push_row(site))
+        sites.iter().try_for_each(|site| found.push(site))
     })?;
     let bytes = |AvoidLists { prefixes, surt_rules }: &AvoidLists| {
         let texts = prefixes.iter().map(|prefix| &prefix.prefix).chain(&surt_rules.prefixes).chain(&surt_rules.urls);
         texts.map(|text| (size_of::<Prefix>() + text.len()) as u64).sum()
     };
-    let mut reader = found.reader();
-    let rows = (0..found.len()).map(|number| Ok((0, reader.row(number)?)));
-    let mut sites = Sorted::beside(disk)?;
-    until_failure(rows, |rows| {
-        net.exchange_in_rounds("avoid lists", rows, (BYTES_AT_ONCE, bytes), |site| sites.push(site))
-    })?;
+    let rows = found.rows().map_ok(|site| (0, site));
+    let mut sites = Sorter::new(&net.memory);
+    net.exchange_values_into("avoid lists", rows, bytes, |site| sites.push(site))?;
     Ok(CrawlerLists { sites: sites.finish()?, wide })
 }

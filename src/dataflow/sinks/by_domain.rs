@@ -1,23 +1,18 @@
-//! URLs domain by domain, with the owners of registered domains, in bounded memory: in partitions on disk where memory
-//! has a bound.
+//! URLs domain by domain, with the owners of registered domains, in bounded memory.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::avoid_table::BYTES_AT_ONCE;
-use crate::reading::byte_lists::ByteLists;
+use super::by_key::{Keyed, each_key};
 use crate::reading::captures::Crawl;
-use crate::reading::lists::until_failure;
 use crate::reading::worker_pages::Redirect;
-use crate::shuffle::directory::Partitions;
+use crate::shuffle::directory::TablePartitions;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, DocId, HostId, Page};
 use webtwin_engine::{Net, Owners};
 use webtwin_pages::public_suffix::domain_of;
-use webtwin_storage::spill::TAPE_BLOCK_BYTES;
-use webtwin_storage::spill_file::Disk;
 
 /// A page with its domain, or a URL that redirects to one for good. Orders by the key of the domain, then URL.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -51,20 +46,30 @@ pub struct Known<'k> {
     pub redirects: &'k [Redirect],
 }
 
+impl Keyed for OfDomain {
+    type Key = u64;
+
+    fn key(&self) -> u64 {
+        self.domain
+    }
+
+    fn bytes(&self) -> u64 {
+        weight(&self.url)
+    }
+}
+
 /// Calls `each` with the pages and redirects of one registered domain after the other, ascending by its key, with the owner of the
-/// key. One exchange, or with a `disk` as many as it takes to send some megabytes at a time.
+/// key.
 ///
 /// # Errors
 /// Those of `each`, and of the disk, which captures may be on, too; or when the run has ended.
 ///
 /// # Memory
-/// All URLs; or with a disk 4 bytes a page, one partition, and as much again for the ends of all partitions: about the
-/// square root of the bytes of a worker's URLs in MiB. A domain is in one partition.
+/// All URLs; or within a bound 4 bytes a page, and about the square root of the bytes of a worker's URLs in MiB.
 pub fn each_domain(
     net: &mut Net<'_>,
     known: &Known<'_>,
-    partitions: Partitions,
-    disk: Option<&Disk>,
+    partitions: TablePartitions,
     mut each: impl FnMut(&[OfDomain]) -> Result<()>,
 ) -> Result<()> {
     let crawl = known.crawl;
@@ -81,31 +86,14 @@ pub fn each_domain(
         let domain = xxh3_64(domain_of(&row.url).as_bytes());
         Ok((partitions.owner(domain), OfDomain { domain, url: row.url.clone(), what: What::Redirect(row.to) }))
     }));
-    let Some(disk) = disk else {
-        let pages = until_failure(rows, |rows| net.exchange_rows("URLs by domain", rows))?;
-        return domain_by_domain(pages, each);
-    };
-    let weight = |url: &str| (size_of::<OfDomain>() + url.len()) as u64;
     let mut bytes = 0;
     crawl.pages.each(|row| bytes += weight(row.url()))?;
     bytes += known.redirects.iter().map(|row| weight(&row.url)).sum::<u64>();
-    let [bytes] = net.sum("bytes of URLs", [bytes])?;
-    let count = (bytes / net.peers() as u64 / TAPE_BLOCK_BYTES as u64).isqrt() as usize + 1;
-    let mut stretches = (0..count).map(|_| ByteLists::on(disk)).collect::<Result<Vec<_>>>()?;
-    let take = |page: OfDomain| stretches[partitions.stretch(page.domain, count)].push_row(&page);
-    let most = (BYTES_AT_ONCE, |page: &OfDomain| weight(&page.url));
-    until_failure(rows, |rows| net.exchange_in_rounds("URLs by domain", rows, most, take))?;
-    for stretch in stretches {
-        net.check()?;
-        let mut reader = stretch.reader();
-        let pages = (0..stretch.len()).map(|number| reader.row(number)).collect::<Result<Vec<_>>>()?;
-        domain_by_domain(pages, &mut each)?;
-    }
-    Ok(())
+    let part = |row: &OfDomain, parts: usize| partitions.stretch(row.domain, parts);
+    each_key(net, "URLs by domain", bytes, rows, part, |rows| each(&rows))
 }
 
-fn domain_by_domain(mut pages: Vec<OfDomain>, each: impl FnMut(&[OfDomain]) -> Result<()>) -> Result<()> {
-    pages.sort_unstable();
-    pages.dedup();
-    pages.chunk_by(|x, y| x.domain == y.domain).try_for_each(each)
+/// Bytes of a row with this URL.
+fn weight(url: &str) -> u64 {
+    (size_of::<OfDomain>() + url.len()) as u64
 }

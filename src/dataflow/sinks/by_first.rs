@@ -3,15 +3,13 @@
 use super::tables::PairRow;
 use crate::pairs::kinds::Pairs;
 use crate::reading::captures::Crawl;
-use crate::reading::lists::until_failure;
-use crate::shuffle::memory_budget::MemoryBudget;
 use crate::shuffle::stretches::Stretches;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
 use webtwin_core::clusters::link_summary::LinkSummary;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{Net, Owners};
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
 
 /// Brings pairs to the owners of their smaller pages, and rows of `LinkSummary` to the owners of their source clusters' smallest pages;
 /// there they wait for tables, ascending. One exchange.
@@ -20,40 +18,34 @@ use webtwin_storage::aside::Aside;
 /// Those of the disk; or when the run has ended.
 ///
 /// # Memory
-/// 16 bytes a pair and 32 a row, or what `room` allows.
+/// 16 bytes a pair and 32 a row, or what the step has memory for.
 pub fn by_first(
     net: &mut Net<'_>,
     crawl: &Crawl,
     pairs: Pairs,
-    link_summary: Aside<LinkSummary>,
-    room: &MemoryBudget,
-) -> Result<(Aside<PairRow>, Aside<LinkSummary>)> {
-    let (directory, pages, room) = (&crawl.directory, crawl.pages.len(), room.parted(2));
+    link_summary: Column<LinkSummary>,
+) -> Result<(Column<PairRow>, Column<LinkSummary>)> {
+    let (directory, pages) = (&crawl.directory, crawl.pages.len());
     let count = pairs.len() as u64;
-    let mut owned = Stretches::new(net, (pages, count), &room);
-    let mut owned_summary = Stretches::new(net, (pages, link_summary.len() as u64), &room);
+    let mut owned = Stretches::new(net, (pages, count), 2);
+    let mut owned_summary = Stretches::new(net, (pages, link_summary.len() as u64), 2);
     let rows = pairs.rows().map(|row| row.map(|(kind, SimilarPair { a, b, value })| [a.0, b.0, kind as u32, value]));
-    until_failure(rows, |pairs| {
-        until_failure(link_summary.rows(), |link_summary| {
-            net.exchange_two(
-                "pairs and link summary",
-                (
-                    pairs,
-                    |&[a, ..]: &PairRow| directory.owner(Page(a)),
-                    |rows: &[PairRow]| rows.iter().try_for_each(|row| owned.push(directory.place(Page(row[0])), *row)),
-                ),
-                (
-                    link_summary,
-                    |row| directory.owner(row.src_cluster.smallest()),
-                    |rows: &[LinkSummary]| {
-                        let place = |row: &LinkSummary| directory.place(row.src_cluster.smallest());
-                        rows.iter().try_for_each(|row| owned_summary.push(place(row), *row))
-                    },
-                ),
-            )
-        })
-    })?;
+    net.exchange_two(
+        "pairs and link summary",
+        (
+            rows,
+            |&[a, ..]: &PairRow| directory.owner(Page(a)),
+            |rows: &[PairRow]| rows.iter().try_for_each(|row| owned.push(directory.place(Page(row[0])), *row)),
+        ),
+        (
+            link_summary.rows(),
+            |row| directory.owner(row.src_cluster.smallest()),
+            |rows: &[LinkSummary]| {
+                let place = |row: &LinkSummary| directory.place(row.src_cluster.smallest());
+                rows.iter().try_for_each(|row| owned_summary.push(place(row), *row))
+            },
+        ),
+    )?;
     drop((pairs, link_summary));
-    let disk = room.disk_if_bounded(net);
-    Ok((owned.sorted(net, |row| *row, disk.as_ref())?, owned_summary.sorted(net, |row| *row, disk.as_ref())?))
+    Ok((owned.sorted(net, |row| *row)?, owned_summary.sorted(net, |row| *row)?))
 }

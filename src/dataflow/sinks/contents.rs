@@ -2,13 +2,13 @@
 
 use crate::clusters::links::Links;
 use crate::reading::captures::Crawl;
-use crate::reading::lists::until_failure;
+use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, Page};
 use webtwin_core::clusters::identical::Content;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{Net, Owners};
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
 
 /// What tells of pages: their trivial clusters, links from this worker's pages, and this worker's exact pairs.
 #[derive(Clone, Copy)]
@@ -18,7 +18,7 @@ pub struct Told<'a> {
     /// Links from this worker's pages.
     pub links: &'a Links,
     /// (centre, copy), wherever their pages are.
-    pub exact_pairs: &'a Aside<SimilarPair>,
+    pub exact_pairs: &'a Column<SimilarPair>,
 }
 
 /// The part of this worker in the content of each collection that it has pages of, in the order of collections. `mine` are these
@@ -35,10 +35,8 @@ pub(super) fn contents(
     mine: &mut [[Page; 3]],
 ) -> Result<Vec<Content>> {
     let directory = crawl.directory.clone();
-    let mut copies = until_failure(told.exact_pairs.rows(), |pairs| {
-        let copies = pairs.map(|pair| [pair.b, pair.a]);
-        net.exchange_all("copies of texts", copies, |copy| directory.owner(copy[0]))
-    })?;
+    let copies = told.exact_pairs.rows().map_ok(|pair| [pair.b, pair.a]);
+    let mut copies = net.exchange("copies of texts", copies, |copy| directory.owner(copy[0]))?;
     copies.sort_unstable();
 
     // For each own page, the number of the first of its collections among those here.
@@ -71,8 +69,6 @@ pub(super) fn contents(
         }
         Ok(())
     };
-    until_failure(out_of, |out_of| {
-        net.exchange("links of collections", out_of.flatten(), |row| directory.owner(row[0]), take)
-    })?;
+    net.exchange_into("links of collections", out_of.flatten_ok(), |row| directory.owner(row[0]), take)?;
     Ok(contents)
 }

@@ -11,7 +11,7 @@ use bytemuck::Pod;
 use crate::reading::captures::Crawl;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
 use webtwin_storage::table::Table;
 
 /// A part of a table: the rows of one partition.
@@ -141,7 +141,7 @@ pub(crate) fn by_page<'r, R>(
 pub(crate) fn by_page_aside<'r, R: Pod>(
     name: &'static str,
     crawl: &Crawl,
-    rows: &'r Aside<R>,
+    rows: &'r Column<R>,
     page: impl Fn(&R) -> Page,
     table: impl Fn(&[R]) -> Result<Table> + Copy + 'r,
 ) -> Result<Vec<Draft<'r>>> {

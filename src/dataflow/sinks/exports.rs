@@ -1,10 +1,10 @@
 //! The exports of the avoid list and of URL rules, which worker 0 writes row by row.
 
-use super::sorted::Sorted;
 use webtwin_base::error::Result;
 use webtwin_core::applications::export_folder::write_exports;
 use webtwin_core::applications::exports::AvoidLists;
 use webtwin_core::url_rules::rows::RuleRow;
+use webtwin_spill::Sorted;
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::output::Attempt;
 

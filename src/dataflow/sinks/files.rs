@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::arrived::{self, Arrived, slices};
 use super::drafts::{Draft, Rows};
 use super::write::put_file;
-use crate::shuffle::memory_estimate::{A_FILE_MADE, room_beside};
+use crate::memory_estimate::A_FILE_MADE;
 use webtwin_base::build_info;
 use webtwin_base::error::Result;
 use webtwin_base::heap::give_back_what_is_free;
@@ -26,7 +26,6 @@ use webtwin_engine::Net;
 use webtwin_job::Job;
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::output::Attempt;
-use webtwin_storage::spill_file::Disk;
 use webtwin_storage::table::{Table, encode_pieces};
 
 /// Bytes of a file on disk, about, before the next partition of its table gets another.
@@ -49,9 +48,8 @@ pub struct Making<'t> {
     always: &'t [&'static str],
     /// The table of a name without rows.
     empty: &'t dyn Fn(&str) -> Result<Table>,
-    /// Where rows wait that others have sent, where memory has a bound; then nothing that was made to be weighed stays in memory, but
-    /// is made twice.
-    disk: Option<Disk>,
+    /// Bytes of what was made to be weighed that stay in memory: none where memory has a bound, and rows are made twice.
+    held_bytes: u64,
     /// The workers of the process take turns with files.
     turns: Arc<Turns>,
 }
@@ -104,8 +102,9 @@ impl<'t> Making<'t> {
         empty: &'t dyn Fn(&str) -> Result<Table>,
     ) -> Result<Making<'t>> {
         let (memory_bytes, workers) = (job.effort.memory_bytes, net.workers_per_process());
-        let turns = net.once(|| Turns::within(memory_bytes, workers))?;
-        Ok(Making { always, empty, disk: room_beside(0, job).disk_if_bounded(net), turns })
+        let turns = net.once_per_process(|| Turns::within(memory_bytes, workers))?;
+        let held_bytes = if net.memory.is_bounded() { 0 } else { HELD_BYTES };
+        Ok(Making { always, empty, held_bytes, turns })
     }
 }
 
@@ -120,7 +119,7 @@ pub(super) fn put_tables(
     making: Making<'_>,
 ) -> Result<Vec<FileEntry>> {
     let tables = plans(net, &mut parts, &making)?;
-    let Making { disk, turns, .. } = making;
+    let turns = making.turns;
     let place = |part: &Draft<'_>| {
         let table = tables.binary_search_by(|table| table.0.as_str().cmp(part.name)).expect("all tables were weighed");
         Place { table, file: tables[table].1.file(part.partition), partition: part.partition }
@@ -139,7 +138,7 @@ pub(super) fn put_tables(
             let to = file_of(&place).owner;
             part.pieces().map(move |piece| piece.map(|rows| slices(rows).map(move |rows| (to, (place, rows)))))
         });
-        let Arrived { held, stored } = arrived::bring(net, rows, disk.as_ref())?;
+        let Arrived { held, stored } = arrived::bring(net, rows)?;
         let name = |place: &Place| tables[place.table].0.as_str();
         let mut here: Vec<(Place, Draft<'_>)> = here;
         here.extend(held.into_iter().map(|(place, rows)| (place, (name(&place), place.partition, rows).into())));
@@ -157,7 +156,7 @@ pub(super) fn put_tables(
 /// What becomes of each table, by name, the same on every worker. Where no worker has rows of a table that is always there,
 /// worker 0 gets a part without rows. One collective call.
 fn plans(net: &mut Net<'_>, parts: &mut Vec<Draft<'_>>, making: &Making<'_>) -> Result<Vec<(String, Plan)>> {
-    let mut room = if making.disk.is_some() { 0 } else { HELD_BYTES };
+    let mut room = making.held_bytes;
     let mut mine: Vec<(String, (u64, u64))> = Vec::with_capacity(parts.len());
     for part in &mut *parts {
         let bytes = part.weigh(&mut room)?;
@@ -234,7 +233,7 @@ fn rounds(tables: &[(String, Plan)], most: u64) -> Vec<(usize, usize)> {
 
 /// Which file each partition of a table is put in, and by whom.
 struct Plan {
-    /// Partitions, ascending, each with its file.
+    /// TablePartitions, ascending, each with its file.
     partitions: Vec<(usize, usize)>,
     files: Vec<File>,
 }

@@ -8,7 +8,6 @@ use super::by_first::by_first;
 use super::kept::Kept;
 use super::report::{CollectionRow, MemberRow};
 use super::skip_lists::SkipLists;
-use super::sorted::Sorted;
 use super::summarise::{by_size, summarise};
 use super::summary::Summary;
 use super::tables::{PairRow, Part};
@@ -31,7 +30,8 @@ use webtwin_base::ids::Page;
 use webtwin_core::clusters::link_summary::LinkSummary;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_core::url_rules::rows::RuleRow;
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
+use webtwin_spill::Sorted;
 
 /// All that one worker owns of the answer, every list ascending by its key.
 pub struct ReplicaTables {
@@ -40,17 +40,17 @@ pub struct ReplicaTables {
     /// Links.
     pub links: Links,
     /// Exact copies with their centres, and pairs by each measure, with the owner of their smaller page.
-    pub pairs: Aside<PairRow>,
+    pub pairs: Column<PairRow>,
     /// Verdicts on the pages of trivial clusters, with the owner of the cluster's smallest page.
-    pub verdicts: Aside<Verdict>,
+    pub verdicts: Column<Verdict>,
     /// Placeholders of all workers.
     pub placeholders: Arc<PageSet>,
     /// `LinkSummary`, with the owner of the source cluster's smallest page.
-    pub link_summary: Aside<LinkSummary>,
+    pub link_summary: Column<LinkSummary>,
     /// Collections, with the owner of their similar cluster's smallest page.
     pub collections: Vec<CollectionRow>,
     /// Their pages, likewise.
-    pub members: Aside<MemberRow>,
+    pub members: Column<MemberRow>,
     /// The avoid list, with the owner of the page.
     pub avoid: AvoidTable,
     /// The avoid list as crawlers take it.
@@ -104,9 +104,9 @@ impl ReplicaTables {
         let placeholders = in_pairs.collect::<Result<Vec<[Page; 2]>>>()?.into_flattened();
         let placeholders = page_set(run.net, "placeholders", placeholders, web.crawl.directory.len())?;
         let trivial_clusters = by_size(&grown.sizes);
-        let budget = run.budget(&web, 0)?;
-        let (pairs, link_summary) = by_first(run.net, &web.crawl, pairs, grown.link_summary, &budget)?;
-        budget.give_back();
+        run.agree_on_memory(&web, 0)?;
+        let (pairs, link_summary) = by_first(run.net, &web.crawl, pairs, grown.link_summary)?;
+        run.net.memory.give_back();
         more_tables.extend(servers.parts);
         more_tables.extend(skip.rules.parts);
         more_tables.extend(skip.hosts);

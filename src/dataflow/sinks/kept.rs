@@ -14,7 +14,6 @@ use super::ways::{Ways, WaysThrough};
 use crate::clusters::places;
 use crate::pairs::kinds::Kind;
 use crate::pairs::similar::Similar;
-use crate::shuffle::memory_budget::MemoryBudget;
 use crate::shuffle::page_set::page_set;
 use crate::web::Web;
 use crate::{run, steps};
@@ -28,7 +27,7 @@ use webtwin_engine::Net;
 use webtwin_job::{Attach, MergeCondition};
 use webtwin_results::Run;
 use webtwin_results::decisions::Decisions;
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
 
 /// Bytes a page that it takes in each process to judge copies, whatever is on disk ([`super::avoid`], [`super::ways`]).
 const KEEPING_A_PAGE: u64 = 24;
@@ -49,11 +48,11 @@ pub struct Given<'a> {
 #[derive(Serialize, Deserialize)]
 pub struct Kept {
     /// Verdicts on the pages of trivial clusters, ascending, with the owner of the cluster's smallest page.
-    pub verdicts: Aside<Verdict>,
+    pub verdicts: Column<Verdict>,
     /// Collections, ascending, with the owner of their similar cluster's smallest page.
     pub collections: Vec<CollectionRow>,
     /// Their pages, likewise.
-    pub members: Aside<MemberRow>,
+    pub members: Column<MemberRow>,
     /// Pages that were attached to a collection by their place.
     pub attached: u64,
     /// Pages taken out of the similar clusters of this worker.
@@ -80,12 +79,12 @@ impl Kept {
     ) -> Result<Kept> {
         let originals =
             page_set(run.net, "canonical pages", given.similar.originals.clone(), web.crawl.directory.len())?;
-        let budget = run.budget(web, KEEPING_A_PAGE)?;
-        let kept = run.step(steps::KEEPING, |run| keep(run, web, similar_clusters, given, (&originals, &budget)))?;
+        run.agree_on_memory(web, KEEPING_A_PAGE)?;
+        let kept = run.step(steps::KEEPING, |run| keep(run, web, similar_clusters, given, &originals))?;
         // Also where the step was restored: nothing asks for them any more.
         run.shelf.fprints.clear();
-        web.from_elsewhere = Aside::default();
-        let (members, verdicts) = (kept.members.onto(run.disk.as_ref())?, kept.verdicts.onto(run.disk.as_ref())?);
+        web.from_elsewhere = Column::default();
+        let (members, verdicts) = (kept.members.onto(&run.net.memory)?, kept.verdicts.onto(&run.net.memory)?);
         Ok(Kept { members, verdicts, ..kept })
     }
 }
@@ -95,47 +94,45 @@ fn keep(
     web: &Web,
     mut similar_clusters: Vec<SimilarCluster>,
     given: &Given<'_>,
-    (originals, room): (&PageSet, &MemoryBudget),
+    originals: &PageSet,
 ) -> Result<Kept> {
     let &Given { labels, decisions, .. } = given;
     let Web { crawl, links, from_elsewhere, links_to_host } = web;
     let run::Run { net, job, shelf, .. } = run;
     let mut attached = 0;
     if job.clusters.merge == MergeCondition::Tolerant && job.clusters.attach == Attach::Nearby {
-        attached = places::attach(net, crawl, links, labels, &mut similar_clusters, room)?;
-        room.give_back();
+        attached = places::attach(net, crawl, links, labels, &mut similar_clusters)?;
+        net.memory.give_back();
     }
 
     let keeping = Keeping::new(&job.keep);
     let seeds = avoid::seeds(&job.keep);
     let memory_is_bounded = job.effort.memory_bytes > 0;
-    let gathered = |net: &mut Net<'_>| WaysThrough::gather(net, crawl, links, from_elsewhere, &seeds, room);
+    let gathered = |net: &mut Net<'_>| WaysThrough::gather(net, crawl, links, from_elsewhere, &seeds);
     let mut through = gathered(net)?;
     let depths = through.depths(net, crawl)?;
     // Within a bound they make way for copies, and come again.
     let through = (!memory_is_bounded).then_some(through);
-    room.give_back();
+    net.memory.give_back();
     let linked = (from_elsewhere, &depths[..]);
     let memory = kept_before::read(net, crawl, &job.keep, given.earlier)?;
     let pinned = pins::pages(crawl, &decisions.pins)?;
     let first = (&keeping, &memory.pages[..], &pinned[..], originals);
-    let sizes = net.once(|| sizes(labels))?;
-    let copies = avoid::copies(net, crawl, (labels, &sizes), linked, links_to_host, first, (&seeds, room))?;
+    let sizes = net.once_per_process(|| sizes(labels))?;
+    let copies = avoid::copies(net, crawl, (labels, &sizes), linked, links_to_host, first, &seeds)?;
     drop((depths, sizes));
     let judged = avoid::judge(net, &copies, &similar_clusters, links_to_host, &keeping)?;
-    let disk = room.disk_if_bounded(net);
-    let mut verdicts =
-        avoid::verdicts(net, crawl, copies, &judged, (&keeping, job.keep.min_resemblance > 0.0), disk.as_ref())?;
-    room.give_back();
-    substitutes::compare(net, crawl, shelf, labels, &mut verdicts, (job.keep.min_resemblance, &keeping), room)?;
-    room.give_back();
+    let mut verdicts = avoid::verdicts(net, crawl, copies, &judged, (&keeping, job.keep.min_resemblance > 0.0))?;
+    net.memory.give_back();
+    substitutes::compare(net, crawl, shelf, labels, &mut verdicts, (job.keep.min_resemblance, &keeping))?;
+    net.memory.give_back();
     let gathered = |net: &mut Net<'_>| through.map_or_else(|| gathered(net), Ok);
     let ways = avoid::clear_ways(net, crawl, labels, &mut verdicts, gathered)?;
-    room.give_back();
+    net.memory.give_back();
     let kept_before = memory.outcome(net, &verdicts)?;
     let pins = pins::outcome(net, crawl, (!job.keep.pins.is_empty(), &decisions.pins), &verdicts)?;
     let told = Told { labels, links, exact_pairs: given.similar.pairs.of(Kind::Exact) };
-    let (collections, members) = report::rows(net, crawl, &judged, told, room)?;
+    let (collections, members) = report::rows(net, crawl, &judged, told)?;
     let told_of = similar_clusters.iter().filter(|cluster| !cluster.double);
     let taken_out = told_of.map(|cluster| u64::from(cluster.taken_out)).sum();
     Ok(Kept { verdicts, collections, members, attached, taken_out, ways, kept_before, pins })

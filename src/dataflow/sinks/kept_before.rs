@@ -19,7 +19,7 @@ use webtwin_core::applications::keep::Role;
 use webtwin_engine::{Net, Owners, RoundRobin};
 use webtwin_job::Keep;
 use webtwin_results::Run;
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
 use webtwin_storage::table_rows::TableFile;
 
 /// Rows of the earlier list read at a time.
@@ -100,7 +100,7 @@ pub fn read(net: &mut Net<'_>, crawl: &Crawl, keep: &Keep, earlier: Option<&Run>
     kept.sort_unstable();
     kept.dedup();
     // Of a page that is not in this crawl, too: only one counts it.
-    let mut mine = net.exchange_all("pages kept before", kept, |doc_id| directory.owner_of(*doc_id))?;
+    let mut mine = net.exchange("pages kept before", kept, |doc_id| directory.owner_of(*doc_id))?;
     mine.sort_unstable();
     mine.dedup();
     let by_doc_id = directory.by_doc_id()?;
@@ -113,7 +113,7 @@ impl Memory {
     ///
     /// # Errors
     /// [`Error::Invariant`] when the counts do not add up; those of the disk.
-    pub fn outcome(&self, net: &mut Net<'_>, verdicts: &Aside<Verdict>) -> Result<Option<KeptBefore>> {
+    pub fn outcome(&self, net: &mut Net<'_>, verdicts: &Column<Verdict>) -> Result<Option<KeptBefore>> {
         if !self.is_there {
             return Ok(None);
         }

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::reading::captures::{Crawl, host};
 use crate::reading::worker_pages::WorkerPages;
-use crate::shuffle::directory::Partitions;
+use crate::shuffle::directory::TablePartitions;
 use crate::sinks::tables::Part;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, HostId, Page};
@@ -28,7 +28,7 @@ struct HostRow {
 }
 
 /// The `hosts` table: pages and bytes of each host, and those that a crawler may skip. One exchange.
-pub fn hosts(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], partitions: Partitions) -> Result<Vec<Part>> {
+pub fn hosts(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], partitions: TablePartitions) -> Result<Vec<Part>> {
     let mut rows: BTreeMap<HostId, HostRow> = BTreeMap::new();
     let mut skipped = to_skip.iter().peekable();
     crawl.pages.each(|page| {
@@ -42,9 +42,9 @@ pub fn hosts(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], partitions: Par
         row.skip_pages += skip;
         row.skip_bytes += skip * page.body_bytes;
     })?;
-    let rows: Vec<_> = rows.into_values().map(|row| (partitions.owner(row.host_id), row)).collect();
+    let rows: Vec<_> = rows.into_values().map(|row| Ok((partitions.owner(row.host_id), row))).collect();
     let mut all: BTreeMap<(u64, String), HostRow> = BTreeMap::new();
-    for row in net.exchange_rows("hosts by name", rows)? {
+    for row in net.exchange_values("hosts by name", rows)? {
         let sum = all.entry((row.host_id, row.host.clone())).or_default();
         sum.pages += row.pages;
         sum.body_bytes += row.body_bytes;
@@ -77,7 +77,7 @@ pub fn fprint_docid(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
     crawl: &Crawl,
-    partitions: Partitions,
+    partitions: TablePartitions,
     bits: u32,
 ) -> Result<Vec<Part>> {
     let leading = |fprint: FPrint| fprint << (64 - bits);

@@ -10,7 +10,7 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, Page};
 use webtwin_engine::Net;
 use webtwin_results::decisions::Pin;
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
 
 /// What became of the pins. `pins` is the sum of the other numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,7 +67,7 @@ pub fn outcome(
     net: &mut Net<'_>,
     crawl: &Crawl,
     (is_asked, pins): (bool, &[Pin]),
-    verdicts: &Aside<Verdict>,
+    verdicts: &Column<Verdict>,
 ) -> Result<Option<PinCounts>> {
     if !is_asked {
         return Ok(None);

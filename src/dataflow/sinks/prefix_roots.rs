@@ -9,14 +9,12 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::report::{CollectionRow, MemberRow};
 use crate::reading::captures::Crawl;
-use crate::reading::lists::until_failure;
-use crate::shuffle::memory_budget::MemoryBudget;
 use crate::shuffle::stretches::Stretches;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::Page;
 use webtwin_engine::{Net, Owners};
 use webtwin_job::PrefixScope;
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
 
 /// The folder of a page's collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
@@ -32,7 +30,7 @@ pub struct Folder {
 pub struct PrefixRoots {
     scope: PrefixScope,
     /// Folders of the worker's pages, ascending by page.
-    folders: Aside<Folder>,
+    folders: Column<Folder>,
 }
 
 impl PrefixRoots {
@@ -42,19 +40,18 @@ impl PrefixRoots {
     /// Those of the disk; or when the run has ended.
     ///
     /// # Memory
-    /// 16 bytes for each page in a collection, or what `room` allows.
+    /// 16 bytes for each page in a collection, or what the step has memory for.
     pub fn new(
         net: &mut Net<'_>,
         crawl: &Crawl,
-        (collections, members): (&[CollectionRow], &Aside<MemberRow>),
+        (collections, members): (&[CollectionRow], &Column<MemberRow>),
         scope: PrefixScope,
-        room: &MemoryBudget,
     ) -> Result<PrefixRoots> {
         if scope == PrefixScope::Host {
-            return Ok(PrefixRoots { scope, folders: Aside::default() });
+            return Ok(PrefixRoots { scope, folders: Column::default() });
         }
         let directory = &*crawl.directory;
-        let mut found = Stretches::new(net, (crawl.pages.len(), members.len() as u64), room);
+        let mut found = Stretches::new(net, (crawl.pages.len(), members.len() as u64), 1);
         let mut collections = collections.iter().peekable();
         let folders = members.rows().map(|member| {
             let member = member?;
@@ -64,11 +61,9 @@ impl PrefixRoots {
             let folder = folder.ok_or_else(|| Error::Invariant("a member has no collection".into()))?.prefix.as_bytes();
             Ok(Folder { page: member.page, bytes: folder.len() as u32, hash: xxh3_64(folder) })
         });
-        until_failure(folders, |folders| {
-            let take = |rows: &[Folder]| rows.iter().try_for_each(|row| found.push(directory.place(row.page), *row));
-            net.exchange("folders of collections", folders, |row| directory.owner(row.page), take)
-        })?;
-        let folders = found.sorted(net, |row| *row, room.disk_if_bounded(net).as_ref())?;
+        let take = |rows: &[Folder]| rows.iter().try_for_each(|row| found.push(directory.place(row.page), *row));
+        net.exchange_into("folders of collections", folders, |row| directory.owner(row.page), take)?;
+        let folders = found.sorted(net, |row| *row)?;
         Ok(PrefixRoots { scope, folders })
     }
 

@@ -5,23 +5,17 @@
 
 use std::ops::Range;
 
-use crate::reading::lists::until_failure;
-use crate::reading::rejections::{Rejection, Rejections};
-use crate::shuffle::memory_estimate::room_beside;
-use crate::sinks::drafts::{Draft, Rows};
-use crate::sinks::sorted::Sorted;
+use crate::reading::rejection::Rejection;
+use crate::sinks::drafts::{self, Draft};
 use webtwin_base::error::Result;
 use webtwin_engine::{Net, Owners, RoundRobin};
-use webtwin_job::Job;
+use webtwin_spill::{Rows, Sorter};
 use webtwin_storage::table::{Column, Table};
-
-/// Bytes that a worker sends in a round, about.
-const BYTES_AT_ONCE: u64 = 4 << 20;
 
 /// The rows of the partitions that this worker owns, ascending.
 pub(crate) struct Rejected {
-    rows: Rejections,
-    /// Partitions, and the numbers of their rows.
+    rows: Rows<Rejection>,
+    /// TablePartitions, and the numbers of their rows.
     parts: Vec<(usize, Range<usize>)>,
 }
 
@@ -32,20 +26,17 @@ impl Rejected {
     /// Those of the disk that they may be on; or when the run has ended.
     pub(crate) fn gather(
         net: &mut Net<'_>,
-        rejections: Rejections,
+        rejections: Rows<Rejection>,
         (sources, partitions): (usize, usize),
-        job: &Job,
     ) -> Result<Rejected> {
-        let (dealt, disk) = (RoundRobin::new(net.peers()), room_beside(0, job).disk_if_bounded(net));
+        let dealt = RoundRobin::new(net.peers());
         // Inputs are in ascending order, and a partition has a range of them.
         let partition = |row: &Rejection| row.source as usize * partitions / sources.max(1);
         let bytes = |row: &Rejection| (size_of::<Rejection>() + row.detail.len()) as u64;
-        let mut arrived = Sorted::beside(disk.as_ref())?;
+        let mut arrived = Sorter::new(&net.memory);
         let rows = rejections.rows().map(|row| row.map(|row| (dealt.owner(partition(&row)), row)));
-        until_failure(rows, |rows| {
-            net.exchange_in_rounds("rejected", rows, (BYTES_AT_ONCE, bytes), |row| arrived.push(row))
-        })?;
-        let mut found = Rejected { rows: rejections.like(), parts: Vec::new() };
+        net.exchange_values_into("rejected", rows, bytes, |row| arrived.push(row))?;
+        let mut found = Rejected { rows: rejections.alike(), parts: Vec::new() };
         drop(rejections);
         for row in arrived.finish()?.rows() {
             let (row, number) = (row?, found.rows.len());
@@ -65,7 +56,7 @@ impl Rejected {
                 let rows = self.rows.read(numbers.start + piece.start..numbers.start + piece.end);
                 Ok(table(&rows.collect::<Result<Vec<Rejection>>>()?, sources))
             };
-            Draft { name: "rejected", partition: *partition, rows: Rows::Unmade(numbers.len(), Box::new(make)) }
+            Draft { name: "rejected", partition: *partition, rows: drafts::Rows::Unmade(numbers.len(), Box::new(make)) }
         })
     }
 }

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::reading::captures::Crawl;
-use crate::reading::lists::until_failure;
 use crate::shuffle::directory::Directory;
-use crate::shuffle::memory_budget::MemoryBudget;
 use crate::shuffle::stretches::Stretches;
 use crate::sinks::avoid::Judged;
 use crate::sinks::contents::{Told, contents};
@@ -16,7 +14,7 @@ use webtwin_base::ids::{ClusterId, DocId, HostId, Page, SimilarClusterId, doc_id
 use webtwin_core::clusters::collection::{PageCollection, SimilarCluster};
 use webtwin_core::clusters::identical::Content;
 use webtwin_engine::{Net, Owners};
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
 
 /// A row of the `collections` table. Orders by similar cluster, then collection.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -86,14 +84,13 @@ impl MemberRow {
 /// Those of the disk; or when the run has ended.
 ///
 /// # Memory
-/// 20 bytes for each page of a collection, or what `room` allows; 32 more for each of the worker's own, and 4 a page.
+/// 20 bytes for each page of a collection, or what the step has memory for; 32 more for each of the worker's own, and 4 a page.
 pub fn rows(
     net: &mut Net<'_>,
     crawl: &Crawl,
     judged: &Judged<'_>,
     told: Told<'_>,
-    room: &MemoryBudget,
-) -> Result<(Vec<CollectionRow>, Aside<MemberRow>)> {
+) -> Result<(Vec<CollectionRow>, Column<MemberRow>)> {
     let directory = crawl.directory.clone();
     let mut collections = Vec::new();
     let told_of = || judged.similar_clusters.iter().zip(&judged.kept).filter(|(similar, _)| !similar.double);
@@ -113,10 +110,10 @@ pub fn rows(
                 links_from_elsewhere: collection.links_from_elsewhere,
                 identical_to: smallest,
             };
-            collections.push((directory.owner(id.smallest()), row));
+            collections.push(Ok((directory.owner(id.smallest()), row)));
         }
     }
-    let mut collections: Vec<CollectionRow> = net.exchange_rows("collections", collections)?;
+    let mut collections: Vec<CollectionRow> = net.exchange_values("collections", collections)?;
     collections.sort_unstable();
 
     let members = told_of().flat_map(|(similar, _)| {
@@ -126,11 +123,11 @@ pub fn rows(
     let count = |(similar, _): (&SimilarCluster, _)| {
         similar.collections.iter().map(|collection| collection.members.len() as u64).sum::<u64>()
     };
-    let mut owned = Stretches::new(net, (crawl.pages.len(), told_of().map(count).sum()), room);
+    let mut owned = Stretches::new(net, (crawl.pages.len(), told_of().map(count).sum()), 1);
     let smallest = |row: &MemberRow| row.similar_cluster.smallest();
     let take = |rows: &[MemberRow]| rows.iter().try_for_each(|row| owned.push(directory.place(smallest(row)), *row));
-    net.exchange("members", members, |row| directory.owner(smallest(row)), take)?;
-    let owned = owned.sorted(net, |row| *row, room.disk_if_bounded(net).as_ref())?;
+    net.exchange_into("members", members, |row| directory.owner(smallest(row)), take)?;
+    let owned = owned.sorted(net, |row| *row)?;
     let contents = name_collections(net, crawl, told, &mut collections, &owned)?;
     let rows = collections.chunk_by_mut(|x, y| x.similar_cluster == y.similar_cluster);
     let mut contents = &contents[..];
@@ -155,12 +152,10 @@ fn name_collections(
     crawl: &Crawl,
     told: Told<'_>,
     collections: &mut [CollectionRow],
-    members: &Aside<MemberRow>,
+    members: &Column<MemberRow>,
 ) -> Result<Vec<([Page; 2], Content)>> {
     let directory = crawl.directory.clone();
-    let own = until_failure(members.rows(), |members| {
-        net.exchange_all("pages of collections", members, |row| directory.owner(row.page))
-    })?;
+    let own = net.exchange("pages of collections", members.rows(), |row| directory.owner(row.page))?;
     let attached = own.iter().filter(|row| row.attached == 1);
     let mut attached: Vec<[Page; 2]> = attached.map(|row| [row.collection, row.page]).collect();
     attached.sort_unstable();
@@ -184,12 +179,12 @@ fn name_collections(
         }
     }
     let parts = here.iter().zip(names).zip(contents).map(|((&[similar_cluster, collection], name), content)| {
-        (directory.owner(similar_cluster), (similar_cluster, collection, name, content))
+        Ok((directory.owner(similar_cluster), (similar_cluster, collection, name, content)))
     });
     let mut all: Vec<([Page; 2], Content)> =
         collections.iter().map(|row| ([row.similar_cluster.smallest(), row.collection], Content::default())).collect();
     let mut names: Vec<Option<Name>> = vec![None; all.len()];
-    for (similar_cluster, collection, name, content) in net.exchange_rows("parts of collections", parts)? {
+    for (similar_cluster, collection, name, content) in net.exchange_values("parts of collections", parts)? {
         let at = all.binary_search_by_key(&[similar_cluster, collection], |of| of.0);
         let at = at.map_err(|_| Error::Invariant("a collection has pages and no row".into()))?;
         all[at].1 += content;

@@ -7,18 +7,18 @@
 use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
-use crate::reading::lists::{ListReader, Lists, until_failure};
 use crate::reading::worker_pages::{NOT_KEPT, WorkerPages};
 use crate::shuffle::gather::Gather;
 use crate::shuffle::hash_partitions::HashPartitions;
-use crate::shuffle::memory_budget::MemoryBudget;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, Page};
 use webtwin_core::overlap::in_common;
 use webtwin_core::overlap::prune::{PageSet, Ranks};
 use webtwin_engine::Net;
+use webtwin_spill::{ListReader, Lists};
 
 /// Distinct chunks that a page and the one that stays for it have in common, those of both together (\[SGM98\] section 2.1),
 /// and those of the page.
@@ -91,13 +91,13 @@ impl Texts {
     /// When the run has ended.
     pub fn take(net: &mut Net<'_>, shelf: &mut WorkerPages) -> Result<Texts> {
         let own = Shelf { fprints: std::mem::take(&mut shelf.fprints), pages: std::mem::take(&mut shelf.pages) };
-        Ok(Texts(net.pool(own)?))
+        Ok(Texts(net.gather_in_process(own)?))
     }
 }
 
 /// The chunks of one worker's pages.
 struct Shelf {
-    fprints: Lists,
+    fprints: Lists<u64>,
     /// Page in each slot.
     pages: Vec<Page>,
 }
@@ -188,29 +188,28 @@ impl Asked {
 /// `asks(page)`. Pages of no chunks are left out. `pages` is the number of all pages.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what `room` has no
-/// memory for; or when the run has ended.
+/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what has no
+/// room in memory; or when the run has ended.
 ///
 /// # Memory
 /// 3 bits a page in each process, and 21 bytes for each that is compared or stays for one; 11 (32 for a single one) for each chunk of the
-/// pages that are compared in shares, or what `room` allows.
+/// pages that are compared in shares, or what the step has memory for.
 pub fn with_kept(
     net: &mut Net<'_>,
     Texts(shelves): &Texts,
     pages: usize,
     pairs: Vec<[Page; 2]>,
     asks: impl Fn(Page) -> usize,
-    room: &MemoryBudget,
 ) -> Result<Vec<(Page, Resemblance)>> {
-    let pairs = net.share("pages to compare", pairs)?;
-    let asked = net.once(|| Asked::of(&pairs, pages, shelves))?;
+    let pairs = net.broadcast("pages to compare", pairs)?;
+    let asked = net.once_per_process(|| Asked::of(&pairs, pages, shelves))?;
     drop(pairs);
     let worker = (net.index() % net.workers_per_process()) as u32;
     let Shelf { fprints, pages } = &*shelves[worker as usize];
     let kept = || (0..).zip(pages).filter(|(_, page)| **page != NOT_KEPT);
     let mine = || kept().filter_map(|(slot, &page)| Some((slot, page, asked.keep_of(page)?)));
     let mut of_page = fprints.reader();
-    let mut of_kept: Vec<ListReader<'_>> = shelves.iter().map(|shelf| shelf.fprints.reader()).collect();
+    let mut of_kept: Vec<ListReader<'_, u64>> = shelves.iter().map(|shelf| shelf.fprints.reader()).collect();
     let mut counted = Vec::new();
     for (slot, page, keep) in mine().filter(|&(_, page, keep)| keep != page) {
         let is_here = !asked.leave.contains(page) && fprints.size(slot) > 0;
@@ -225,9 +224,9 @@ pub fn with_kept(
         let rows = leaving().map(|(slot, page, keep)| -> Result<Vec<Row>> {
             Ok(of_page.get(slot)?.chunks(AT_ONCE).map(|some| Row::of([keep, page], some)).collect())
         });
-        until_failure(rows, |rows| in_shares(net, (rows.flatten(), count), room, &mut counted))?;
+        in_shares(net, (rows.flatten_ok(), count), &mut counted)?;
     }
-    let counted = net.exchange_all("resemblance", counted, |row| asks(row.page))?;
+    let counted = net.exchange("resemblance", counted, |row| asks(row.page))?;
     let mut found: Vec<_> = counted.into_iter().map(|row| (row.page, row.resemblance)).collect();
     found.sort_unstable();
     Ok(found)
@@ -236,11 +235,10 @@ pub fn with_kept(
 /// Compares pages whose chunks leave where they lie. One exchange.
 fn in_shares(
     net: &mut Net<'_>,
-    (rows, count): (impl Iterator<Item = Row>, u64),
-    room: &MemoryBudget,
+    (rows, count): (impl Iterator<Item = Result<Row>>, u64),
     counted: &mut Vec<Counted>,
 ) -> Result<()> {
-    let mut shares = HashPartitions::laid_down(net, "chunks to compare", count, rows, |row| u64::from(row.keep), room)?;
+    let mut shares = HashPartitions::new(net, "chunks to compare", count, rows, |row| u64::from(row.keep))?;
     let mut some = Vec::new();
     let (mut gather, mut rows) = (Gather::default(), Vec::new());
     let (mut kept, mut chunks) = (Vec::new(), Vec::new());

@@ -36,25 +36,25 @@ impl SkipLists {
     /// Those of the disk; or when the run has ended.
     pub fn of(run: &mut Run<'_, '_>, web: &Web, labels: &[ClusterId], kept: &Kept) -> Result<SkipLists> {
         let crawl = &web.crawl;
-        let budget = run.budget(web, LABELS_A_PAGE)?;
-        let avoid = avoid_table::rows(run.net, crawl, &kept.verdicts, &budget)?;
-        budget.give_back();
+        run.agree_on_memory(web, LABELS_A_PAGE)?;
+        let avoid = avoid_table::rows(run.net, crawl, &kept.verdicts)?;
+        run.net.memory.give_back();
         let to_skip = avoid.pages()?;
-        let budget = run.budget(web, 0)?;
+        run.agree_on_memory(web, 0)?;
         let members = (&kept.collections[..], &kept.members);
-        let roots = PrefixRoots::new(run.net, crawl, members, run.job.keep.prefix_scope, &budget)?;
-        budget.give_back();
-        let (partitions, disk) = (run.partitions, run.disk.as_ref());
-        let lists = avoid_table::lists(run.net, crawl, (&to_skip, &roots), disk)?;
+        let roots = PrefixRoots::new(run.net, crawl, members, run.job.keep.prefix_scope)?;
+        run.net.memory.give_back();
+        let partitions = run.partitions;
+        let lists = avoid_table::lists(run.net, crawl, (&to_skip, &roots))?;
         drop(roots);
         let mut rules = RulesWriter::new(&run.job.url_rules);
         let redirects = take(&mut run.shelf.redirects);
         let known = by_domain::Known { crawl, labels, to_skip: &to_skip, redirects: &redirects };
-        each_domain(run.net, &known, partitions, disk, |pages| {
+        each_domain(run.net, &known, partitions, |pages| {
             rules.add(pages);
             Ok(())
         })?;
-        let rules = rules.finish(run.net, partitions, disk)?;
+        let rules = rules.finish(run.net, partitions)?;
         let hosts = paper_tables::hosts(run.net, crawl, &to_skip, partitions)?;
         Ok(SkipLists { avoid, lists, rules, hosts })
     }

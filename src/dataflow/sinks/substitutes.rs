@@ -8,7 +8,6 @@ use super::avoid::Verdict;
 use super::resemblance::{Resemblance, Texts, with_kept};
 use crate::reading::captures::Crawl;
 use crate::reading::worker_pages::WorkerPages;
-use crate::shuffle::memory_budget::MemoryBudget;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, HostId, Page};
 use webtwin_core::applications::keep::{Criterion, Keeping, Role, Visit, Why};
@@ -16,7 +15,7 @@ use webtwin_core::applications::substitutes::ROUNDS;
 use webtwin_core::text::language::Language;
 use webtwin_core::text::titles::TitleWords;
 use webtwin_engine::{Net, Owners};
-use webtwin_storage::aside::Aside;
+use webtwin_spill::Column;
 
 /// A page that no page that stays contains. Rows order by cluster, then rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,15 +68,14 @@ pub fn compare(
     crawl: &Crawl,
     shelf: &mut WorkerPages,
     labels: &[ClusterId],
-    verdicts: &mut Aside<Verdict>,
+    verdicts: &mut Column<Verdict>,
     (least, keeping): (f64, &Keeping),
-    room: &MemoryBudget,
 ) -> Result<()> {
     let texts = Texts::take(net, shelf)?;
     let directory = &crawl.directory;
     let resemblances = |net: &mut Net<'_>, pairs: Vec<[Page; 2]>| {
         let asks = |page: Page| directory.owner(labels[page].smallest());
-        let mut found = with_kept(net, &texts, directory.len(), pairs, asks, room)?;
+        let mut found = with_kept(net, &texts, directory.len(), pairs, asks)?;
         found.sort_unstable_by_key(|&(page, _)| (labels[page], page));
         Result::Ok(found)
     };
@@ -102,7 +100,7 @@ pub fn compare(
     let mut substitutes: Vec<Substitute> = Vec::new();
     for _ in 1..ROUNDS {
         let pairs: Vec<[Page; 2]> = elections(&remaining).collect();
-        if net.sum("pages to compare again", [pairs.len() as u64])? == [0] {
+        if net.all_sum("pages to compare again", [pairs.len() as u64])? == [0] {
             break;
         }
         let found = resemblances(net, pairs)?;
@@ -145,7 +143,7 @@ fn is_left(row: &Verdict) -> bool {
 }
 
 /// Collects the pages that remain, ascending.
-fn remaining(verdicts: &Aside<Verdict>, hosts: &[HostId]) -> Result<Vec<Remaining>> {
+fn remaining(verdicts: &Column<Verdict>, hosts: &[HostId]) -> Result<Vec<Remaining>> {
     let mut remaining = Vec::new();
     let mut ranked: Vec<Ranked> = Vec::new();
     verdicts.each_group(

@@ -7,7 +7,6 @@ use super::summary::{self, Saving, SkipContained, Summary};
 use crate::pairs::counts::{OverlapCounts, PairCounts};
 use crate::pairs::kinds::Kind;
 use crate::reading::captures::Crawl;
-use crate::reading::lists::until_failure;
 use crate::sinks::found::ReplicaTables;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page};
@@ -43,20 +42,20 @@ pub fn summarise(
     let mut add = |name: &str, n: u64| *mine.entry(name.to_string()).or_default() += n;
     let (mut bytes, mut savings) = (0, BTreeMap::<Why, Saving>::new());
     let mut contained = SkipContained::default();
-    until_failure(found.avoid.rows.rows(), |rows| {
-        let mut skipped = rows.peekable();
-        found.crawl.pages.each(|page| {
-            bytes += page.body_bytes;
-            if let Some(row) = skipped.next_if(|row| row.page == page.page) {
-                let saving = savings.entry(row.why()).or_default();
-                (saving.pages, saving.bytes) = (saving.pages + 1, saving.bytes + page.body_bytes);
-                let fraction = row.resemblance.contained();
-                contained.below_half += u64::from(fraction < 0.5);
-                contained.below_four_fifths += u64::from(fraction < 0.8);
-                contained.below_all += u64::from(fraction < 1.0);
-            }
-        })
+    let mut skipped = found.avoid.rows.rows().peekable();
+    found.crawl.pages.each(|page| {
+        bytes += page.body_bytes;
+        if let Some(Ok(row)) = skipped.next_if(|row| row.as_ref().is_ok_and(|row| row.page == page.page)) {
+            let saving = savings.entry(row.why()).or_default();
+            (saving.pages, saving.bytes) = (saving.pages + 1, saving.bytes + page.body_bytes);
+            let fraction = row.resemblance.contained();
+            contained.below_half += u64::from(fraction < 0.5);
+            contained.below_four_fifths += u64::from(fraction < 0.8);
+            contained.below_all += u64::from(fraction < 1.0);
+        }
     })?;
+    // What is left begins with a row that cannot be read.
+    skipped.next().transpose()?;
     add("bytes", bytes);
     add("contained below half", contained.below_half);
     add("contained below four fifths", contained.below_four_fifths);
@@ -166,8 +165,8 @@ fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Page, (u32, u32), 
     clusters.sort_unstable_by_key(|&(keep, (hosts, _), pages)| (std::cmp::Reverse((hosts, pages)), keep));
     clusters.truncate(report::SHOWN);
     let directory = crawl.directory.clone();
-    let rows = clusters.into_iter().map(|row| (directory.owner(row.0), row));
-    let asked = net.exchange_rows("kept pages", rows)?;
+    let rows = clusters.into_iter().map(|row| Ok((directory.owner(row.0), row)));
+    let asked = net.exchange_values("kept pages", rows)?;
     let mut pages = crawl.reader();
     let largest = |(keep, (hosts, servers), copies): (Page, (u32, u32), u32)| {
         let page = pages.page(keep)?;

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use crate::clusters::servers;
 use crate::pairs::kinds::Kind;
-use crate::reading::byte_lists::ByteLists;
 use crate::reading::capture_rows::Numbers;
 use crate::reading::captures::{Crawl, host};
 use crate::sinks::avoid::Verdict;
@@ -19,7 +18,7 @@ use crate::sinks::found::ReplicaTables;
 use crate::sinks::rejected;
 use crate::sinks::report::{CollectionRow, MemberRow};
 use crate::sinks::url_rules;
-use webtwin_base::error::{Error, Result};
+use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, Page};
 use webtwin_core::clusters::link_summary::LinkSummary;
 use webtwin_core::overlap::prune::PageSet;
@@ -142,7 +141,7 @@ pub fn empty(name: &str, crawl: &Crawl) -> Result<Table> {
         "link_summary" => link_summary(&[], &[]),
         "collections" => collections(&[], &[]),
         "members" => members(&[], &[]),
-        "avoid" => avoid((crawl, &[]), &[], &ByteLists::default())?,
+        "avoid" => avoid((crawl, &[]), &[], &webtwin_spill::Rows::default())?,
         "server_pairs" => servers::empty(),
         url_rules::TABLE => url_rules::table(&[]),
         _ => rejected::table(&[], &[]),
@@ -295,15 +294,18 @@ fn members(doc_ids: &[DocId], rows: &[MemberRow]) -> Table {
     ])
 }
 
-fn avoid((crawl, doc_ids): (&Crawl, &[DocId]), rows: &[Avoid], keep_urls: &ByteLists) -> Result<Table> {
+fn avoid(
+    (crawl, doc_ids): (&Crawl, &[DocId]),
+    rows: &[Avoid],
+    keep_urls: &webtwin_spill::Rows<String>,
+) -> Result<Table> {
     let (mut reader, mut kept) = (crawl.reader(), keep_urls.reader());
     let [mut urls, mut keep_urls, mut keep_is] = [const { Texts::new() }; 3];
     for row in rows {
         let page = reader.page(row.page)?;
         urls.push(page.url());
         keep_is.push(row.keep_is(page.fetch_time));
-        let url = std::str::from_utf8(kept.get(row.keep_url as usize)?);
-        keep_urls.push(url.map_err(|_| Error::Invariant("a URL on disk is no text".into()))?);
+        keep_urls.push(&kept.get(row.keep_url as usize)?);
     }
     Ok(Table::new([
         ("doc_id", ids(doc_ids, rows, |row| row.page)),

@@ -4,12 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::avoid_table::BYTES_AT_ONCE;
 use super::by_domain::{OfDomain, What};
-use super::sorted::Sorted;
 use super::tables::Part;
-use crate::reading::lists::until_failure;
-use crate::shuffle::directory::Partitions;
+use crate::shuffle::directory::TablePartitions;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Number;
 use webtwin_core::url_rules::evidence::DomainPage;
@@ -19,7 +16,7 @@ use webtwin_core::url_rules::rows::RuleRow;
 use webtwin_engine::Net;
 use webtwin_job::UrlRules;
 use webtwin_pages::public_suffix::domain_of;
-use webtwin_storage::spill_file::Disk;
+use webtwin_spill::{Sorted, Sorter};
 use webtwin_storage::table::{Column, Table};
 
 /// The name of the table.
@@ -90,16 +87,15 @@ impl RulesWriter {
     ///
     /// # Errors
     /// Those of the disk; or when the run has ended.
-    pub fn finish(self, net: &mut Net<'_>, partitions: Partitions, disk: Option<&Disk>) -> Result<FoundRules> {
+    pub fn finish(self, net: &mut Net<'_>, partitions: TablePartitions) -> Result<FoundRules> {
         let saved = self.rows.iter().map(|row| row.1.saved).sum();
-        let [rules, domains, saved] = net.sum("URL rules", [self.rows.len() as u64, self.domains, saved])?;
+        let [rules, domains, saved] = net.all_sum("URL rules", [self.rows.len() as u64, self.domains, saved])?;
         let of_partition = self.rows.chunk_by(|x, y| partitions.of(x.0) == partitions.of(y.0));
         let parts = of_partition.map(|rows| (TABLE, partitions.of(rows[0].0), table(rows))).collect();
         let bytes = |row: &RuleRow| (size_of::<RuleRow>() + row.scope.len() + row.pattern.len()) as u64;
-        let mut all = Sorted::beside(disk)?;
-        until_failure(self.rows.into_iter().map(|row| Ok((0, row.1))), |rows| {
-            net.exchange_in_rounds("URL rules", rows, (BYTES_AT_ONCE, bytes), |row| all.push(row))
-        })?;
+        let mut all = Sorter::new(&net.memory);
+        let rows = self.rows.into_iter().map(|row| Ok((0, row.1)));
+        net.exchange_values_into("URL rules", rows, bytes, |row| all.push(row))?;
         Ok(FoundRules { parts, all: all.finish()?, counts: RuleCounts { rules, domains, saved } })
     }
 }

@@ -14,9 +14,8 @@ use std::ops::Range;
 
 use crate::clusters::links::Links;
 use crate::reading::captures::{Crawl, path};
-use crate::reading::lists::until_failure;
-use crate::shuffle::hash_partitions::two_with_bits;
-use crate::shuffle::memory_budget::{MemoryBudget, bucket_bits};
+use crate::shuffle::hash_partitions::two_alike;
+use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page, splitmix64};
 use webtwin_core::applications::ways::{
@@ -24,8 +23,9 @@ use webtwin_core::applications::ways::{
 };
 use webtwin_core::overlap::rows::Shares;
 use webtwin_engine::{Net, Owners};
-use webtwin_storage::aside::Aside;
-use webtwin_storage::spill_array::SpillArray;
+use webtwin_spill::Array;
+use webtwin_spill::Column;
+use webtwin_spill::MemoryPool;
 
 /// Links between parts that a worker sends at once, about.
 const SENT_AT_ONCE: usize = 1 << 19;
@@ -53,7 +53,7 @@ pub struct WaysThrough {
 
 /// The links of all parts.
 struct StoredLinks {
-    words: SpillArray<u32>,
+    words: Array<u32>,
     /// Where those of each part are.
     places: Vec<Range<u64>>,
     room: Vec<u32>,
@@ -71,17 +71,16 @@ impl WaysThrough {
     /// other hosts, `seeds` are canonical URLs.
     ///
     /// # Errors
-    /// Those of the disk, where `room` has a bound; or when the run has ended.
+    /// Those of the disk, where memory has a bound; or when the run has ended.
     pub fn gather(
         net: &mut Net<'_>,
         crawl: &Crawl,
         links: &Links,
-        from_elsewhere: &Aside<u32>,
+        from_elsewhere: &Column<u32>,
         seeds: &HashSet<String>,
-        room: &MemoryBudget,
     ) -> Result<WaysThrough> {
-        let bits = bucket_bits((links.len() * size_of::<[Page; 2]>()) as u64);
-        WaysThrough::gather_in_parts(net, crawl, links, from_elsewhere, seeds, (room, bits))
+        let bits = MemoryPool::partition_bits((links.len() * size_of::<[Page; 2]>()) as u64);
+        WaysThrough::gather_in_parts(net, crawl, links, from_elsewhere, seeds, bits)
     }
 
     /// The same in `2^bits` parts here.
@@ -92,9 +91,9 @@ impl WaysThrough {
         net: &mut Net<'_>,
         crawl: &Crawl,
         links: &Links,
-        from_elsewhere: &Aside<u32>,
+        from_elsewhere: &Column<u32>,
         seeds: &HashSet<String>,
-        (room, bits): (&MemoryBudget, u32),
+        bits: u32,
     ) -> Result<WaysThrough> {
         let hosts = &crawl.directory.hosts;
         let mut from_elsewhere = from_elsewhere.rows();
@@ -109,15 +108,10 @@ impl WaysThrough {
             })
         });
         let rows = rows.map(|row| row?);
-        let room = room.parted(2);
-        let (mut pages, mut within) = until_failure(rows, |rows| {
-            until_failure(links.blocks(), |blocks| {
-                let pages = (rows, |page: &WebPage| page.host);
-                let links = (blocks.flatten().map(<[Page; 2]>::from), |link: &[Page; 2]| hosts[link[0]]);
-                two_with_bits(net, ("pages and links by host", bits), pages, links, &room)
-            })
-        })?;
-        let words = SpillArray::new(room.of_worker(net), &room.disk(net));
+        let pages = (rows, |page: &WebPage| page.host);
+        let links = (links.blocks().flatten_ok().map_ok(<[Page; 2]>::from), |link: &[Page; 2]| hosts[link[0]]);
+        let (mut pages, mut within) = two_alike(net, ("pages and links by host", bits), pages, links)?;
+        let words = Array::new(&net.memory.part(2));
         let mut links = StoredLinks { words, places: Vec::new(), room: Vec::new() };
         let (mut parts, mut web, mut of_part) = (Vec::new(), Vec::new(), Vec::new());
         for share in 0..pages.count() {
@@ -129,7 +123,7 @@ impl WaysThrough {
             links.places.push(start..links.words.len());
             parts.push(part);
         }
-        room.give_back();
+        net.memory.give_back();
         Ok(WaysThrough { parts, links, shares: Shares::new(net.peers(), bits) })
     }
 
@@ -166,7 +160,7 @@ impl WaysThrough {
         let hosts = &crawl.directory.hosts;
         let shares = self.shares;
         let owner = |page: &Page| owner(shares, hosts[*page]);
-        for page in net.exchange_all("pages to skip by host", skip, owner)? {
+        for page in net.exchange("pages to skip by host", skip, owner)? {
             self.part_of(hosts[page]).skip(page);
         }
         let mut all_visited = Vec::new();
@@ -203,7 +197,7 @@ impl WaysThrough {
         }
         let entry_points = self.parts.iter().map(|part| part.entries(PASSES[0].0)).sum();
         let counts = [entry_points, reachable, all_visited.len() as u64, cut_off];
-        let [entry_points, reachable, visited_for_the_way, cut_off] = net.sum("ways", counts)?;
+        let [entry_points, reachable, visited_for_the_way, cut_off] = net.all_sum("ways", counts)?;
         Ok((all_visited, Ways { entry_points, reachable, visited_for_the_way, cut_off }))
     }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use crate::reading::rejections::Rejections;
-use crate::shuffle::memory_estimate::lacking_to_make_tables;
+use crate::memory_estimate::lacking_to_make_tables;
+use crate::reading::rejection::Rejection;
 use crate::sinks::drafts::Draft;
 use crate::sinks::exports;
 use crate::sinks::files::{self, Making};
@@ -19,10 +19,11 @@ use webtwin_base::progress::Laps;
 use webtwin_engine::Net;
 use webtwin_job::{Digest, Job};
 use webtwin_results::views::views;
+use webtwin_spill::Rows;
+use webtwin_spill::{spilled_bytes, taken_at_once_bytes};
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest::{FileEntry, Manifest, ProcessCosts};
 use webtwin_storage::output::{Attempt, random_id};
-use webtwin_storage::spill_file::{spilled_bytes, taken_at_once_bytes};
 use webtwin_storage::table::{Table, encode};
 
 /// The files of a run before it is committed.
@@ -45,11 +46,11 @@ pub fn result(
     folder: &Location,
     found: &mut ReplicaTables,
     sources: &[String],
-    rejections: Rejections,
+    rejections: Rows<Rejection>,
     job: &Job,
 ) -> Result<Staged> {
     let partitions = job.output.partitions as usize;
-    let rejected = Rejected::gather(net, rejections, (sources.len(), partitions), job)?;
+    let rejected = Rejected::gather(net, rejections, (sources.len(), partitions))?;
     let made = std::mem::take(&mut found.more_tables);
     let rows = TableRows::of(found)?;
     make_room(net, found, job)?;
@@ -80,7 +81,7 @@ fn make_room(net: &mut Net<'_>, found: &mut ReplicaTables, job: &Job) -> Result<
         return Ok(());
     }
     let (pages, workers) = (found.crawl.directory.len() as u64, net.workers_per_process());
-    let lacking = net.once(|| {
+    let lacking = net.once_per_process(|| {
         give_back_what_is_free();
         lacking_to_make_tables(pages, workers, job.effort.memory_bytes)
     })?;
@@ -88,7 +89,7 @@ fn make_room(net: &mut Net<'_>, found: &mut ReplicaTables, job: &Job) -> Result<
     let given = found.links.give_up(share)?;
     found.crawl.pages.give_up(share.saturating_sub(given))?;
     // All have given up theirs before one counts what is free.
-    net.pool(())?;
+    net.gather_in_process(())?;
     Ok(())
 }
 

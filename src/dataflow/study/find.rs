@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use super::{matches, near, web};
+use crate::memory_estimate::MemoryEstimate;
 use crate::pairs::exact;
-use crate::reading::lists::until_failure;
 use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::components::components;
-use crate::shuffle::memory_estimate::{MemoryEstimate, room};
+use crate::shuffle::memory::agree;
 use crate::shuffle::page_counts::sum;
 use crate::shuffle::page_set::page_set;
+use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
 use webtwin_core::overlap::prune::PageSet;
@@ -55,12 +56,10 @@ pub fn find(
     let documents = page_set(net, "documents", mine, pages)?;
     let web = web::web(net, job, pages, links, seed, &documents)?;
 
-    let to_fold = room(net, held, 0, job)?;
+    agree(net, held.shelf_bytes(), 0, &job.effort)?;
     let texts = shelf.kept().map(|(slot, page)| Ok((shelf.exact[slot], page)));
-    let equal = exact::fold(net, (texts, shelf.slots() as u64), &to_fold)?;
-    let same: Arc<Vec<Page>> = until_failure(equal.rows(), |equal| {
-        components(net, "same multisets", pages, equal.map(|pair| (pair.a, pair.b)))
-    })?;
+    let equal = exact::fold(net, (texts, shelf.slots() as u64))?;
+    let same: Arc<Vec<Page>> = components(net, "same multisets", pages, equal.rows().map_ok(|pair| (pair.a, pair.b)))?;
     drop(equal);
     let matches = matches::matches(net, shelf, &same)?;
     let found = report::Findings {
@@ -70,8 +69,8 @@ pub fn find(
         reached: &web.reached,
         steps: job.study.steps,
     };
-    let tables = net.once(|| tables(&found))?;
-    let clustered = net.once(|| {
+    let tables = net.once_per_process(|| tables(&found))?;
+    let clustered = net.once_per_process(|| {
         let labels = &tables.1.labels;
         let mut set = PageSet::new(pages, |page| labels[page] != page);
         let duplicates = Page::first(pages).zip(labels).filter(|&(page, &label)| label != page);
@@ -82,7 +81,7 @@ pub fn find(
     let mut lengths = vec![0u32; pages];
     shelf.kept().for_each(|(slot, page)| lengths[page] = shelf.fprints.size(slot) as u32);
     let lengths = sum(net, "paragraphs of documents", &lengths)?;
-    let room = room(net, held, 0, job)?;
-    let near = near::near(net, shelf, &lengths, (&same, &tables.1.labels), &documents, &room)?;
+    agree(net, held.shelf_bytes(), 0, &job.effort)?;
+    let near = near::near(net, shelf, &lengths, (&same, &tables.1.labels), &documents)?;
     Ok(StudyFindings { documents, same, tables, clustered, near, web })
 }

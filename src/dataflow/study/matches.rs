@@ -24,21 +24,21 @@ pub(super) fn matches(net: &mut Net<'_>, shelf: &WorkerPages, same: &[Page]) -> 
     for (slot, page) in centres() {
         push_repeating(page, marks.get(slot)?, &mut list);
     }
-    let list = net.share("documents with repeated paragraphs", list)?;
-    let repeating = net.once(|| Repeating::new(&list))?;
+    let list = net.broadcast("documents with repeated paragraphs", list)?;
+    let repeating = net.once_per_process(|| Repeating::new(&list))?;
     drop(list);
     let mut counts = vec![0; repeating.keys()];
     for (slot, _) in centres() {
         repeating.count(marks.get(slot)?, &mut counts);
     }
     let counts = sum(net, "documents of a paragraph", &counts)?;
-    let probes = net.once(|| repeating.probes(&counts))?;
+    let probes = net.once_per_process(|| repeating.probes(&counts))?;
     let mut found = Vec::new();
     for (slot, page) in centres() {
         repeating.within(&probes, page, marks.get(slot)?, |one| found.push(one));
     }
-    let found = net.share("matches", found)?;
-    net.once(|| {
+    let found = net.broadcast("matches", found)?;
+    net.once_per_process(|| {
         let mut found = found.to_vec();
         found.sort_unstable();
         found

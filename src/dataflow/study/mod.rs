@@ -15,10 +15,11 @@ use serde::{Deserialize, Serialize};
 use super::clusters::links;
 use super::reading::captures;
 use super::replicas::{ReadCrawl, account, read_crawl};
+use crate::memory_estimate::{MemoryEstimate, make_room};
 use crate::reading::captures::Crawl;
 use crate::reading::ingest::Queue;
-use crate::shuffle::directory::Partitions;
-use crate::shuffle::memory_estimate::{MemoryEstimate, make_room, room};
+use crate::shuffle::directory::TablePartitions;
+use crate::shuffle::memory::agree;
 use crate::sinks::drafts::by_page;
 use crate::sinks::files::Making;
 use crate::sinks::rejected::{self, Rejected};
@@ -86,12 +87,12 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     laps.lap("1 read");
 
     queue.progress.enter("finding");
-    let partitions = Partitions::new(job.output.partitions, net.peers());
+    let partitions = TablePartitions::new(job.output.partitions, net.peers());
     make_room(net, "pages and links, and the steps after", &mut shelf, job)?;
     let crawl = captures::settle(net, &mut shelf, &floors, partitions)?;
     let seed = seed(job, &crawl)?;
-    let room = room(net, MemoryEstimate::with(&shelf, &crawl.pages, None), 0, job)?;
-    let links = links::resolve(net, &mut shelf, &crawl, &room)?;
+    agree(net, MemoryEstimate::with(&shelf, &crawl.pages, None).shelf_bytes(), 0, &job.effort)?;
+    let links = links::resolve(net, &mut shelf, &crawl)?;
     let links = links.read(0..links.len())?.into_iter().map(<[Page; 2]>::from).collect();
     let pages = (crawl.directory.len(), MemoryEstimate::with(&shelf, &crawl.pages, None));
     let found = find(net, job, &shelf, pages, links, seed)?;
@@ -115,7 +116,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let pages = crawl.directory.owned(net.index());
     let documents: Vec<Page> = pages.filter(|&page| found.documents.contains(page)).collect();
     let kinds = (sources.len(), partitions.count());
-    let not_kept = Rejected::gather(net, std::mem::take(&mut shelf.rejections), kinds, job)?;
+    let not_kept = Rejected::gather(net, std::mem::take(&mut shelf.rejections), kinds)?;
     let mut parts = by_page("duplicates", &crawl, &documents, |&page| page, |rows| table(&crawl, &found, rows));
     parts.extend(not_kept.drafts(sources));
     let empty = |name: &str| match name {

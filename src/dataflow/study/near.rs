@@ -5,7 +5,6 @@ use std::sync::Arc;
 use crate::pairs::overlap_join::{Pages, similar_pairs};
 use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::components::components;
-use crate::shuffle::memory_budget::MemoryBudget;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, Page};
 use webtwin_core::clusters::union_find::UnionFind;
@@ -32,10 +31,9 @@ pub(super) fn near(
     lengths: &[u32],
     (same, clusters): (&[Page], &[Page]),
     documents: &PageSet,
-    room: &MemoryBudget,
 ) -> Result<[Arc<(Near, PageSet)>; 3]> {
     let pages = same.len();
-    let copies = net.once(|| PageSet::new(pages, |page| same[page] != page))?;
+    let copies = net.once_per_process(|| PageSet::new(pages, |page| same[page] != page))?;
     let mut sets: [UnionFind; 3] = std::array::from_fn(|_| UnionFind::new(pages));
     if net.index() == 0 {
         for (&first, page) in clusters.iter().zip(0..) {
@@ -64,11 +62,11 @@ pub(super) fn near(
         sets[level..].iter_mut().for_each(|sets| _ = sets.union(a.0, b.0));
     };
     let given = Pages { count: pages, hosts: &[], copies };
-    similar_pairs::<Row64, _>(net, shelf.fprints.items(), sources, &given, &settings, room, found)?;
+    similar_pairs::<Row64, _>(net, shelf.fprints.items(), sources, &given, &settings, None, found)?;
     let [at_90, at_70, at_50] = sets;
     let mut column = |sets: &UnionFind, percent| -> Result<Arc<(Near, PageSet)>> {
-        let labels: Arc<Vec<Page>> = components(net, "near-duplicates", pages, sets.forest())?;
-        net.once(|| row(&labels, documents, percent))
+        let labels: Arc<Vec<Page>> = components(net, "near-duplicates", pages, sets.forest().map(Ok))?;
+        net.once_per_process(|| row(&labels, documents, percent))
     };
     Ok([column(&at_90, NEAR[0])?, column(&at_70, NEAR[1])?, column(&at_50, NEAR[2])?])
 }

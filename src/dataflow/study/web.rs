@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Reached;
-use crate::shuffle::memory_estimate::hold_bytes_against_bound;
+use crate::shuffle::memory::hold_bytes_against_bound;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::Page;
 use webtwin_core::overlap::prune::PageSet;
@@ -43,7 +43,7 @@ pub(super) fn web(
     seed: Option<Page>,
     documents: &PageSet,
 ) -> Result<Arc<Web>> {
-    let [all] = net.sum("links", [links.len() as u64])?;
+    let [all] = net.all_sum("links", [links.len() as u64])?;
     let bytes = A_LINK * all + A_PAGE * pages as u64;
     let share = bytes / net.workers_per_process() as u64;
     hold_bytes_against_bound(net, "links of a study", share, job.effort.memory_bytes)?;
@@ -51,8 +51,8 @@ pub(super) fn web(
         let what = "links of a study".into();
         return Err(Error::TooManyRows { what, found: all, allowed: u64::from(u32::MAX) });
     }
-    let links = net.share("links", links)?;
-    net.once(|| {
+    let links = net.broadcast("links", links)?;
+    net.once_per_process(|| {
         let (forwards, backwards) = (Graph::new(pages, &links, false), Graph::new(pages, &links, true));
         let core = forwards.core();
         let places = bow_tie(&links, &forwards, &backwards, &core);

@@ -105,8 +105,8 @@ fn rounds(net: &mut Net<'_>) -> Result<Vec<u64>> {
     let mut arrived = Vec::new();
     for round in 0..5u64 {
         let here = net.index();
-        let rows = (0..30_000u64).map(|row| (1 - here, u64::MAX - row * round - here as u64));
-        arrived.append(&mut net.exchange_rows("rows", rows)?);
+        let rows = (0..30_000u64).map(|row| Ok((1 - here, u64::MAX - row * round - here as u64)));
+        arrived.append(&mut net.exchange_values("rows", rows)?);
     }
     Ok(arrived)
 }

@@ -11,7 +11,7 @@ use webtwin_pages::url::CanonicalUrl;
 use webtwin_results::fingerprints::Sources;
 use webtwin_synth::{Params, Synth};
 
-/// Buckets of Figure 2(b).
+/// Partitions of Figure 2(b).
 const BUCKETS: usize = 128;
 
 /// Leading 1-bits of the exclusive-or of successive fingerprints.

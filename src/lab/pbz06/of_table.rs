@@ -7,8 +7,8 @@ use super::super::made::duplicates::Collection;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::Page;
 use webtwin_core::study::paragraphs::whole;
+use webtwin_dataflow::memory_estimate::MemoryEstimate;
 use webtwin_dataflow::reading::worker_pages::WorkerPages;
-use webtwin_dataflow::shuffle::memory_estimate::MemoryEstimate;
 use webtwin_dataflow::study::{StudyFindings, Summary, find};
 use webtwin_engine::{Cluster, run};
 use webtwin_job::Job;
@@ -50,7 +50,7 @@ pub(super) fn of_table(collection: &Arc<Collection>, job: &Job, workers: usize) 
         let documents = collection.documents() as usize;
         let found = find(net, job, &shelf, (documents, MemoryEstimate::on(&shelf)), links, None)?;
         let studying = begun.elapsed().as_secs_f64();
-        let held = net.once(|| held_against_truth(collection, &found))?;
+        let held = net.once_per_process(|| held_against_truth(collection, &found))?;
         Result::clone(&held)?;
         let mut tables = found.tables.0.clone();
         tables.near = found.near.iter().map(|near| near.0).collect();

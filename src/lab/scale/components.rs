@@ -39,7 +39,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let (all, labels) = seconds(|| {
         run_on(&cluster, 0, [0; 32], move |net| {
             let pairs = dealt(&joined, net);
-            components(net, "trivial clusters", pages as usize, pairs.map(|pair| (pair.a, pair.b)))
+            components(net, "trivial clusters", pages as usize, pairs.map(|pair| Ok((pair.a, pair.b))))
         })
     });
     let spent = of_the_machine(before, options.workers);

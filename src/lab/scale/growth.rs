@@ -15,10 +15,10 @@ use webtwin_core::clusters::merge::may_merge;
 use webtwin_core::clusters::union_find::sizes;
 use webtwin_dataflow::clusters::links::{self, Links};
 use webtwin_dataflow::clusters::{growth, link_summary, tolerant};
-use webtwin_dataflow::shuffle::directory::{Directory, Partitions};
-use webtwin_dataflow::shuffle::memory_budget::{Bounds, MemoryBudget};
+use webtwin_dataflow::shuffle::directory::{Directory, TablePartitions};
 use webtwin_engine::{Cluster, Net, run as run_on};
 use webtwin_job::{Clusters, Job, MergeCondition};
+use webtwin_spill::{MemoryPool, SPILL};
 
 /// Bytes that a process needs at any number of pages.
 const WHATEVER: u64 = 256 << 20;
@@ -68,19 +68,18 @@ fn under(merge: MergeCondition, options: &Options) -> Result<Vec<Row>> {
     let (making, web) = seconds(|| Arc::new(Web::of(&graph, options.workers)));
     let allowed = WHATEVER as f64 + scaled(options.scale, 4.0 * GIB - WHATEVER as f64);
     let memory_bytes = scaled(options.scale, FOR_SHARES * GIB) as u64;
-    let room = MemoryBudget {
-        memory_bytes,
-        spill: options.work.clone(),
-        disk_bytes: 0,
-        method: None,
+    let pool = MemoryPool {
         foreseen_bytes: 0,
-        bounds: Bounds::default(),
+        workers: options.workers as u64,
+        ..MemoryPool::new(if memory_bytes == 0 { u64::MAX } else { memory_bytes }, &options.work, SPILL)
     };
     let truth = Planted::of(&graph);
     forget_peak_memory();
     let before = processor_seconds();
-    let parts =
-        run_on(&Cluster::local(options.workers), 0, [0; 32], move |net| one(net, &graph, &web, &settings, &room))?;
+    let parts = run_on(&Cluster::local(options.workers), 0, [0; 32], move |net| {
+        net.memory = pool.clone();
+        one(net, &graph, &web, &settings)
+    })?;
     let (peak, spent) = (peak_memory_bytes(), of_the_machine(before, options.workers));
 
     let sum = |of: fn(&Done) -> u64| parts.iter().map(of).sum::<u64>() as f64;
@@ -113,7 +112,7 @@ fn under(merge: MergeCondition, options: &Options) -> Result<Vec<Row>> {
 }
 
 /// One worker: its links, then from them to similar clusters.
-fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, room: &MemoryBudget) -> Result<Done> {
+fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters) -> Result<Done> {
     let begun = Instant::now();
     let out = Links::new(net, Arc::clone(&web.directory), |page, targets| graph.links(page, targets))?;
     let mut done = Done { links: out.len() as u64, making: begun.elapsed().as_secs_f64(), ..Done::default() };
@@ -125,11 +124,11 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
         begun = Instant::now();
     };
     let Web { directory, labels, sizes } = web;
-    let from_elsewhere = links::from_elsewhere(net, &out, None)?;
+    let from_elsewhere = links::from_elsewhere(net, &out)?;
     stage("links from elsewhere");
 
     let clusters = (&labels[..], &sizes[..]);
-    let (rows, merging) = link_summary::of_clusters(net, (&out, &directory.hosts), clusters, None, settings, room)?;
+    let (rows, merging) = link_summary::of_clusters(net, (&out, &directory.hosts), clusters, None, settings)?;
     done.summary_rows = rows.len() as u64;
     let edges: Vec<(ClusterId, ClusterId)> = match settings.merge {
         MergeCondition::Tolerant => Vec::new(),
@@ -147,10 +146,10 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters, roo
 
     let mut found = match settings.merge {
         MergeCondition::Tolerant => {
-            tolerant::similar_clusters(net, directory, clusters, merging, (&out, &from_elsewhere), settings, room)?
+            tolerant::similar_clusters(net, directory, clusters, merging, (&out, &from_elsewhere), settings)?
         }
         MergeCondition::Exact | MergeCondition::Extended => {
-            growth::similar_clusters(net, directory, labels, (&out, &from_elsewhere), edges, settings, room)?
+            growth::similar_clusters(net, directory, labels, (&out, &from_elsewhere), edges, settings)?
         }
     };
     stage("growth");
@@ -179,7 +178,7 @@ pub(super) fn labels(graph: &LinkGraph) -> Vec<ClusterId> {
 impl Web {
     /// Names the trivial clusters of a graph by their smallest pages.
     fn of(graph: &LinkGraph, workers: usize) -> Web {
-        let partitions = Partitions::new(Job::default().output.partitions, workers);
+        let partitions = TablePartitions::new(Job::default().output.partitions, workers);
         let count = graph.pages() as usize;
         let directory =
             Arc::new(Directory::even(Page::first(count).map(|page| graph.host(page)).collect(), partitions));

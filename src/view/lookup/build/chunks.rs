@@ -19,7 +19,7 @@ use webtwin_core::overlap::filter::{Verdict, judge};
 use webtwin_job::Job;
 use webtwin_results::pages::Pages;
 use webtwin_results::ranges::{RangedTable, Ranges};
-use webtwin_storage::spill::Buckets;
+use webtwin_spill::Partitions;
 
 /// Rows of a range of fingerprints, about.
 const RANGE_ROWS: u64 = 1 << 21;
@@ -156,7 +156,7 @@ fn hosts(making: &Making<'_>) -> Result<Vec<HostId>> {
 }
 
 /// Fingerprints of all pages, by range, as each thread read them.
-fn read_again(making: &Making<'_>, job: &Job, ranges: Ranges) -> Result<Vec<Buckets<FPrintDocId>>> {
+fn read_again(making: &Making<'_>, job: &Job, ranges: Ranges) -> Result<Vec<Partitions<FPrintDocId>>> {
     let pages = Pages::of(&making.run)?;
     let sources = pages.0.text("source")?;
     let mut rows: Vec<usize> = (0..pages.0.rows()).collect();
@@ -166,8 +166,8 @@ fn read_again(making: &Making<'_>, job: &Job, ranges: Ranges) -> Result<Vec<Buck
     let count = files.len();
     let unread = Mutex::new(files.into_iter());
     let share = making.settings.memory_bytes / making.settings.workers.max(1) as u64;
-    let outcome = || Buckets::new(ranges.count(), share, &making.disk);
-    threads::for_each(making.settings.workers, count, outcome, |buckets: &mut Buckets<FPrintDocId>, _| {
+    let outcome = || Partitions::new(ranges.count(), &making.pool.limited(share));
+    threads::for_each(making.settings.workers, count, outcome, |buckets: &mut Partitions<FPrintDocId>, _| {
         let next = unread.lock().expect("nothing panics while it holds this").next();
         let Some(rows) = next else { return Ok(()) };
         let (mut recipe, mut fprints) = (Recipe::new(&job.chunks), Vec::new());

@@ -9,7 +9,7 @@ use crate::lookup::names::each_word;
 use crate::lookup::rows::{CollectionRow, HashRow, ListedCluster, ListedOriginal};
 use webtwin_base::error::Result;
 use webtwin_core::text::words::Words;
-use webtwin_storage::spill::Buckets;
+use webtwin_spill::Partitions;
 
 /// Writes trivial clusters by size, given by their number, pages and the page that is shown; returns the place of each.
 pub(super) fn clusters(mut sizes: Vec<(ListedCluster, u32)>, staged: &mut Staged) -> Result<Vec<u32>> {
@@ -47,14 +47,14 @@ pub(super) fn originals(collections: &[CollectionRow], staged: &mut Staged) -> R
 /// Collects the words of sets, by place.
 pub(super) struct NameWords<'m> {
     making: &'m Making<'m>,
-    rows: Buckets<HashRow>,
+    rows: Partitions<HashRow>,
     words: Words,
 }
 
 impl<'m> NameWords<'m> {
     /// None yet; rows beyond a share of the memory go to disk.
     pub(super) fn new(making: &'m Making<'m>) -> NameWords<'m> {
-        let rows = Buckets::new(making.ranges.count(), making.settings.memory_bytes / 8, &making.disk);
+        let rows = Partitions::new(making.ranges.count(), &making.pool.limited(making.settings.memory_bytes / 8));
         NameWords { making, rows, words: Words::default() }
     }
 

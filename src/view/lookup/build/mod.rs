@@ -44,10 +44,10 @@ use webtwin_core::hamming::online::{self, Builder};
 use webtwin_job::JobKind;
 use webtwin_results::Run;
 use webtwin_results::ranges::{RangedTable, Ranges};
+use webtwin_spill::MemoryPool;
 use webtwin_storage::location::{Location, seen_from_anywhere, working_folder};
 use webtwin_storage::manifest::{FileEntry, Manifest};
 use webtwin_storage::output;
-use webtwin_storage::spill_file::Disk;
 
 /// Rows of a range of doc ids, about.
 pub const RANGE_ROWS: u64 = 1 << 17;
@@ -92,7 +92,7 @@ struct Making<'s> {
     comparison: Option<Run>,
     ranges: Ranges,
     pages: RangedTable,
-    disk: Disk,
+    pool: MemoryPool,
     /// Ascending; the place of one is the rank of its page.
     doc_ids: Vec<DocId>,
 }
@@ -156,9 +156,9 @@ pub fn build(settings: &Settings) -> Result<Manifest> {
     let ranges = Ranges::of(rows, settings.range_rows, RANGES);
     let pages = RangedTable::find(&run, "pages", ("doc_id", 64), ranges, settings.workers)?
         .ok_or_else(|| Error::input(run.folder.name(), "has no table of pages"))?;
-    let disk = Disk::new(&settings.spill, 0).set_by("--spill");
+    let pool = MemoryPool::new(settings.memory_bytes, &settings.spill, "--spill");
     let mut making =
-        Making { settings, run, comparison, ranges, pages, disk, doc_ids: Vec::with_capacity(rows as usize) };
+        Making { settings, run, comparison, ranges, pages, pool, doc_ids: Vec::with_capacity(rows as usize) };
     for range in 0..ranges.count() {
         making.doc_ids.extend_from_slice(making.pages.read(range, &["doc_id"])?.u64("doc_id")?);
     }

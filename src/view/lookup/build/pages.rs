@@ -13,7 +13,7 @@ use webtwin_base::ids::DocId;
 use webtwin_core::url_rules::rows::RuleRow;
 use webtwin_pages::url::CanonicalUrl;
 use webtwin_results::url_rules::{WITHDRAWN, each_rule, rules_except};
-use webtwin_storage::spill::Buckets;
+use webtwin_spill::Partitions;
 
 /// What later steps need of pages.
 pub(super) struct Written {
@@ -34,8 +34,8 @@ pub(super) fn write(
     words: &mut Words,
     staged: &mut Staged,
 ) -> Result<Written> {
-    let mut texts: Buckets<HashRow> =
-        Buckets::new(making.ranges.count(), making.settings.memory_bytes / 4, &making.disk);
+    let mut texts: Partitions<HashRow> =
+        Partitions::new(making.ranges.count(), &making.pool.limited(making.settings.memory_bytes / 4));
     let avoid = making.table("avoid", "doc_id")?;
     let (mut pages, mut contents) = (staged.column::<PageRow>("pages")?, staged.column::<ContentRow>("contents")?);
     let (mut urls, mut origins, mut titles) =
@@ -149,7 +149,7 @@ fn origin_of(url: &str) -> Result<&str> {
 }
 
 /// Writes hashes of texts; returns which pages are copies of smaller ones.
-fn write_texts(making: &Making<'_>, mut texts: Buckets<HashRow>, staged: &mut Staged) -> Result<Vec<bool>> {
+fn write_texts(making: &Making<'_>, mut texts: Partitions<HashRow>, staged: &mut Staged) -> Result<Vec<bool>> {
     let mut column = staged.column::<HashRow>("texts")?;
     let mut is_copy = vec![false; making.doc_ids.len()];
     let mut rows = Vec::new();

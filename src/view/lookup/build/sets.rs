@@ -4,7 +4,7 @@ use super::staged::Staged;
 use super::{Making, lists};
 use crate::lookup::rows::{CollectionRow, ListedCluster};
 use webtwin_base::error::{Error, Result};
-use webtwin_storage::spill::Buckets;
+use webtwin_spill::Partitions;
 use webtwin_storage::table::Table;
 
 /// What a set says of a page, to be laid into its row.
@@ -15,7 +15,7 @@ pub(super) const ROLE: u32 = 1;
 pub(super) const COLLECTION: u32 = 2;
 
 /// Rank of the page, what is said, and its value; by range of doc ids.
-pub(super) type Said = Buckets<[u32; 3]>;
+pub(super) type Said = Partitions<[u32; 3]>;
 
 /// What later steps need of sets.
 pub(super) struct Sets {
@@ -54,7 +54,7 @@ impl Words {
 pub(super) fn write(making: &Making<'_>, words: &mut Words, staged: &mut Staged) -> Result<Sets> {
     // A page without copies has none of both.
     words.number("")?;
-    let mut said = Buckets::new(making.ranges.count(), making.settings.memory_bytes / 2, &making.disk);
+    let mut said = Partitions::new(making.ranges.count(), &making.pool.limited(making.settings.memory_bytes / 2));
     let places = clusters(making, words, &mut said, staged)?;
     let collections = collections(making, &mut said, staged)?;
     let roots = lists::originals(&collections, staged)?;

@@ -12,7 +12,7 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::doc_id;
 use webtwin_results::rejected::url_in;
 use webtwin_results::scan::scan;
-use webtwin_storage::spill::Buckets;
+use webtwin_spill::Partitions;
 
 /// The reason of records such as requests, which name the URL of a page but never are one.
 const NO_PAGE_RECORD: &str = "not_a_page_record";
@@ -29,8 +29,8 @@ pub(super) fn hosts(pages_of: &HashMap<String, u32>, staged: &mut Staged) -> Res
 
 /// Writes URLs of records that were not kept, unless they are pages of the run; of several reasons one.
 pub(super) fn rejected(making: &Making<'_>, words: &mut Words, staged: &mut Staged) -> Result<()> {
-    let mut urls: Buckets<HashRow> =
-        Buckets::new(making.ranges.count(), making.settings.memory_bytes / 2, &making.disk);
+    let mut urls: Partitions<HashRow> =
+        Partitions::new(making.ranges.count(), &making.pool.limited(making.settings.memory_bytes / 2));
     scan(&making.run, "rejected", &["reason", "detail"], &mut |batch| {
         for (reason, detail) in batch.text("reason")?.iter().zip(batch.text("detail")?) {
             let url = if reason == NO_PAGE_RECORD { None } else { url_in(detail) };

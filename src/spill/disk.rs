@@ -39,15 +39,15 @@ pub fn spilled_bytes() -> u64 {
 
 /// Place of bytes in a spill file, and their checksum.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Extent {
-    pub(super) offset: u64,
-    pub(super) bytes: usize,
+pub(crate) struct Extent {
+    pub(crate) offset: u64,
+    pub(crate) bytes: usize,
     check: u64,
 }
 
 /// A folder for spill files, and the bytes they may take together.
 #[derive(Debug, Clone)]
-pub struct Disk {
+pub(crate) struct Disk {
     folder: PathBuf,
     allowed_bytes: u64,
     taken: Arc<AtomicU64>,
@@ -61,24 +61,24 @@ pub struct Disk {
 
 impl Disk {
     /// Files in `folder` may take `allowed_bytes` together; 0 sets no limit but the device's.
-    pub fn new(folder: &Path, allowed_bytes: u64) -> Disk {
+    pub(crate) fn new(folder: &Path, allowed_bytes: u64) -> Disk {
         Disk::share(folder, allowed_bytes, allowed_bytes, true)
     }
 
     /// As [`Disk::new`], for a share of the `process_bytes` that a process may take: by `effort.disk_bytes` if `is_set`,
     /// or because no more is free.
-    pub fn share(folder: &Path, allowed_bytes: u64, process_bytes: u64, is_set: bool) -> Disk {
+    pub(crate) fn share(folder: &Path, allowed_bytes: u64, process_bytes: u64, is_set: bool) -> Disk {
         let (of_process, taken) = ((process_bytes, is_set), Arc::default());
         Disk { folder: folder.to_path_buf(), allowed_bytes, taken, is_of_process: false, setting: SPILL, of_process }
     }
 
     /// Files in `folder` may take what all spill files of the process leave of `process_bytes`.
-    pub fn of_process(folder: &Path, process_bytes: u64) -> Disk {
+    pub(crate) fn of_process(folder: &Path, process_bytes: u64) -> Disk {
         Disk { is_of_process: true, ..Disk::new(folder, process_bytes) }
     }
 
     /// The same, whose folder is named by another setting or option than `effort.spill`.
-    pub fn set_by(self, setting: &'static str) -> Disk {
+    pub(crate) fn set_by(self, setting: &'static str) -> Disk {
         Disk { setting, ..self }
     }
 
@@ -86,7 +86,7 @@ impl Disk {
     ///
     /// # Errors
     /// [`Error::Usage`] if there is no such folder, or it may not be written.
-    pub fn look(&self) -> Result<()> {
+    pub(crate) fn look(&self) -> Result<()> {
         let Err(cause) = SpillFile::new(self).open() else { return Ok(()) };
         match cause.kind() {
             ErrorKind::NotFound
@@ -166,7 +166,7 @@ pub fn free_bytes(folder: &Path, setting: &str) -> Result<u64> {
 
 /// A file without a name that is written at its end, and may give back what lies before.
 #[derive(Debug)]
-pub(super) struct SpillFile {
+pub(crate) struct SpillFile {
     disk: Disk,
     file: Option<File>,
     end: u64,
@@ -176,16 +176,16 @@ pub(super) struct SpillFile {
 }
 
 impl SpillFile {
-    pub(super) fn new(disk: &Disk) -> SpillFile {
+    pub(crate) fn new(disk: &Disk) -> SpillFile {
         SpillFile { disk: disk.clone(), file: None, end: 0, block_bytes: 1, given_back: 0 }
     }
 
-    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<Extent> {
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<Extent> {
         Ok(Extent { offset: self.write(bytes)?, bytes: bytes.len(), check: xxh3_64(bytes) })
     }
 
     /// Appends bytes of which the caller keeps checksums; returns where they are.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<u64> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<u64> {
         if self.file.is_none() {
             let file = self.open().map_err(|cause| self.disk.failed(cause))?;
             self.block_bytes = file.metadata().map_err(|cause| self.disk.failed(cause))?.blksize().max(1);
@@ -213,7 +213,7 @@ impl SpillFile {
     }
 
     /// Gives back the disk that these bytes took, which are not read again, as far as the system can.
-    pub(super) fn give_back(&mut self, offset: u64, bytes: usize) {
+    pub(crate) fn give_back(&mut self, offset: u64, bytes: usize) {
         let (start, end) = (offset.next_multiple_of(self.block_bytes), offset + bytes as u64);
         let bytes = (end - end % self.block_bytes).saturating_sub(start);
         if bytes > 0 && self.file.as_ref().is_some_and(|file| punch_hole(file, start, bytes)) {
@@ -223,30 +223,30 @@ impl SpillFile {
     }
 
     /// Where it is.
-    pub(super) fn disk(&self) -> &Disk {
+    pub(crate) fn disk(&self) -> &Disk {
         &self.disk
     }
 
     /// Bytes written so far.
-    pub(super) fn written_bytes(&self) -> u64 {
+    pub(crate) fn written_bytes(&self) -> u64 {
         self.end
     }
 
     /// Bytes that the system says it takes.
     #[cfg(test)]
-    pub(super) fn taken_bytes(&self) -> u64 {
+    pub(crate) fn taken_bytes(&self) -> u64 {
         self.file.as_ref().map_or(0, |file| file.metadata().unwrap().blocks() * 512)
     }
 
     /// Appends the rows of `extent` to `into`.
-    pub(super) fn read<T: Pod>(&self, extent: Extent, into: &mut Vec<T>) -> Result<()> {
+    pub(crate) fn read<T: Pod>(&self, extent: Extent, into: &mut Vec<T>) -> Result<()> {
         let start = into.len();
         self.read_unchecked(extent.offset, extent.bytes / size_of::<T>(), into)?;
         if xxh3_64(bytemuck::cast_slice(&into[start..])) == extent.check { Ok(()) } else { Err(self.damaged()) }
     }
 
     /// Appends the `count` rows at `offset` to `into`; the caller holds them against checksums.
-    pub(super) fn read_unchecked<T: Pod>(&self, offset: u64, count: usize, into: &mut Vec<T>) -> Result<()> {
+    pub(crate) fn read_unchecked<T: Pod>(&self, offset: u64, count: usize, into: &mut Vec<T>) -> Result<()> {
         let start = into.len();
         into.resize(start + count, T::zeroed());
         let file = self.file.as_ref().expect("it was written");
@@ -255,14 +255,14 @@ impl SpillFile {
     }
 
     /// What is wrong when rows are not those that were written.
-    pub(super) fn damaged(&self) -> Error {
+    pub(crate) fn damaged(&self) -> Error {
         self.disk
             .failed("the disk returned other bytes than were written to a spill file; check it, or name another folder")
     }
 
     /// Overwrites a byte, as a failing disk might.
     #[cfg(test)]
-    pub(super) fn damage(&self, offset: u64) {
+    pub(crate) fn damage(&self, offset: u64) {
         let (file, mut byte) = (self.file.as_ref().expect("it was written"), [0]);
         file.read_exact_at(&mut byte, offset).unwrap();
         file.write_all_at(&[!byte[0]], offset).unwrap();

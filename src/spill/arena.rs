@@ -1,7 +1,7 @@
 //! Rows dealt out to buckets by one worker, then read by all workers of its process: in memory and, beyond an allowance, on
 //! the local disk.
 //!
-//! [`super::spill::Buckets`] gives its buckets away one by one, and their memory with them. Here all rows stay until the arena
+//! [`super::Partitions`] gives its buckets away one by one, and their memory with them. Here all rows stay until the arena
 //! goes, and reading takes no more than a shared reference. That lets them lie in few long arrays on huge pages, because
 //! mapping the memory of a row for the first time costs more than copying the row; and lets workers of a process read each
 //! other's rows where they lie, instead of sending them.
@@ -11,7 +11,8 @@
 
 use bytemuck::Pod;
 
-use super::spill_file::{Disk, Extent, SpillFile};
+use super::disk::{Extent, SpillFile};
+use super::pool::MemoryPool;
 use webtwin_base::error::Result;
 use webtwin_base::huge::HugeArray;
 
@@ -25,7 +26,7 @@ const BLOCK: usize = 16 * LOT;
 const SLAB_BYTES: usize = 64 << 20;
 
 /// Rows by bucket, in memory and on disk.
-pub struct BucketArena<T> {
+pub struct Arena<T> {
     /// A lot for each bucket, one after the other.
     lots: Vec<T>,
     buckets: Vec<Bucket>,
@@ -59,11 +60,11 @@ impl Bucket {
     }
 }
 
-impl<T: Pod> BucketArena<T> {
-    /// Makes `count` empty buckets that hold up to `allowed_bytes` in memory, but no fewer than [`BucketArena::least_bytes`].
-    pub fn new(count: usize, allowed_bytes: u64, disk: &Disk) -> BucketArena<T> {
-        let blocks = usize::try_from(allowed_bytes).unwrap_or(usize::MAX) / (BLOCK * size_of::<T>());
-        BucketArena {
+impl<T: Pod> Arena<T> {
+    /// Makes `count` empty buckets that hold what a worker may fill of the pool in memory, but no fewer than [`Arena::least_bytes`].
+    pub fn new(count: usize, pool: &MemoryPool) -> Arena<T> {
+        let blocks = usize::try_from(pool.of_worker()).unwrap_or(usize::MAX) / (BLOCK * size_of::<T>());
+        Arena {
             lots: vec![T::zeroed(); count * LOT],
             buckets: vec![Bucket::default(); count],
             slabs: Vec::new(),
@@ -71,7 +72,7 @@ impl<T: Pod> BucketArena<T> {
             free: Vec::new(),
             most_blocks: blocks.clamp(count, u32::MAX as usize),
             next: 0,
-            file: SpillFile::new(disk),
+            file: SpillFile::new(&pool.disk()),
         }
     }
 
@@ -211,7 +212,7 @@ mod tests {
 
     use super::*;
 
-    fn rows_of(arena: &BucketArena<u64>, bucket: usize) -> Vec<u64> {
+    fn rows_of(arena: &Arena<u64>, bucket: usize) -> Vec<u64> {
         let mut rows = Vec::new();
         arena.read(bucket, &mut vec![9], |some| rows.extend_from_slice(some)).unwrap();
         rows.sort_unstable();
@@ -225,7 +226,7 @@ mod tests {
         fn buckets_have_the_rows_laid_in_them_whatever_is_spilled_and_forgotten(
             seed: u64, count in 1usize..6, laid in 0u64..60_000, allowed in 0u64..600_000
         ) {
-            let mut arena = BucketArena::<u64>::new(count, allowed, &Disk::new(&std::env::temp_dir(), 0));
+            let mut arena = Arena::<u64>::new(count, &MemoryPool::default().limited(allowed));
             let bucket = |row: &u64| (seed.wrapping_mul((row * row) | 1) >> 40) as usize % count;
             let rows: Vec<u64> = (0..laid).collect();
             let of = |number: usize, rows: &[u64]| -> Vec<u64> {
@@ -234,8 +235,8 @@ mod tests {
             for some in rows.chunks(777) {
                 arena.lay(some, bucket).unwrap();
             }
-            prop_assert!(arena.held_bytes() <= allowed.max(BucketArena::<u64>::least_bytes(count)));
-            prop_assert!(laid * 8 <= allowed + BucketArena::<u64>::least_bytes(count) || arena.spilled_bytes() > 0);
+            prop_assert!(arena.held_bytes() <= allowed.max(Arena::<u64>::least_bytes(count)));
+            prop_assert!(laid * 8 <= allowed + Arena::<u64>::least_bytes(count) || arena.spilled_bytes() > 0);
             for number in 0..count {
                 prop_assert_eq!(rows_of(&arena, number), of(number, &rows));
             }
@@ -255,8 +256,8 @@ mod tests {
 
     #[test]
     fn a_disk_that_is_needed_and_not_there_is_named() {
-        let nowhere = Disk::new(std::path::Path::new("/nowhere/at/all"), 0);
-        let mut arena = BucketArena::<u64>::new(1, 0, &nowhere);
+        let nowhere = MemoryPool::new(0, std::path::Path::new("/nowhere/at/all"), super::super::SPILL);
+        let mut arena = Arena::<u64>::new(1, &nowhere);
         let refused = arena.lay(&[1; 3 * BLOCK], |_| 0).unwrap_err();
         assert!(refused.to_string().contains("/nowhere/at/all (effort.spill)"), "{refused}");
     }

@@ -5,23 +5,23 @@
 //! shelf ([`crate::reading::lists`]) and links between pages. What does not is a row for each page.
 //!
 //! An estimate decides whether a run is let go on. What a step may use then is what the bound leaves beside the resident set of the
-//! process ([`room`]), for what has been found of pages differs from crawl to crawl.
+//! process ([`crate::shuffle::memory::agree`]), for what has been found of pages differs from crawl to crawl.
 
 use serde::{Deserialize, Serialize};
 
 use crate::clusters::links::Links;
+use crate::pairs::allowance;
 use crate::pairs::minhash_pairs;
 use crate::reading::capture_rows::CaptureRows;
 use crate::reading::worker_pages::WorkerPages;
-use crate::shuffle::memory_budget::{self, Bounds, MemoryBudget};
+use crate::shuffle::memory::{at_rest, too_little};
 use webtwin_base::build_info;
-use webtwin_base::error::{Error, Result};
+use webtwin_base::error::Result;
 use webtwin_base::heap::give_back_what_is_free;
 use webtwin_core::overlap::rows::{Row32, Row64};
 use webtwin_engine::Net;
 use webtwin_job::{Job, JobKind, Measure};
-use webtwin_storage::spill::TAPE_BLOCK_BYTES;
-use webtwin_storage::spill_file::{SPILL, free_bytes, taken_bytes};
+use webtwin_spill::TAPE_BLOCK_BYTES;
 
 /// Bytes of a page beside its capture, within a bound: where its lists end, its number and its host. Measured.
 const A_PAGE: u64 = 28;
@@ -87,17 +87,6 @@ pub fn beside_shelf_when_found(pages: u64, links: u64, workers: usize, is_bounde
 /// Bytes of counts a page while pairs are found, by one worker.
 const A_PAGE_OF_COUNTS: u64 = 12;
 
-/// Bytes of a program that has nothing to do yet: code, stores, blocks on their way between two workers.
-const AT_REST: u64 = 36 << 20;
-
-/// Bytes of each further worker. Measured.
-pub const A_WORKER_AT_REST: u64 = 7 << 20;
-
-/// Bytes of a process with so many workers that has nothing to do yet.
-pub fn at_rest(workers: usize) -> u64 {
-    AT_REST + A_WORKER_AT_REST * workers.saturating_sub(2) as u64
-}
-
 /// Bytes of a shingle; in memory only where no bound is set, and beyond a block of them.
 const A_SHINGLE: u64 = 4;
 
@@ -144,7 +133,7 @@ impl MemoryEstimate {
     /// Bytes without which there is no run of `all_pages`: what cannot be spilled, with the widest rows and counts of chunks.
     pub fn least_bytes(&self, all_pages: u64, workers: usize) -> u64 {
         let rows = size_of::<Row64>() as u64 * self.tuples / workers as u64;
-        let counting = memory_budget::least_bytes(all_pages as usize, workers, rows, true);
+        let counting = allowance::least_bytes(all_pages as usize, workers, rows, true);
         (at_rest(workers) + self.least_shelf_bytes(workers) + counting).max(self.found_bytes(workers))
     }
 
@@ -269,7 +258,7 @@ impl MemoryEstimate {
     }
 
     /// Bytes that features take while those of the crawl are counted, whatever is spilled.
-    fn features_least_bytes(&self, workers: usize) -> u64 {
+    pub(crate) fn features_least_bytes(&self, workers: usize) -> u64 {
         (A_FEATURE * self.features).min(FEATURES_LEAST * workers as u64)
     }
 
@@ -308,89 +297,10 @@ impl MemoryEstimate {
     }
 }
 
-/// Bytes that the largest process holds on its shelves, and at rest.
-///
-/// # Errors
-/// Only when the run has ended.
-pub fn held_bytes(net: &mut Net<'_>, mine: MemoryEstimate) -> Result<u64> {
-    let [held] = of_largest_process(net, [mine.shelf_bytes()])?;
-    Ok(held + at_rest(net.workers_per_process()))
-}
-
-/// The most bytes of a process, of several kinds of which its workers each bring theirs.
-fn of_largest_process<const N: usize>(net: &mut Net<'_>, mine: [u64; N]) -> Result<[u64; N]> {
-    let workers = net.workers_per_process();
-    let all: Vec<Vec<u64>> = net.all_gather("memory", mine.to_vec())?;
-    let of_process = |process: &[Vec<u64>], kind: usize| process.iter().map(|worker| worker[kind]).sum();
-    Ok(std::array::from_fn(|kind| all.chunks(workers).map(|process| of_process(process, kind)).max().unwrap_or(0)))
-}
-
-/// What a step may use: the memory that is left beside what its process holds, by the system's word or where each worker holds `mine`,
-/// and beside `needs` bytes of each worker that the step cannot spill; and the disk that is left beside what is there. One round where memory has a bound, and one where the disk has.
-///
-/// # Errors
-/// Only when the run has ended.
-pub fn room(net: &mut Net<'_>, mine: MemoryEstimate, needs: u64, job: &Job) -> Result<MemoryBudget> {
-    if job.effort.memory_bytes == 0 {
-        return Ok(room_beside(0, job));
-    }
-    give_back_what_is_free();
-    let workers = net.workers_per_process();
-    let all = net.all_gather("memory", ([mine.shelf_bytes(), needs], build_info::memory_bytes()))?;
-    let (mut held, mut foreseen) = (0, 0);
-    for process in all.chunks(workers) {
-        let sum = |kind: usize| process.iter().map(|worker| worker.0[kind]).sum::<u64>();
-        let (by_estimate, needs) = (sum(0) + at_rest(workers), sum(1));
-        let told = process.iter().map(|worker| worker.1).max().unwrap_or(0);
-        foreseen = foreseen.max(by_estimate + needs);
-        held = held.max(by_estimate.max(told) + needs);
-    }
-    let foreseen_bytes = job.effort.memory_bytes.saturating_sub(foreseen);
-    let mut room = MemoryBudget { foreseen_bytes, ..room_beside(held, job) };
-    if room.bounds.disk_is_set {
-        // All workers have left the step before, and what it had on disk is gone.
-        let on_disk = net.reduce("disk", taken_bytes(), u64::max)?;
-        room.disk_bytes = room.disk_bytes.saturating_sub(on_disk).max(1);
-    }
-    Ok(room)
-}
-
-/// The same for features on their way to where those of the crawl are counted.
-///
-/// # Errors
-/// Only when the run has ended.
-pub fn room_for_features(net: &mut Net<'_>, mine: MemoryEstimate, job: &Job) -> Result<MemoryBudget> {
-    room(net, mine, mine.features_least_bytes(1), job)
-}
-
-/// A worker's share of so many bytes for each page of the crawl in its process.
-pub fn for_each_page(net: &Net<'_>, bytes: u64, pages: usize) -> u64 {
-    bytes * pages as u64 / net.workers_per_process() as u64
-}
-
-/// What a process may use beside the `held` bytes that it has.
-pub fn room_beside(held: u64, job: &Job) -> MemoryBudget {
-    let memory_bytes = match job.effort.memory_bytes {
-        0 => 0,
-        allowed => allowed.saturating_sub(held).max(1),
-    };
-    let spill = match job.effort.spill.as_str() {
-        "" => std::env::temp_dir(),
-        folder => folder.into(),
-    };
-    let disk_bytes = match job.effort.disk_bytes {
-        // A folder that cannot be asked is named when something is to be written there.
-        0 => free_bytes(&spill, SPILL).unwrap_or(0),
-        allowed => allowed,
-    };
-    let bounds = Bounds { memory_bytes: job.effort.memory_bytes, disk_bytes, disk_is_set: job.effort.disk_bytes > 0 };
-    MemoryBudget { memory_bytes, foreseen_bytes: memory_bytes, spill, disk_bytes, method: None, bounds }
-}
-
 /// Makes room for the steps after reading, where memory has a bound: lists that have none go to disk. One round if there is a bound.
 ///
 /// # Errors
-/// [`Error::MemoryLimit`] on all workers when a process has less memory than it needs at least, with a number that is enough for the
+/// [`webtwin_base::error::Error::MemoryLimit`] on all workers when a process has less memory than it needs at least, with a number that is enough for the
 /// steps after, too; those of the disk.
 pub fn make_room(net: &mut Net<'_>, what: &str, shelf: &mut WorkerPages, job: &Job) -> Result<()> {
     let (workers, allowed) = (net.workers_per_process(), job.effort.memory_bytes);
@@ -415,49 +325,20 @@ pub fn make_room(net: &mut Net<'_>, what: &str, shelf: &mut WorkerPages, job: &J
     Ok(())
 }
 
-/// Refuses to hold `held` bytes in this process of so many workers when it may use fewer (0: no bound), beside what it needs at rest.
-///
-/// # Errors
-/// [`Error::MemoryLimit`], with the number that would fit.
-pub fn refuse_beyond_bound(what: &str, held: u64, workers: usize, allowed_bytes: u64) -> Result<()> {
-    let needed_bytes = held + at_rest(workers);
-    if allowed_bytes > 0 && needed_bytes > allowed_bytes {
-        return Err(too_little(what.into(), needed_bytes, allowed_bytes));
-    }
-    Ok(())
-}
-
-/// Refuses to go on when a process would hold more than it may: `mine` bytes in this worker, or this worker's share of what its
-/// process holds once. One round where memory has a bound.
-///
-/// # Errors
-/// [`Error::MemoryLimit`] on all workers, with the number that would fit.
-pub fn hold_bytes_against_bound(net: &mut Net<'_>, what: &str, mine: u64, allowed_bytes: u64) -> Result<()> {
-    if allowed_bytes == 0 {
-        return Ok(());
-    }
-    let [held] = of_largest_process(net, [mine])?;
-    refuse_beyond_bound(what, held, net.workers_per_process(), allowed_bytes)
-}
-
-/// The refusal of a job that needs another bound.
-pub fn too_little(what: String, needed_bytes: u64, allowed_bytes: u64) -> Error {
-    Error::MemoryLimit { what, needed_bytes, allowed_bytes, setting: "effort.memory_bytes".into() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shuffle::memory::A_WORKER_AT_REST;
 
     #[test]
     fn what_a_process_needs_at_rest_counts_once_whatever_its_workers() {
-        assert_eq!(MemoryEstimate::default().peak_bytes(64), AT_REST + 62 * A_WORKER_AT_REST);
+        assert_eq!(MemoryEstimate::default().peak_bytes(64), at_rest(2) + 62 * A_WORKER_AT_REST);
         let (tuples, links) = (10 * A_CHECKSUM, A_CHECKSUM);
         let held = MemoryEstimate { pages: 1000, tuples, links, ..MemoryEstimate::default() };
         assert_eq!(held.times(3, 1).peak_bytes(3) - at_rest(3), 3 * (held.peak_bytes(1) - at_rest(1)));
         let all = held.times(30, 3);
         assert_eq!((all.pages, all.tuples, all.links), (10_000, 10 * tuples, 10 * links));
-        assert_eq!(all.peak_bytes(2) - AT_REST, 10 * (held.peak_bytes(2) - AT_REST));
+        assert_eq!(all.peak_bytes(2) - at_rest(2), 10 * (held.peak_bytes(2) - at_rest(2)));
     }
 
     #[test]

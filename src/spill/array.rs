@@ -1,21 +1,21 @@
 //! An array that only grows and is read by position: in blocks, in memory as far as these may be there, else on the local disk.
 //!
-//! What is on disk is read in pieces of 4 KiB, each held against its checksum. [`SpillArray::get`] is for single
-//! places; a [`Reader`] is for many in about the order of the array, and keeps what it has read last.
-
-use std::path::Path;
+//! What is on disk is read in pieces of 4 KiB, each held against its checksum. [`Array::get`] is for single
+//! places; a [`ArrayReader`] is for many in about the order of the array, and keeps what it has read last.
 
 use bytemuck::Pod;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::spill::{BLOCK_BYTES, TAPE_BLOCK_BYTES};
-use super::spill_file::{Disk, SpillFile};
+use super::disk::{Disk, SpillFile};
+use super::partitions::BLOCK_BYTES;
+use super::pool::MemoryPool;
+use super::run_log::TAPE_BLOCK_BYTES;
 use webtwin_base::error::Result;
 
 /// Bytes that are read and checked at once.
 const PIECE_BYTES: usize = 4 << 10;
 
-/// Pieces that a [`Reader`] reads at once as long as it goes forward.
+/// Pieces that a [`ArrayReader`] reads at once as long as it goes forward.
 const PIECES_AHEAD: u64 = 16;
 
 /// Items in the order they came.
@@ -23,12 +23,12 @@ const PIECES_AHEAD: u64 = 16;
 /// # Memory
 /// What it may hold, a block of 1 MiB that is being filled, and 2 bytes for each KiB on disk.
 #[derive(Debug)]
-pub struct SpillArray<T> {
+pub struct Array<T> {
     /// Full blocks, all of one length.
     blocks: Vec<Block<T>>,
     /// The end, which is no full block yet.
     open: Vec<T>,
-    /// Blocks up to which [`SpillArray::forget_before`] has come.
+    /// Blocks up to which [`Array::forget_before`] has come.
     passed: usize,
     held_bytes: u64,
     allowed_bytes: u64,
@@ -48,36 +48,40 @@ enum Block<T> {
 }
 
 /// An array that stays in memory.
-impl<T: Pod> Default for SpillArray<T> {
-    fn default() -> SpillArray<T> {
-        SpillArray::new(u64::MAX, &Disk::new(Path::new(""), 0))
+impl<T: Pod> Default for Array<T> {
+    fn default() -> Array<T> {
+        Array::new(&MemoryPool::default())
     }
 }
 
-impl<T: Pod> SpillArray<T> {
+impl<T: Pod> Array<T> {
     const BLOCK: usize = TAPE_BLOCK_BYTES / size_of::<T>();
     const PIECE: u64 = (PIECE_BYTES / size_of::<T>()) as u64;
 
-    /// An empty array that holds up to `allowed_bytes` in memory, and a block.
-    pub fn new(allowed_bytes: u64, disk: &Disk) -> SpillArray<T> {
+    /// An empty array that holds what a worker may fill of the pool in memory, and a block.
+    pub fn new(pool: &MemoryPool) -> Array<T> {
+        Array::beside(pool.of_worker(), &pool.disk())
+    }
+
+    fn beside(allowed_bytes: u64, disk: &Disk) -> Array<T> {
         const { assert!(PIECE_BYTES.is_multiple_of(size_of::<T>())) };
         let file = SpillFile::new(disk);
-        SpillArray { blocks: Vec::new(), open: Vec::new(), passed: 0, held_bytes: 0, allowed_bytes, file }
+        Array { blocks: Vec::new(), open: Vec::new(), passed: 0, held_bytes: 0, allowed_bytes, file }
     }
 
     /// An empty array that holds as much, and goes to the same disk.
-    pub fn like(&self) -> SpillArray<T> {
+    pub fn like(&self) -> Array<T> {
         self.held_alike()
     }
 
     /// The same for one of so many parts of what this may hold.
-    pub fn like_part(&self, parts: u64) -> SpillArray<T> {
-        SpillArray::new(self.allowed_bytes / parts, self.file.disk())
+    pub fn like_part(&self, parts: u64) -> Array<T> {
+        Array::beside(self.allowed_bytes / parts, self.file.disk())
     }
 
     /// The same of other items.
-    pub fn held_alike<U: Pod>(&self) -> SpillArray<U> {
-        SpillArray::new(self.allowed_bytes, self.file.disk())
+    pub fn held_alike<U: Pod>(&self) -> Array<U> {
+        Array::beside(self.allowed_bytes, self.file.disk())
     }
 
     /// Appends items; returns the position of the first.
@@ -115,7 +119,7 @@ impl<T: Pod> SpillArray<T> {
     /// From now on holds up to so many bytes in full blocks; writes to disk what is beyond.
     ///
     /// # Errors
-    /// As [`SpillArray::push`].
+    /// As [`Array::push`].
     pub fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
         self.allowed_bytes = bytes;
         let mut held = self.blocks.iter_mut().rev().filter(|block| matches!(block, Block::Held(_)));
@@ -132,7 +136,7 @@ impl<T: Pod> SpillArray<T> {
     /// how many.
     ///
     /// # Errors
-    /// As [`SpillArray::push`].
+    /// As [`Array::push`].
     pub fn give_up(&mut self, bytes: u64) -> Result<u64> {
         let before = self.held_bytes;
         self.hold_at_most(before.saturating_sub(bytes))?;
@@ -142,7 +146,7 @@ impl<T: Pod> SpillArray<T> {
     /// Takes blocks on disk into memory, whatever it may hold.
     ///
     /// # Errors
-    /// As [`SpillArray::get`].
+    /// As [`Array::get`].
     pub fn take_in(&mut self) -> Result<()> {
         for at in 0..self.blocks.len() {
             if let Block::Spilled { offset, .. } = self.blocks[at] {
@@ -216,7 +220,7 @@ impl<T: Pod> SpillArray<T> {
     /// All items, some at a time.
     ///
     /// # Errors
-    /// As [`SpillArray::get`].
+    /// As [`Array::get`].
     pub fn blocks(&self) -> impl Iterator<Item = Result<Vec<T>>> + '_ {
         let (mut reader, count, at_once) = (self.reader(), self.len(), (BLOCK_BYTES / size_of::<T>()) as u64);
         let starts = (0..count).step_by(at_once as usize);
@@ -224,8 +228,8 @@ impl<T: Pod> SpillArray<T> {
     }
 
     /// A reader that has read nothing yet.
-    pub fn reader(&self) -> Reader<'_, T> {
-        Reader { array: self, begin: 0, items: Vec::new() }
+    pub fn reader(&self) -> ArrayReader<'_, T> {
+        ArrayReader { array: self, begin: 0, items: Vec::new() }
     }
 
     fn in_place(&self, at: u64, count: usize) -> Option<&[T]> {
@@ -285,18 +289,18 @@ fn spill<T: Pod>(file: &mut SpillFile, items: &[T]) -> Result<Block<T>> {
 
 /// Reads an array at places that mostly ascend; each piece on disk is read once then.
 #[derive(Debug)]
-pub struct Reader<'a, T> {
-    array: &'a SpillArray<T>,
+pub struct ArrayReader<'a, T> {
+    array: &'a Array<T>,
     /// What was read last: from `begin`, where a piece begins.
     begin: u64,
     items: Vec<T>,
 }
 
-impl<T: Pod> Reader<'_, T> {
+impl<T: Pod> ArrayReader<'_, T> {
     /// The `count` items from `at` on.
     ///
     /// # Errors
-    /// As [`SpillArray::get`].
+    /// As [`Array::get`].
     ///
     /// # Panics
     /// When there are not as many items.
@@ -311,7 +315,7 @@ impl<T: Pod> Reader<'_, T> {
 
     /// Sees to it that the items from `at` to `end` have been read.
     fn fill(&mut self, at: u64, end: u64) -> Result<()> {
-        let piece = SpillArray::<T>::PIECE;
+        let piece = Array::<T>::PIECE;
         let read = self.begin..self.begin + self.items.len() as u64;
         if read.contains(&at) && end <= read.end {
             return Ok(());
@@ -338,8 +342,8 @@ mod tests {
 
     use super::*;
 
-    fn disk() -> Disk {
-        Disk::new(&std::env::temp_dir(), 0)
+    fn within<T: Pod>(allowed_bytes: u64) -> Array<T> {
+        Array::new(&MemoryPool::default().limited(allowed_bytes))
     }
 
     proptest! {
@@ -349,7 +353,7 @@ mod tests {
         fn what_was_pushed_is_read_wherever_it_lies(
             lengths in prop::collection::vec(0usize..300_000, 1..12), allowed in 0u64..6_000_000, later in 0u64..6_000_000
         ) {
-            let mut array = SpillArray::<u32>::new(allowed, &disk());
+            let mut array = within::<u32>(allowed);
             let mut all: Vec<u32> = Vec::new();
             let mut places = Vec::new();
             for length in lengths {
@@ -380,7 +384,7 @@ mod tests {
             lengths in prop::collection::vec(0usize..3000, 1..400), allowed in 0u64..3_000_000,
             places in prop::collection::vec(any::<prop::sample::Index>(), 0..100)
         ) {
-            let mut array = SpillArray::<u16>::new(allowed, &disk());
+            let mut array = within::<u16>(allowed);
             let lists: Vec<(u64, Vec<u16>)> = lengths.iter().enumerate().map(|(number, &length)| {
                 let list: Vec<u16> = (0..length).map(|at| (number * 7 + at) as u16).collect();
                 (array.push(&list).unwrap(), list)
@@ -396,7 +400,7 @@ mod tests {
 
     #[test]
     fn what_is_forgotten_is_held_no_longer_and_the_rest_is_read() {
-        let mut array = SpillArray::<u64>::new(u64::MAX, &disk());
+        let mut array = within::<u64>(u64::MAX);
         let all: Vec<u64> = (0..400_000).collect();
         array.push(&all).unwrap();
         assert_eq!(array.held_bytes(), 3 << 20);
@@ -408,7 +412,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_into_memory_is_read_there_and_more_goes_to_the_disk() {
-        let mut array = SpillArray::<u64>::new(1 << 20, &disk());
+        let mut array = within::<u64>(1 << 20);
         let all: Vec<u64> = (0..700_000).collect();
         array.push(&all[..400_000]).unwrap();
         array.take_in().unwrap();
@@ -423,10 +427,10 @@ mod tests {
 
     #[test]
     fn what_is_forgotten_leaves_the_disk_and_the_rest_is_read() {
-        let mut array = SpillArray::<[u32; 2]>::new(0, &disk());
+        let mut array = within::<[u32; 2]>(0);
         let all: Vec<[u32; 2]> = (0..400_000).map(|n| [n, n + 1]).collect();
         array.push(&all).unwrap();
-        let block = SpillArray::<[u32; 2]>::BLOCK;
+        let block = Array::<[u32; 2]>::BLOCK;
         let full = array.file.taken_bytes();
         array.forget_before(2 * block as u64 + 5);
         let freed = (full - array.file.taken_bytes()) as usize;
@@ -436,11 +440,11 @@ mod tests {
 
     #[test]
     fn a_damaged_piece_is_an_error_and_the_others_are_read() {
-        let mut array = SpillArray::<u64>::new(0, &disk());
+        let mut array = within::<u64>(0);
         let all: Vec<u64> = (0..300_000).collect();
         array.push(&all).unwrap();
         array.file.damage(5 * PIECE_BYTES as u64 + 9);
-        let piece = SpillArray::<u64>::PIECE;
+        let piece = Array::<u64>::PIECE;
         let (mut room, mut reader) = (Vec::new(), array.reader());
         for read in [array.get(6 * piece - 1, 2, &mut room).map(drop), reader.get(5 * piece, 1).map(drop)] {
             let refused = read.unwrap_err();

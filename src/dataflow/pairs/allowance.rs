@@ -1,0 +1,143 @@
+//! What all-pairs overlap may fill of a worker's memory, and the passes in which it makes its rows by that.
+
+use webtwin_base::error::Error;
+use webtwin_base::error::Result;
+use webtwin_core::overlap::planner::{least_disk_bytes, pass_bits};
+use webtwin_spill::{BLOCK_BYTES, MemoryPool, PARTITION_BYTES};
+
+use crate::shuffle::memory::too_little;
+
+/// Bytes of a worker that are on their way to others, or from them.
+const ON_THE_WAY: u64 = 16 << 20;
+
+/// Bytes that a worker with many rows needs so that what it spills is written in pieces worth a seek.
+const LEAST_BYTES: u64 = 64 << 20;
+
+/// Bytes that one worker may fill with rows, a tape and pairs.
+pub(crate) struct Allowance {
+    /// For rows, and later for pairs.
+    pub(crate) buckets: u64,
+    /// For a tape.
+    pub(crate) tape: u64,
+    /// Passes in which rows are made, as a power of two.
+    pub(crate) pass_bits: u32,
+    /// Bytes of the process that are no worker's to fill.
+    fixed: u64,
+    workers: u64,
+    /// Bytes that the process may hold.
+    of_process: u64,
+    pool: MemoryPool,
+}
+
+impl Allowance {
+    /// What each worker may fill of the pool with rows of so many pages, or the refusal that names the need; `disk_bytes` is what
+    /// every process may use of its disk.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`], [`Error::DiskLimit`], [`Error::DiskFull`].
+    pub(crate) fn of(
+        pool: &MemoryPool,
+        pages: usize,
+        (row_bytes, disk_bytes): (u64, u64),
+        with_chunks: bool,
+    ) -> Result<Allowance> {
+        if !pool.is_bounded() {
+            let all = u64::MAX;
+            return Ok(Allowance {
+                buckets: all,
+                tape: all,
+                pass_bits: 0,
+                fixed: 0,
+                workers: 1,
+                of_process: 0,
+                pool: pool.clone(),
+            });
+        }
+        let workers = pool.workers as usize;
+        let fixed = fixed_bytes(pages, workers, row_bytes, with_chunks);
+        let least = least_bytes(pages, workers, row_bytes, with_chunks);
+        let memory_bytes = pool.memory_bytes.max(least.min(pool.foreseen_bytes));
+        // What the process holds already.
+        let held = pool.bounds.memory_bytes.saturating_sub(memory_bytes);
+        let of_process = held + memory_bytes;
+        if memory_bytes < least {
+            return Err(too_little("all-pairs overlap, beside what has been read".into(), held + least, of_process));
+        }
+        let each = (memory_bytes - fixed) / pool.workers;
+        let buckets = each / 10 * 7;
+        let (fixed, workers) = (held + fixed, pool.workers);
+        let (rows, in_memory) = (workers * row_bytes, workers * buckets);
+        let Some(pass_bits) = pass_bits(rows, in_memory, disk_bytes) else {
+            let what = "rows of FPrint-DocID that do not fit in memory";
+            return Err(pool.too_much_to_spill(what, least_disk_bytes(rows, in_memory)));
+        };
+        Ok(Allowance { buckets, tape: each / 10 * 3, pass_bits, fixed, workers, of_process, pool: pool.clone() })
+    }
+
+    /// The same with so many bytes more for buckets.
+    pub(crate) fn with_more(self, bytes: u64) -> Allowance {
+        Allowance { buckets: self.buckets.saturating_add(bytes), ..self }
+    }
+
+    /// What buckets may fill.
+    pub(crate) fn for_buckets(&self) -> MemoryPool {
+        self.pool.limited(self.buckets)
+    }
+
+    /// What a tape may fill.
+    pub(crate) fn for_tape(&self) -> MemoryPool {
+        self.pool.limited(self.tape)
+    }
+
+    /// The refusal for want of so many bytes of buckets in one worker; it tells what the process would need.
+    pub(crate) fn too_little_for_buckets(&self, what: String, bytes: u64) -> Error {
+        // Seven tenths of a worker's share are for buckets.
+        let needed_bytes = self.fixed + self.workers * 10 * bytes.div_ceil(7);
+        too_little(what, needed_bytes, self.of_process)
+    }
+}
+
+/// Bytes of a process that cannot be spilled, for so many pages, and bytes of rows of each worker.
+fn fixed_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
+    let (pages, workers) = (pages as u64, workers as u64);
+    let a_page = if with_chunks { 6 * workers + 5 } else { 2 * workers + 1 };
+    let blocks = (BLOCK_BYTES as u64 * 2) << MemoryPool::partition_bits(row_bytes);
+    let a_worker = (2 * row_bytes).min(ON_THE_WAY) + row_bytes.min(4 * PARTITION_BYTES) + row_bytes.min(blocks);
+    pages * a_page + pages / 4 * (workers + 1) + workers * a_worker
+}
+
+/// The least memory of a process: with less there is no run.
+pub(crate) fn least_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
+    fixed_bytes(pages, workers, row_bytes, with_chunks) + workers as u64 * (row_bytes / 8).min(LEAST_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use webtwin_spill::Bounds;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_counts_what_the_process_holds_already() {
+        let bounds = Bounds { memory_bytes: 60_000_000, disk_bytes: 1000, disk_is_set: true };
+        let pool = MemoryPool {
+            memory_bytes: 12_000_000,
+            foreseen_bytes: 0,
+            workers: 2,
+            disk_bytes: 500,
+            bounds,
+            ..MemoryPool::default()
+        };
+        let allowance = |pool: &MemoryPool| Allowance::of(pool, 1_000_000, (1 << 20, u64::MAX), true);
+        let least = least_bytes(1_000_000, 2, 1 << 20, true);
+        assert!(least > pool.memory_bytes);
+        let Err(refused) = allowance(&pool) else { panic!() };
+        let Error::MemoryLimit { needed_bytes, allowed_bytes, setting, .. } = refused else { panic!("{refused}") };
+        assert_eq!((needed_bytes, allowed_bytes), (48_000_000 + least, 60_000_000));
+        assert_eq!(setting, "effort.memory_bytes");
+        // With that number there is enough.
+        assert!(allowance(&MemoryPool { memory_bytes: least, disk_bytes: 0, ..pool.clone() }).is_ok());
+        // So there is where that was foreseen, though the process holds more.
+        assert!(allowance(&MemoryPool { foreseen_bytes: least, disk_bytes: 0, ..pool }).is_ok());
+    }
+}

@@ -1,0 +1,33 @@
+//! Rows that are sent.
+
+use bytemuck::Pod;
+use webtwin_base::error::Result;
+
+/// A row to be sent, or the error that came in its place: calls that send rows take either.
+///
+/// ```
+/// # use webtwin_engine::IntoRow;
+/// assert_eq!(7_u32.into_row().unwrap(), 7);
+/// assert_eq!(IntoRow::<u32>::into_row(Ok(7)).unwrap(), 7);
+/// ```
+pub trait IntoRow<T> {
+    /// The row.
+    ///
+    /// # Errors
+    /// The error in its place.
+    fn into_row(self) -> Result<T>;
+}
+
+impl<T: Pod> IntoRow<T> for T {
+    #[inline]
+    fn into_row(self) -> Result<T> {
+        Ok(self)
+    }
+}
+
+impl<T: Pod> IntoRow<T> for Result<T> {
+    #[inline]
+    fn into_row(self) -> Result<T> {
+        self
+    }
+}

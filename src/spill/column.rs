@@ -1,0 +1,284 @@
+//! Rows in the order they came, which no step needs for a while: on the local disk where memory has a bound.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use bytemuck::Pod;
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::disk::{Disk, SpillFile};
+use super::partitions::BLOCK_BYTES;
+use super::pool::MemoryPool;
+use webtwin_base::error::Result;
+
+/// Rows in the order they came.
+///
+/// # Memory
+/// That of the rows where memory has no bound; else a block of 64 KiB, and 8 bytes for each block on disk.
+#[derive(Debug)]
+pub struct Column<T> {
+    /// Where full blocks go; none where memory has no bound.
+    disk: Option<Disk>,
+    /// What is written, and a checksum of each block.
+    file: Option<SpillFile>,
+    checks: Vec<u64>,
+    /// The rows after those.
+    held: Vec<T>,
+}
+
+/// Rows in memory.
+impl<T> Default for Column<T> {
+    fn default() -> Column<T> {
+        Column { disk: None, file: None, checks: Vec::new(), held: Vec::new() }
+    }
+}
+
+/// The same.
+impl<T: Pod> From<Vec<T>> for Column<T> {
+    fn from(held: Vec<T>) -> Column<T> {
+        Column { held, ..Column::default() }
+    }
+}
+
+impl<T: Pod> Column<T> {
+    /// Rows of a block.
+    const ROWS: usize = BLOCK_BYTES / size_of::<T>();
+
+    /// No rows yet.
+    pub fn new(pool: &MemoryPool) -> Column<T> {
+        Column { disk: pool.is_bounded().then(|| pool.disk()), ..Column::default() }
+    }
+
+    /// The rows of a list.
+    ///
+    /// # Errors
+    /// As [`Column::push`].
+    pub fn of(list: Vec<T>, pool: &MemoryPool) -> Result<Column<T>> {
+        let mut column = Column { held: list, ..Column::new(pool) };
+        column.write_full_blocks()?;
+        Ok(column)
+    }
+
+    /// The same rows, which wait on disk from now on where memory has a bound.
+    ///
+    /// # Errors
+    /// As [`Column::push`].
+    pub fn onto(self, pool: &MemoryPool) -> Result<Column<T>> {
+        if self.file.is_some() { Ok(self) } else { Column::of(self.held, pool) }
+    }
+
+    /// Appends a row.
+    ///
+    /// # Errors
+    /// [`webtwin_base::error::Error::Storage`] and its like when the disk does not take it.
+    pub fn push(&mut self, row: T) -> Result<()> {
+        self.held.push(row);
+        if self.disk.is_some() && self.held.len() == Self::ROWS { self.write_full_blocks() } else { Ok(()) }
+    }
+
+    fn write_full_blocks(&mut self) -> Result<()> {
+        let full = self.held.len() - self.held.len() % Self::ROWS;
+        let Some(disk) = self.disk.as_ref().filter(|_| full > 0) else { return Ok(()) };
+        let rows = &self.held[..full];
+        self.file.get_or_insert_with(|| SpillFile::new(disk)).write(bytemuck::cast_slice(rows))?;
+        self.checks.extend(rows.chunks(Self::ROWS).map(|rows| xxh3_64(bytemuck::cast_slice(rows))));
+        match self.held.len() {
+            // The memory is for the next block.
+            len if len == Self::ROWS => self.held.clear(),
+            _ => self.held = self.held[full..].to_vec(),
+        }
+        Ok(())
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.checks.len() * Self::ROWS + self.held.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All rows, some at a time.
+    pub fn blocks(&self) -> impl Iterator<Item = Result<Cow<'_, [T]>>> + '_ {
+        let len = self.len();
+        (0..len).step_by(Self::ROWS).map(move |start| self.read(start..len.min(start + Self::ROWS)))
+    }
+
+    /// All rows.
+    pub fn rows(&self) -> impl Iterator<Item = Result<T>> + '_ {
+        self.blocks().flat_map(|block| {
+            let (rows, failed) = match block {
+                Ok(rows) => (rows.into_owned(), None),
+                Err(error) => (Vec::new(), Some(Err(error))),
+            };
+            rows.into_iter().map(Ok).chain(failed)
+        })
+    }
+
+    /// All rows, in memory.
+    ///
+    /// # Errors
+    /// As [`Column::read`].
+    pub fn all(&self) -> Result<Cow<'_, [T]>> {
+        self.read(0..self.len())
+    }
+
+    /// All rows, in memory and nowhere else.
+    ///
+    /// # Errors
+    /// As [`Column::read`].
+    pub fn take(self) -> Result<Vec<T>> {
+        if self.file.is_none() { Ok(self.held) } else { Ok(self.all()?.into_owned()) }
+    }
+
+    /// Some rows.
+    ///
+    /// # Errors
+    /// [`webtwin_base::error::Error::Storage`] if the disk fails, or has other bytes than were written.
+    ///
+    /// # Panics
+    /// When there are no such rows.
+    pub fn read(&self, rows: Range<usize>) -> Result<Cow<'_, [T]>> {
+        let on_disk = self.checks.len() * Self::ROWS;
+        let Some(file) = self.file.as_ref().filter(|_| rows.start < on_disk) else {
+            return Ok(Cow::Borrowed(&self.held[rows.start - on_disk..rows.end - on_disk]));
+        };
+        let end = rows.end.min(on_disk);
+        let blocks = rows.start / Self::ROWS..end.div_ceil(Self::ROWS);
+        let begin = blocks.start * Self::ROWS;
+        let count = blocks.len() * Self::ROWS;
+        let mut read = Vec::with_capacity(count);
+        file.read_unchecked((begin * size_of::<T>()) as u64, count, &mut read)?;
+        let mut checked = read.chunks(Self::ROWS).zip(&self.checks[blocks]);
+        if checked.any(|(block, check)| xxh3_64(bytemuck::cast_slice(block)) != *check) {
+            return Err(file.damaged());
+        }
+        read.truncate(end - begin);
+        read.drain(..rows.start - begin);
+        read.extend_from_slice(&self.held[..rows.end - end]);
+        Ok(Cow::Owned(read))
+    }
+
+    /// Calls `each` with the rows of each group of neighbours that are of the `same`, in order.
+    ///
+    /// # Errors
+    /// As [`Column::read`].
+    ///
+    /// # Memory
+    /// A block, and the largest group.
+    pub fn each_group(&self, same: impl Fn(&T, &T) -> bool, mut each: impl FnMut(&[T])) -> Result<()> {
+        let mut left: Vec<T> = Vec::new();
+        for block in self.blocks() {
+            let block = block?;
+            for rows in block.chunk_by(&same) {
+                if left.last().is_some_and(|last| !same(last, &rows[0])) {
+                    each(&left);
+                    left.clear();
+                }
+                left.extend_from_slice(rows);
+            }
+        }
+        if !left.is_empty() {
+            each(&left);
+        }
+        Ok(())
+    }
+
+    /// Changes the rows one after the other, and drops those for which `each` is false.
+    ///
+    /// # Errors
+    /// As [`Column::push`] and [`Column::read`].
+    pub fn retain_mut(&mut self, mut each: impl FnMut(&mut T) -> bool) -> Result<()> {
+        if self.file.is_none() {
+            self.held.retain_mut(each);
+            return Ok(());
+        }
+        let mut changed = Column { disk: self.disk.clone(), ..Column::default() };
+        for block in self.blocks() {
+            for mut row in block?.into_owned() {
+                if each(&mut row) {
+                    changed.push(row)?;
+                }
+            }
+        }
+        *self = changed;
+        Ok(())
+    }
+}
+
+/// As a list.
+impl<T: Pod + Serialize> Serialize for Column<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        self.all().map_err(S::Error::custom)?.serialize(to)
+    }
+}
+
+/// In memory.
+impl<'de, T: Pod + Deserialize<'de>> Deserialize<'de> for Column<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Column<T>, D::Error> {
+        Ok(Column::from(Vec::deserialize(from)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pool(is_bounded: bool) -> MemoryPool {
+        if is_bounded { MemoryPool::default().limited(0) } else { MemoryPool::default() }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20))]
+
+        #[test]
+        fn a_list_is_what_it_was_wherever_it_waits(
+            len in 0usize..60_000, on_disk: bool, places in prop::collection::vec((0f64..1.0, 0f64..1.0), 0..20)
+        ) {
+            let list: Vec<[u32; 3]> = (0..len as u32).map(|at| [at, at.wrapping_mul(7), 3]).collect();
+            let column = Column::of(list.clone(), &pool(on_disk)).unwrap();
+            prop_assert_eq!((column.len(), column.is_empty()), (len, len == 0));
+            for (x, y) in places {
+                let (x, y) = ((x * len as f64) as usize, (y * len as f64) as usize);
+                let rows = x.min(y)..x.max(y);
+                prop_assert_eq!(&*column.read(rows.clone()).unwrap(), &list[rows]);
+            }
+            prop_assert_eq!(&*column.all().unwrap(), &list[..]);
+            let mut written = Column::new(&pool(on_disk));
+            list.iter().for_each(|&row| written.push(row).unwrap());
+            prop_assert_eq!(written.all().unwrap(), column.all().unwrap());
+            prop_assert_eq!(column.blocks().map(|block| block.unwrap().into_owned()).collect::<Vec<_>>().concat(), &list[..]);
+            prop_assert_eq!(column.rows().collect::<Result<Vec<_>>>().unwrap(), &list[..]);
+            let alike = |x: &[u32; 3], y: &[u32; 3]| x[1] / 50_000 == y[1] / 50_000;
+            let mut groups = Vec::new();
+            column.each_group(alike, |rows| groups.push(rows.to_vec())).unwrap();
+            prop_assert_eq!(groups, list.chunk_by(alike).map(<[_]>::to_vec).collect::<Vec<_>>());
+            let change = |row: &mut [u32; 3]| {
+                row[2] += row[0];
+                !row[0].is_multiple_of(3)
+            };
+            let (mut changed, mut list_changed) = (written, list.clone());
+            changed.retain_mut(change).unwrap();
+            list_changed.retain_mut(change);
+            prop_assert_eq!(changed.len(), list_changed.len());
+            prop_assert_eq!(&*changed.all().unwrap(), &list_changed[..]);
+            prop_assert_eq!(column.take().unwrap(), list);
+        }
+    }
+
+    #[test]
+    fn a_damaged_block_is_an_error_and_the_others_are_read() {
+        let list: Vec<u64> = (0..100_000).collect();
+        let column = Column::of(list.clone(), &pool(true)).unwrap();
+        column.file.as_ref().unwrap().damage(3 * BLOCK_BYTES as u64 + 9);
+        let rows = Column::<u64>::ROWS;
+        assert!(column.read(3 * rows..3 * rows + 1).unwrap_err().to_string().contains("other bytes than were written"));
+        assert_eq!(&*column.read(4 * rows..5 * rows).unwrap(), &list[4 * rows..5 * rows]);
+    }
+}

@@ -1,0 +1,355 @@
+//! Rows in partitions: in blocks and, beyond what may stay in memory, on the local disk.
+//!
+//! They come in any order and are taken one partition at a time. What has no room is written in pieces of some megabytes, and each
+//! piece is read once.
+
+use bytemuck::Pod;
+
+use super::disk::{Disk, Extent, SpillFile};
+use super::pool::MemoryPool;
+use webtwin_base::error::Result;
+
+/// Bytes of a block of a partition.
+pub const BLOCK_BYTES: usize = 64 << 10;
+
+/// Bytes of a partition's blocks that are written at a time.
+const PIECE_BYTES: usize = 4 << 20;
+
+/// Rows by partition, in memory and on disk.
+#[derive(Debug)]
+pub struct Partitions<T> {
+    open: Vec<Vec<T>>,
+    full: Vec<Vec<Vec<T>>>,
+    spilled: Vec<Vec<Extent>>,
+    held_bytes: u64,
+    allowed_bytes: u64,
+    /// The partition to be written next.
+    next: usize,
+    file: SpillFile,
+    rows: u64,
+}
+
+impl<T: Pod> Partitions<T> {
+    const ROWS: usize = BLOCK_BYTES / size_of::<T>();
+
+    /// Makes `count` empty partitions that hold what a worker may fill of the pool in full blocks, plus an open block each.
+    pub fn new(count: usize, pool: &MemoryPool) -> Partitions<T> {
+        Partitions::beside(count, pool.of_worker(), &pool.disk())
+    }
+
+    fn beside(count: usize, allowed_bytes: u64, disk: &Disk) -> Partitions<T> {
+        Partitions {
+            open: (0..count).map(|_| Vec::new()).collect(),
+            full: (0..count).map(|_| Vec::new()).collect(),
+            spilled: vec![Vec::new(); count],
+            held_bytes: 0,
+            allowed_bytes,
+            next: 0,
+            file: SpillFile::new(disk),
+            rows: 0,
+        }
+    }
+
+    /// Number of partitions, as given to [`Partitions::new`].
+    pub fn count(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Rows in all partitions that have not been taken yet.
+    pub fn rows(&self) -> u64 {
+        self.rows + self.open.iter().map(|block| block.len() as u64).sum::<u64>()
+    }
+
+    /// Rows in a partition.
+    pub fn rows_of(&self, partition: usize) -> u64 {
+        let spilled: usize = self.spilled[partition].iter().map(|extent| extent.bytes / size_of::<T>()).sum();
+        (spilled + self.full[partition].len() * Self::ROWS + self.open[partition].len()) as u64
+    }
+
+    /// Bytes held in memory, but for the open block of each partition.
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+
+    /// Those of a partition.
+    pub fn held_bytes_of(&self, partition: usize) -> u64 {
+        (self.full[partition].len() * Self::ROWS * size_of::<T>()) as u64
+    }
+
+    /// Writes full blocks to disk until at most `bytes` are held in them.
+    ///
+    /// # Errors
+    /// [`Error::DiskLimit`](webtwin_base::error::Error::DiskLimit), [`Error::DiskFull`](webtwin_base::error::Error::DiskFull) or [`Error::Storage`](webtwin_base::error::Error::Storage) when the disk does not take them.
+    pub fn hold_at_most(&mut self, bytes: u64) -> Result<()> {
+        self.spill_down_to(bytes).map(drop)
+    }
+
+    /// Bytes written to disk so far.
+    pub fn spilled_bytes(&self) -> u64 {
+        self.file.written_bytes()
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk is full or fails.
+    #[inline]
+    pub fn push(&mut self, partition: usize, row: T) -> Result<()> {
+        if self.open[partition].len() == self.open[partition].capacity() {
+            self.begin_block(partition)?;
+        }
+        self.open[partition].push(row);
+        Ok(())
+    }
+
+    #[cold]
+    fn begin_block(&mut self, partition: usize) -> Result<()> {
+        let bytes = (Self::ROWS * size_of::<T>()) as u64;
+        let full = std::mem::take(&mut self.open[partition]);
+        if full.is_empty() {
+            self.open[partition] = Vec::with_capacity(Self::ROWS);
+            return Ok(());
+        }
+        self.rows += full.len() as u64;
+        self.full[partition].push(full);
+        self.held_bytes += bytes;
+        self.open[partition] = if self.held_bytes > self.allowed_bytes {
+            self.spill_down_to(self.allowed_bytes / 8 * 7)?
+        } else {
+            Vec::with_capacity(Self::ROWS)
+        };
+        Ok(())
+    }
+
+    /// Writes full blocks, partition by partition in turn, until few enough are held; returns one of the blocks, emptied.
+    ///
+    /// Full blocks of a partition are written together, so that the pieces on disk are worth a seek.
+    fn spill_down_to(&mut self, bytes: u64) -> Result<Vec<T>> {
+        let mut emptied = Vec::new();
+        let mut gathered: Vec<T> = Vec::new();
+        while self.held_bytes > bytes {
+            let partition = self.next;
+            self.next = (partition + 1) % self.full.len();
+            if self.full[partition].is_empty() {
+                continue;
+            }
+            while !self.full[partition].is_empty() {
+                gathered.clear();
+                let left = self.full[partition].len().saturating_sub(PIECE_BYTES / BLOCK_BYTES);
+                for block in self.full[partition].drain(left..) {
+                    self.held_bytes -= (Self::ROWS * size_of::<T>()) as u64;
+                    gathered.extend_from_slice(&block);
+                    emptied = block;
+                }
+                let extent = self.file.append(bytemuck::cast_slice(&gathered))?;
+                self.spilled[partition].push(extent);
+            }
+        }
+        emptied.clear();
+        Ok(emptied)
+    }
+
+    /// Replaces the content of `into` with the rows of a partition, in no particular order, and forgets them.
+    ///
+    /// # Errors
+    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk fails.
+    pub fn take(&mut self, partition: usize, into: &mut Vec<T>) -> Result<()> {
+        into.clear();
+        into.reserve(self.rows_of(partition) as usize);
+        for &extent in &self.spilled[partition] {
+            self.file.read(extent, into)?;
+        }
+        self.in_memory(partition).for_each(|block| into.extend_from_slice(block));
+        self.forget(partition);
+        Ok(())
+    }
+
+    /// Calls `with` for the rows of a partition, some at a time, in no particular order; they stay. `room` is scratch.
+    ///
+    /// # Errors
+    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk fails.
+    pub fn each_piece(&self, partition: usize, room: &mut Vec<T>, mut with: impl FnMut(&[T])) -> Result<()> {
+        for &extent in &self.spilled[partition] {
+            room.clear();
+            self.file.read(extent, room)?;
+            with(room);
+        }
+        self.in_memory(partition).for_each(with);
+        Ok(())
+    }
+
+    /// As [`Partitions::each_piece`], but each piece is forgotten as soon as `with` has had it.
+    ///
+    /// # Errors
+    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk fails, and those of `with`.
+    pub fn drain(
+        &mut self,
+        partition: usize,
+        room: &mut Vec<T>,
+        mut with: impl FnMut(&[T]) -> Result<()>,
+    ) -> Result<()> {
+        while let Some(extent) = self.spilled[partition].pop() {
+            room.clear();
+            self.file.read(extent, room)?;
+            self.file.give_back(extent.offset, extent.bytes);
+            self.rows -= room.len() as u64;
+            with(room)?;
+        }
+        while let Some(block) = self.full[partition].pop() {
+            self.held_bytes -= (Self::ROWS * size_of::<T>()) as u64;
+            self.rows -= block.len() as u64;
+            with(&block)?;
+        }
+        with(&std::mem::take(&mut self.open[partition]))
+    }
+
+    /// Forgets the rows of a partition, and frees their memory and disk.
+    pub fn forget(&mut self, partition: usize) {
+        self.rows -= self.rows_of(partition) - self.open[partition].len() as u64;
+        self.held_bytes -= self.held_bytes_of(partition);
+        self.spilled[partition].iter().for_each(|extent| self.file.give_back(extent.offset, extent.bytes));
+        (self.open[partition], self.full[partition], self.spilled[partition]) = Default::default();
+    }
+
+    fn in_memory(&self, partition: usize) -> impl Iterator<Item = &[T]> {
+        self.full[partition].iter().chain([&self.open[partition]]).map(Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use webtwin_base::error::Error;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20))]
+
+        #[test]
+        fn buckets_give_back_their_rows_whatever_is_spilled(
+            seed: u64, count in 1usize..5, rows in 0u64..60_000, allowed in 0u64..1_000_000, drained: bool
+        ) {
+            let mut partitions = Partitions::<u64>::new(count, &MemoryPool::default().limited(allowed));
+            let mut want = vec![Vec::new(); count];
+            for n in 0..rows {
+                let partition = (seed.wrapping_mul((n * n) | 1) >> 40) as usize % count;
+                partitions.push(partition, n).unwrap();
+                want[partition].push(n);
+            }
+            prop_assert_eq!(partitions.rows(), rows);
+            prop_assert!(rows * 8 <= allowed + (count * BLOCK_BYTES) as u64 || partitions.spilled_bytes() > 0);
+            let mut got = vec![9];
+            for (partition, want) in want.iter().enumerate() {
+                let mut pieces = Vec::new();
+                partitions.each_piece(partition, &mut got, |piece| pieces.extend_from_slice(piece)).unwrap();
+                if drained {
+                    let mut all = Vec::new();
+                    let mut room = std::mem::take(&mut got);
+                    partitions.drain(partition, &mut room, |piece| { all.extend_from_slice(piece); Ok(()) }).unwrap();
+                    got = all;
+                } else {
+                    partitions.take(partition, &mut got).unwrap();
+                }
+                for mut got in [pieces, got.clone()] {
+                    got.sort_unstable();
+                    prop_assert_eq!(&got, want);
+                }
+            }
+            prop_assert_eq!((partitions.rows(), partitions.held_bytes()), (0, 0));
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_taken_gives_back_its_disk() {
+        const ROWS: u64 = 300_000;
+        let fill =
+            |partitions: &mut Partitions<u64>| (0..ROWS).try_for_each(|row| partitions.push(row as usize % 3, row));
+        // Room for the rows once, and a little.
+        let disk = Disk::new(&std::env::temp_dir(), 9 * ROWS);
+        let mut partitions = Partitions::<u64>::beside(3, 0, &disk);
+        fill(&mut partitions).unwrap();
+        assert_eq!(fill(&mut partitions).unwrap_err().exit_code(), 9);
+        drop(partitions);
+        let (mut partitions, mut rows) = (Partitions::<u64>::beside(3, 0, &disk), Vec::new());
+        for time in 0..3 {
+            fill(&mut partitions).unwrap();
+            assert!(partitions.file.taken_bytes() <= 9 * ROWS, "{time}: {} bytes", partitions.file.taken_bytes());
+            for partition in 0..3 {
+                partitions.take(partition, &mut rows).unwrap();
+                rows.sort_unstable();
+                assert!(rows.iter().copied().eq((partition as u64..ROWS).step_by(3)));
+            }
+        }
+    }
+
+    #[test]
+    fn spill_files_leave_no_name_behind() {
+        let folder = std::env::temp_dir().join(format!("webtwin-spill-test-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let mut partitions = Partitions::<u64>::beside(1, 0, &Disk::new(&folder, 0));
+        (0..100_000).for_each(|row| partitions.push(0, row).unwrap());
+        assert!(partitions.spilled_bytes() > 0);
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+        std::fs::remove_dir(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_disk_that_returns_other_bytes_is_an_error_and_no_row() {
+        let disk = Disk::new(&std::env::temp_dir(), 0);
+        let mut partitions = Partitions::<u64>::beside(1, 0, &disk);
+        (0..100_000).for_each(|row| partitions.push(0, row).unwrap());
+        partitions.file.damage(70_000);
+        let refused = partitions.take(0, &mut Vec::new()).unwrap_err();
+        assert_eq!(refused.exit_code(), 8);
+        assert!(refused.to_string().contains("returned other bytes than were written"), "{refused}");
+    }
+
+    #[test]
+    fn a_disk_takes_no_more_than_it_may_and_has_room_again_when_files_are_gone() {
+        let disk = Disk::new(&std::env::temp_dir(), 200_000);
+        let fill = |rows: u64| {
+            let mut partitions = Partitions::<u64>::beside(1, 0, &disk);
+            (0..rows).try_for_each(|row| partitions.push(0, row))
+        };
+        fill(20_000).unwrap();
+        fill(20_000).unwrap();
+        let refused = fill(40_000).unwrap_err();
+        let Error::DiskLimit { needed_bytes, allowed_bytes: 200_000, ref setting, .. } = refused else {
+            panic!("{refused}")
+        };
+        assert!((200_000..330_000).contains(&needed_bytes) && setting == "effort.disk_bytes", "{refused}");
+    }
+
+    #[test]
+    fn disks_of_the_process_count_what_all_of_them_take() {
+        let fill = |disk: Disk| {
+            let mut partitions = Partitions::<u64>::beside(1, 0, &disk);
+            (0..20_000).try_for_each(|row| partitions.push(0, row)).map(|()| partitions)
+        };
+        let held = fill(Disk::new(&std::env::temp_dir(), 200_000)).unwrap();
+        let refused = fill(Disk::of_process(&std::env::temp_dir(), 200_000)).unwrap_err();
+        assert!(
+            matches!(refused, Error::DiskLimit { needed_bytes: 200_001.., allowed_bytes: 200_000, .. }),
+            "{refused}"
+        );
+        drop(held);
+    }
+
+    #[test]
+    fn a_refusal_tells_what_the_setting_of_a_process_must_be_not_the_share_of_a_worker() {
+        let refusal = |is_set: bool| {
+            let disk = Disk::share(&std::env::temp_dir(), 200_000, 800_000, is_set);
+            let mut partitions = Partitions::<u64>::beside(1, 0, &disk);
+            (0..40_000).try_for_each(|row| partitions.push(0, row)).unwrap_err()
+        };
+        let refused = refusal(true);
+        let Error::DiskLimit { needed_bytes, allowed_bytes, .. } = refused else { panic!("{refused}") };
+        assert!((800_000..1_320_000).contains(&needed_bytes) && allowed_bytes == 800_000, "{refused}");
+        // Nobody has set what is free: there is nothing to raise.
+        let line = refusal(false).to_string();
+        assert!(line.contains("no space left on device") && line.contains("781.2 KiB free"), "{line}");
+        assert!(!line.contains("disk_bytes") && line.contains("effort.spill"), "{line}");
+    }
+}

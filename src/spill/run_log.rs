@@ -1,0 +1,167 @@
+//! Records in the order they came: in blocks and, beyond what may stay in memory, on the local disk.
+
+use bytemuck::Pod;
+
+use super::disk::{Extent, SpillFile};
+use super::pool::MemoryPool;
+use webtwin_base::error::Result;
+
+/// Bytes of a block; more if a single record is longer.
+pub const TAPE_BLOCK_BYTES: usize = 1 << 20;
+
+/// Records in the order they came, in memory and on disk.
+#[derive(Debug)]
+pub struct RunLog<T> {
+    pieces: Vec<Piece<T>>,
+    open: Vec<T>,
+    held_bytes: u64,
+    allowed_bytes: u64,
+    file: SpillFile,
+}
+
+#[derive(Debug)]
+enum Piece<T> {
+    Held(Vec<T>),
+    Spilled(Extent),
+}
+
+impl<T: Pod> RunLog<T> {
+    const ROWS: usize = TAPE_BLOCK_BYTES / size_of::<T>();
+
+    /// An empty log that holds what a worker may fill of the pool.
+    pub fn new(pool: &MemoryPool) -> RunLog<T> {
+        let (allowed_bytes, file) = (pool.of_worker(), SpillFile::new(&pool.disk()));
+        RunLog { pieces: Vec::new(), open: Vec::new(), held_bytes: 0, allowed_bytes, file }
+    }
+
+    /// Appends a record; its rows stay within one block.
+    ///
+    /// # Errors
+    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk is full or fails.
+    pub fn push(&mut self, record: impl ExactSizeIterator<Item = T>) -> Result<()> {
+        if self.open.len() + record.len() > self.open.capacity() {
+            let size = Self::ROWS.max(record.len());
+            let full = std::mem::take(&mut self.open);
+            self.open = self.put_away(full)?.filter(|block| block.capacity() == size).unwrap_or_default();
+            self.open.reserve_exact(size);
+        }
+        self.open.extend(record);
+        Ok(())
+    }
+
+    /// Keeps a block in memory or writes it to disk; in the latter case returns it, emptied.
+    fn put_away(&mut self, mut full: Vec<T>) -> Result<Option<Vec<T>>> {
+        if full.is_empty() {
+            return Ok(None);
+        }
+        let bytes = (full.capacity() * size_of::<T>()) as u64;
+        if self.held_bytes + bytes <= self.allowed_bytes {
+            self.held_bytes += bytes;
+            self.pieces.push(Piece::Held(full));
+            return Ok(None);
+        }
+        let extent = self.file.append(bytemuck::cast_slice(&full))?;
+        self.pieces.push(Piece::Spilled(extent));
+        full.clear();
+        Ok(Some(full))
+    }
+
+    /// Ends writing; required before reading.
+    ///
+    /// # Errors
+    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk is full or fails.
+    pub fn finish(&mut self) -> Result<()> {
+        let open = std::mem::take(&mut self.open);
+        self.put_away(open).map(drop)
+    }
+
+    /// Bytes held in memory.
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+
+    /// Number of blocks of a finished log.
+    pub fn blocks(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Bytes written to disk so far.
+    pub fn spilled_bytes(&self) -> u64 {
+        self.file.written_bytes()
+    }
+
+    /// Replaces the content of `into` with the records of a block.
+    ///
+    /// # Errors
+    /// [`Error::Storage`](webtwin_base::error::Error::Storage) if the disk fails.
+    pub fn read(&self, number: usize, into: &mut Vec<T>) -> Result<()> {
+        into.clear();
+        match &self.pieces[number] {
+            Piece::Held(rows) => into.extend_from_slice(rows),
+            Piece::Spilled(extent) => self.file.read(*extent, into)?,
+        }
+        Ok(())
+    }
+
+    /// Frees the memory or the disk of a block that will not be read again.
+    pub fn forget(&mut self, number: usize) {
+        match std::mem::replace(&mut self.pieces[number], Piece::Held(Vec::new())) {
+            Piece::Held(rows) => self.held_bytes -= (rows.capacity() * size_of::<T>()) as u64,
+            Piece::Spilled(extent) => self.file.give_back(extent.offset, extent.bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20))]
+
+        #[test]
+        fn a_log_gives_back_its_records_in_order(
+            lengths in prop::collection::vec(0usize..200_000, 0..30), allowed in 0u64..8_000_000
+        ) {
+            let mut log = RunLog::<u32>::new(&MemoryPool::default().limited(allowed));
+            for (number, &length) in lengths.iter().enumerate() {
+                log.push((0..length + 1).map(|at| if at == 0 { length as u32 } else { number as u32 })).unwrap();
+            }
+            log.finish().unwrap();
+            let (mut got, mut room) = (Vec::new(), Vec::new());
+            for block in 0..log.blocks() {
+                log.read(block, &mut room).unwrap();
+                let mut rest = &room[..];
+                while let Some((&length, after)) = rest.split_first() {
+                    prop_assert!(after[..length as usize].iter().all(|&number| number == got.len() as u32));
+                    got.push(length as usize);
+                    rest = &after[length as usize..];
+                }
+                log.forget(block);
+            }
+            prop_assert_eq!(got, lengths);
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named() {
+        let mut log = RunLog::<u32>::new(&MemoryPool::new(0, Path::new("/nowhere/at/all"), super::super::SPILL));
+        log.push([1, 2].into_iter()).unwrap();
+        assert!(log.finish().unwrap_err().to_string().contains("/nowhere/at/all (effort.spill)"));
+    }
+
+    #[test]
+    fn a_disk_that_returns_other_bytes_is_an_error_and_no_row() {
+        let mut log = RunLog::<u32>::new(&MemoryPool::default().limited(0));
+        log.push((0..1000).map(|_| 7)).unwrap();
+        log.finish().unwrap();
+        log.file.damage(3999);
+        let refused = log.read(0, &mut Vec::new()).unwrap_err();
+        assert_eq!(refused.exit_code(), 8);
+        assert!(refused.to_string().contains("returned other bytes than were written"), "{refused}");
+    }
+}
