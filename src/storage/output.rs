@@ -309,7 +309,13 @@ impl Attempt {
         if let Some(fault) = decision.fault() {
             return Err(Error::Invariant(format!("a decision {fault}")));
         }
-        let decided = decision.all_in(&self.staged).and_then(|()| {
+        // Until it is decided on, it goes when the process is ended from within.
+        let temporary = self.temporary();
+        let there = decision.all_in(&self.staged);
+        if let Some(temporary) = temporary {
+            temporary.release();
+        }
+        let decided = there.and_then(|()| {
             self.folder.join(DECISION)?.put_if_absent(&decision.to_json(), |stored| {
                 serde_json::from_slice::<Decision>(stored).is_ok_and(|stored| stored.attempt == self.id)
             })
