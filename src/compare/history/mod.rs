@@ -4,8 +4,7 @@
 //! have pages, texts or places in common; [`lifelines`] makes of that, over all crawls, what became of each collection, and
 //! [`lives`] is its plain twin. [`fates`] puts that in words, [`lag`] says how far a mirror is behind, [`rates`] how often
 //! pages change, and [`revisit`] which pages of the avoid list are worth a visit. [`saved`] is the file in which a comparison
-//! leaves to the next one what it has to know of the crawls before. [`live_growth`] keeps the growth of clusters up to date in a process that
-//! lives from crawl to crawl.
+//! leaves to the next one what it has to know of the crawls before.
 //!
 //! Collections are named by their smallest page, which may come and go; so a collection is the same as one of an earlier crawl
 //! by what it holds, never by its name.
@@ -18,7 +17,6 @@ pub mod fates;
 mod kept;
 pub mod lag;
 pub mod lifelines;
-pub mod live_growth;
 pub mod lives;
 pub mod matching;
 mod parts;

@@ -7,7 +7,6 @@ mod components;
 mod diff;
 mod growth;
 mod history;
-mod live_growth;
 mod lookup;
 mod overlap;
 mod peer;
@@ -75,14 +74,6 @@ pub fn entries() -> Vec<Entry> {
             scale: 10_000,
             full: 100_000,
             run: history::run,
-        },
-        Entry {
-            name: "bench-live-growth",
-            about: "LinkSummary and the TCG kept up to date as joins on differential dataflow, against making them anew",
-            unit: "pages",
-            scale: 50_000,
-            full: 1_000_000,
-            run: live_growth::run,
         },
         Entry {
             name: "bench-lookup",
