@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use webtwin::evaluate::{ClusterRow, PageRow, TruthRow, evaluate};
-use webtwin::hamming::coding::{Decoder, encode, huffman};
 use webtwin::hamming::design::paper::{binomial, example_3_1, fewest_tables};
 use webtwin::hamming::design::{TableDesign, subsets_of_64};
 use webtwin::hamming::kernels::Level;
@@ -17,7 +16,8 @@ use webtwin::hamming::query_tables::{QueryTables, Scratch};
 use webtwin::hamming::recipe::Recipe;
 use webtwin::hamming::simhash::Sums;
 use webtwin::ids::splitmix64;
-use webtwin::job::{Coder, Job};
+use webtwin::job::Job;
+use webtwin::reproduce::mjs07::huffman;
 use webtwin::text::Feature;
 
 // Section 2: fingerprinting with simhash.
@@ -205,19 +205,18 @@ fn as_dense_as_2_34(count: u64) -> Vec<u64> {
 #[test]
 fn section_3_2_tables_shrink_to_approximately_half() {
     let existing = as_dense_as_2_34(1 << 15);
-    let encoded = encode(Coder::Huffman, 64, &existing);
+    let (code, encoded) = huffman::encode(64, &existing, huffman::BLOCK_BYTES);
     let part = encoded.bits_a_row() / 64.0;
     assert!((0.49..0.56).contains(&part), "{part}");
-    let decoder = Decoder::new(Coder::Huffman, 64, &encoded.code).unwrap();
     let mut rows = vec![0; existing.len()];
-    encoded.decode(&decoder, &mut rows).unwrap();
+    encoded.decode(&mut rows, |block, rows| code.decode(block, rows)).unwrap();
     assert_eq!(rows, existing);
 }
 
 #[test]
 fn section_3_2_a_block_has_b_bytes_and_its_last_fingerprint_for_a_key() {
     let existing = as_dense_as_2_34(1 << 13);
-    let encoded = encode(Coder::Huffman, 64, &existing);
+    let (_, encoded) = huffman::encode(64, &existing, huffman::BLOCK_BYTES);
     assert_eq!(huffman::BLOCK_BYTES, 1024, "\"a typical value for B\"");
     let (mut rows, mut bytes) = (0, 0);
     for block in &encoded.blocks {
@@ -235,11 +234,11 @@ fn section_3_2_a_block_has_b_bytes_and_its_last_fingerprint_for_a_key() {
 fn section_3_2_step_2_a_code_of_the_first_differing_bit_and_then_the_bits_below_it() {
     // The XORs of successive fingerprints are 0001, 0110 and 1111: h = 0, 2 and 3, with codes of 1, 2 and 2 bits. With no,
     // two and three bits below them these are ten bits, behind the eight bytes of the first.
-    let encoded = encode(Coder::Huffman, 8, &[0b0000, 0b0001, 0b0111, 0b1000]);
+    let (code, encoded) = huffman::encode(8, &[0b0000, 0b0001, 0b0111, 0b1000], huffman::BLOCK_BYTES);
     assert_eq!(encoded.bytes.len(), 8 + 2);
-    let mut lengths = [0, 2, 3].map(|h: usize| encoded.code[h]);
+    let mut lengths = [0, 2, 3].map(|h: usize| code.lengths[h]);
     lengths.sort_unstable();
-    assert_eq!((lengths, encoded.code[1]), ([1, 2, 2], 0));
+    assert_eq!((lengths, code.lengths[1]), ([1, 2, 2], 0));
 }
 
 // Section 3.3: batch queries.

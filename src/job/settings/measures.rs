@@ -19,24 +19,17 @@ pub struct Fingerprints {
 pub enum Coder {
     /// Low bits in place, high bits in unary (`hamming::coding::elias_fano`).
     EliasFano,
-    /// Position of the first differing bit in a Huffman code, then the bits below it (`hamming::coding::huffman`).
-    Huffman,
     /// Eight bytes each.
     Raw,
 }
 
 impl Coder {
-    /// Every coder; the place of one in this list is its number in files.
-    pub const ALL: [Coder; 3] = [Coder::EliasFano, Coder::Huffman, Coder::Raw];
-
-    /// Number in files.
-    pub fn number(self) -> u32 {
-        self as u32
-    }
+    /// Every coder.
+    pub const ALL: [Coder; 2] = [Coder::EliasFano, Coder::Raw];
 
     /// Name in settings and manifests.
     pub fn name(self) -> &'static str {
-        ["elias-fano", "huffman", "raw"][self as usize]
+        ["elias-fano", "raw"][self as usize]
     }
 }
 

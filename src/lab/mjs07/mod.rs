@@ -6,6 +6,7 @@ mod chunk;
 mod compression;
 mod designs;
 mod distribution;
+pub mod huffman;
 mod online;
 mod precision;
 mod self_join;

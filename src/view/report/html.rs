@@ -55,11 +55,6 @@ impl Html {
         self.text(shown).markup(if is_web(url) { "</a>" } else { "</bdi>" })
     }
 
-    /// Adds a link within the page, to a view or to something in it.
-    pub fn inner_link(&mut self, view: &'static str, id: impl Display, shown: &str) -> &mut Html {
-        self.markup("<a href=\"#").markup(view).text(id).markup("\">").crawled(shown).markup("</a>")
-    }
-
     /// Adds data for the script of the page.
     pub fn json(&mut self, id: &'static str, value: &impl Serialize) -> &mut Html {
         self.markup("<script type=\"application/json\" id=\"").markup(id).markup("\">");

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::sections::{checksum, checksum_of_parts, read_list};
+use super::known_coder;
 use webtwin_base::error::{Error, Result};
 use webtwin_job::Coder;
 
@@ -58,6 +59,7 @@ pub struct Manifest {
     /// Name of the recipe that made them.
     pub recipe: String,
     /// How they are written.
+    #[serde(deserialize_with = "known_coder")]
     pub coder: Coder,
     /// Fingerprints in all chunks.
     pub count: u64,

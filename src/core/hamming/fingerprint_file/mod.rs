@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! head (see sections)   f, coder, recipe, count, first and last fingerprint
-//! 0  code               what the coder needs: a Huffman code, or nothing
+//! 0  unused             nothing
 //! 1  directory          for each block: key (8 bytes), rows (4) and bytes (4) up to its end, checksum (4)
 //! 2  checks of doc ids  for each block of 1024 doc ids: checksum (4)
 //! 3  fingerprints       the blocks
@@ -27,7 +27,8 @@ pub use manifest::{Chunk, Manifest, NAME};
 pub use read::FingerprintFile;
 pub use write::{ChunkEncoder, ChunkParts, ChunkWriter, Written, chunk};
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::sections::{FileKind, short_checksum};
 use webtwin_job::Coder;
@@ -51,7 +52,7 @@ const DOC_IDS: usize = 1024;
 /// Bytes of a block's entry in the directory.
 const ENTRY: usize = 20;
 
-const CODE: usize = 0;
+const UNUSED: usize = 0;
 const DIRECTORY: usize = 1;
 const DOC_ID_CHECKS: usize = 2;
 const FINGERPRINTS: usize = 3;
@@ -64,6 +65,7 @@ pub struct About {
     /// Width of the fingerprints, in bits.
     pub f: u32,
     /// How they are written.
+    #[serde(deserialize_with = "known_coder")]
     pub coder: Coder,
     /// Name of the recipe that made them.
     pub recipe: String,
@@ -75,6 +77,16 @@ pub struct About {
     pub last: u64,
     /// Whether doc ids stand beside them.
     pub doc_ids: bool,
+}
+
+/// Reads the name of a coder; that of one which this build does not have is an error with a remedy.
+fn known_coder<'de, D: Deserializer<'de>>(from: D) -> Result<Coder, D::Error> {
+    let name = String::deserialize(from)?;
+    Coder::ALL.into_iter().find(|coder| coder.name() == name).ok_or_else(|| {
+        D::Error::custom(format!(
+            "its fingerprints are encoded as `{name}`, which this build does not read; make the fingerprint file again"
+        ))
+    })
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::coding::{Block, Decoder};
+use super::super::coding::{Block, decode_block};
 use super::super::sections::Opened;
 use super::{
-    About, CODE, DIRECTORY, DOC_ID_CHECKS, DOC_IDS, DOC_IDS_THEMSELVES, ENTRY, FINGERPRINTS, KIND, SECTIONS,
+    About, DIRECTORY, DOC_ID_CHECKS, DOC_IDS, DOC_IDS_THEMSELVES, ENTRY, FINGERPRINTS, KIND, SECTIONS, UNUSED,
     short_checksum,
 };
 use webtwin_base::error::Result;
@@ -22,7 +22,6 @@ const WINDOW: usize = 1 << 20;
 pub struct FingerprintFile {
     file: Arc<dyn ReadAt>,
     head: Opened<About>,
-    decoder: Decoder,
     blocks: Vec<(Block, u32)>,
 }
 
@@ -33,7 +32,7 @@ impl std::fmt::Debug for FingerprintFile {
 }
 
 impl FingerprintFile {
-    /// Opens a chunk that is called `name` in messages; reads head, code and directory.
+    /// Opens a chunk that is called `name` in messages; reads head and directory.
     ///
     /// # Errors
     /// [`webtwin_base::error::Error::Input`] when it is no chunk, of another format, or damaged.
@@ -42,13 +41,12 @@ impl FingerprintFile {
         let about = &head.about;
         let doc_id_bytes = if about.doc_ids { about.count.checked_mul(8) } else { Some(0) };
         let span = head.span(DOC_IDS_THEMSELVES);
-        if !(1..=64).contains(&about.f) || Some(span.end - span.start) != doc_id_bytes {
+        let unused = head.read(&*file, UNUSED)?;
+        if !(1..=64).contains(&about.f) || Some(span.end - span.start) != doc_id_bytes || !unused.is_empty() {
             return Err(head.damaged("its description contradicts itself"));
         }
-        let decoder = Decoder::new(about.coder, about.f, &head.read(&*file, CODE)?)
-            .map_err(|error| head.damaged(&error.to_string()))?;
         let blocks = directory(&head, &head.read(&*file, DIRECTORY)?)?;
-        Ok(FingerprintFile { file, head, decoder, blocks })
+        Ok(FingerprintFile { file, head, blocks })
     }
 
     /// What the chunk holds.
@@ -67,14 +65,6 @@ impl FingerprintFile {
     /// When there is no such block.
     pub fn rows_of(&self, block: usize) -> Range<usize> {
         block.checked_sub(1).map_or(0, |before| self.blocks[before].0.rows)..self.blocks[block].0.rows
-    }
-
-    /// The first block that may hold a fingerprint; [`FingerprintFile::blocks`] when all are smaller.
-    ///
-    /// # Cost
-    /// A binary search on the keys of the blocks, which are in memory.
-    pub fn block_of(&self, fingerprint: u64) -> usize {
-        self.blocks.partition_point(|(block, _)| block.key < fingerprint)
     }
 
     /// Decodes a block in place of what `rows` holds.
@@ -206,7 +196,7 @@ impl FingerprintFile {
             let (block, checksum) = &self.blocks[at];
             let found = bytes.get(self.bytes_before(at) - start..block.bytes - start).unwrap_or_default();
             let (into, rest) = rows.split_at_mut(self.rows_of(at).len());
-            let decoded = self.decoder.decode(found, into);
+            let decoded = decode_block(self.head.about.coder, found, into);
             if short_checksum(found) != *checksum || decoded.is_err() || into.last() != Some(&block.key) {
                 return Err(self.head.damaged(&format!("block {at} does not read")));
             }

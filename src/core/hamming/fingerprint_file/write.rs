@@ -88,7 +88,7 @@ impl ChunkEncoder {
             last,
             doc_ids: doc_ids.is_some(),
         };
-        let sections = [&encoded.code[..], &self.directory, &self.checks, &encoded.bytes, doc_id_bytes];
+        let sections = [&[][..], &self.directory, &self.checks, &encoded.bytes, doc_id_bytes];
         Ok(ChunkParts { head: sections::head(KIND, &about, &sections), sections })
     }
 }

@@ -21,7 +21,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Damaged, Encoded};
+use webtwin_core::hamming::coding::{Damaged, Encoded};
 
 /// The paper's B: largest size of a block, in bytes.
 pub const BLOCK_BYTES: usize = 1024;
@@ -36,7 +36,8 @@ const LOOKUP: u32 = 11;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Code {
     f: u32,
-    lengths: Vec<u8>,
+    /// Bits of the code of each symbol; 0 for a symbol without a code.
+    pub lengths: Vec<u8>,
     words: Vec<u32>,
     /// By the next `LOOKUP` bits: symbol and length, or length 0 when the code is longer.
     lookup: Vec<(u8, u8)>,
@@ -49,14 +50,14 @@ fn symbol(f: u32, before: u64, fingerprint: u64) -> u32 {
     (before ^ fingerprint).checked_ilog2().unwrap_or(f)
 }
 
-/// Encodes sorted fingerprints of f bits in blocks of at most `block_bytes` bytes (at least 8).
-pub fn encode(f: u32, sorted: &[u64], block_bytes: usize) -> Encoded {
+/// Encodes sorted fingerprints of f bits in blocks of at most `block_bytes` bytes (at least 8); returns their code, too.
+pub fn encode(f: u32, sorted: &[u64], block_bytes: usize) -> (Code, Encoded) {
     let mut counts = vec![0u64; f as usize + 1];
     for pair in sorted.windows(2) {
         counts[symbol(f, pair[0], pair[1]) as usize] += 1;
     }
     let code = Code::of_counts(f, &counts);
-    let mut encoded = Encoded { code: code.lengths.clone(), blocks: Vec::new(), bytes: Vec::new() };
+    let mut encoded = Encoded::default();
     let mut left = sorted;
     while let Some((&first, others)) = left.split_first() {
         let mut bits = Bits { bytes: Vec::with_capacity(block_bytes), pending: 0, held: 0 };
@@ -79,7 +80,7 @@ pub fn encode(f: u32, sorted: &[u64], block_bytes: usize) -> Encoded {
         encoded.end_block(before, sorted.len() - left.len() + rows);
         left = &left[rows..];
     }
-    encoded
+    (code, encoded)
 }
 
 fn ones(bits: u32) -> u64 {
@@ -133,7 +134,7 @@ impl Code {
     ///
     /// # Errors
     /// [`Damaged`] when there is no such code.
-    pub fn from_lengths(f: u32, lengths: &[u8]) -> Result<Code, Damaged> {
+    fn from_lengths(f: u32, lengths: &[u8]) -> Result<Code, Damaged> {
         if lengths.len() != f as usize + 1 || lengths.iter().any(|&length| u32::from(length) > LONGEST) {
             return Err(Damaged("a Huffman code of another width"));
         }
@@ -252,3 +253,6 @@ fn lengths(counts: &[u64]) -> Vec<u8> {
     depths.truncate(counts.len());
     depths
 }
+
+#[cfg(test)]
+mod tests;
