@@ -9,7 +9,7 @@
 //! | `fingerprints` | jobs on fingerprint files, which read no crawl |
 //!
 //! A prediction is a sum of counts times constants. Constants that follow from a row's size are named for the row; the others
-//! are measured, and `scripts/runs/2026-11-22-two-cores-scale-2/README.md` has the runs that they come from and how far off they
+//! are measured, and `scripts/runs/README.md` has the runs that they come from and how far off they
 //! are on others.
 
 pub mod fingerprints;

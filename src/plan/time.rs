@@ -13,7 +13,7 @@
 //!
 //! Nothing is taken to go on side by side, which makes the sum an upper bound where machines read, send and compute at once; and
 //! nothing is taken to wait for the slowest worker, which makes it a lower one. The rates are those of one machine
-//! (`scripts/runs/2026-11-23-two-cores-captures/README.md`); only that of reading is measured anew, wherever a sample is read.
+//! (`scripts/runs/README.md`); only that of reading is measured anew, wherever a sample is read.
 
 use std::collections::BTreeMap;
 
