@@ -42,8 +42,7 @@ pub use webtwin_results as results;
 pub use webtwin_view::serve;
 pub use webtwin_view::{lookup, report, search};
 
-// A corpus of texts without its duplicates; what a run will take; the papers' tables computed again; the command line.
+// A corpus of texts without its duplicates; what a run will take; the command line.
 pub use webtwin_cli as cli;
 pub use webtwin_dedup as dedup;
-pub use webtwin_lab as reproduce;
 pub use webtwin_plan as plan;

@@ -9,8 +9,8 @@ use webtwin::overlap::planner::Method;
 use webtwin::overlap::prune::PageSet;
 use webtwin::overlap::rows::{Row, Row32, Row64};
 use webtwin::overlap::{FPrintDocId, SimilarPair, sort_based};
-use webtwin::reproduce::made::tables::{Chunking, Table, TableParams};
 use webtwin::spill::{Bounds, MemoryPool, SPILL};
+use webtwin_lab::made::tables::{Chunking, Table, TableParams};
 
 use super::rendezvous::{cluster, results, run_all};
 

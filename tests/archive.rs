@@ -6,12 +6,13 @@ use flate2::read::MultiGzDecoder;
 use sha1::{Digest, Sha1};
 
 use crate::bad_warc::build::{Record, gzip};
+use crate::support::planted::write_crawl;
 use crate::support::program::{fail, files, succeed, webtwin};
 
 /// A made-up crawl with exact copies, in a folder of its own.
 fn crawl(folder: &Path) -> String {
     let path = folder.join("crawl").to_str().unwrap().to_string();
-    succeed(&["synth", "--output", &path, "--pages", "600", "--seed", "3"]);
+    write_crawl(&path, 600, 3);
     path
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use crate::support::planted::write_crawl;
 use crate::support::program::{rows, succeed, the_same_on_any_workers};
 
 /// Twelve lines of text that no other name has.
@@ -178,8 +179,7 @@ fn no_page_of_made_up_crawls_is_cut_off() {
     for seed in 1..4 {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-        let seed = seed.to_string();
-        succeed(&["synth", "--output", &at("made"), "--pages", "1500", "--seed", &seed]);
+        write_crawl(&at("made"), 1500, seed);
         succeed(&["run", "--input", &at("made"), "--output", &at("out")]);
         assert_eq!(cut_off(&at("out")), BTreeSet::new(), "seed {seed}");
     }

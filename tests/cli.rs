@@ -1,5 +1,6 @@
 use std::process::{Child, Command, Output};
 
+use crate::support::planted::{figures, write_crawl};
 use crate::support::ports::reserved_address;
 use crate::support::program::{cluster_file, fail, files, rows, said, succeed, webtwin};
 
@@ -9,7 +10,7 @@ const CRAWL: &str = "synth://?pages=800&seed=7";
 fn one_two_and_three_threads_and_two_by_two_processes_write_the_same_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-    succeed(&["synth", "--pages", "800", "--seed", "7", "--output", &at("crawl")]);
+    write_crawl(&at("crawl"), 800, 7);
     // Small work items, so that pieces begin inside members and every worker has some.
     let input = at("crawl") + "/*.warc.gz";
     let settings = ["--set", "effort.shard_bytes=65536", "--set", "similar.by=both", "--set", "simhash.idf=true"];
@@ -53,15 +54,9 @@ fn a_made_up_crawl_is_found_out_and_the_tables_can_be_read() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     succeed(&["run", "--input", CRAWL, "--output", &at("out")]);
-    succeed(&["synth", "--pages", "800", "--seed", "7", "--truth", &at("truth.tsv")]);
-    let report: serde_json::Value =
-        serde_json::from_str(&succeed(&["evaluate", &at("out"), "--truth", &at("truth.tsv"), "--json"])).unwrap();
-    let ours = |what: &str| {
-        let row = report["rows"].as_array().unwrap().iter().find(|row| row["what"] == what).unwrap();
-        row["ours"].as_f64().unwrap()
-    };
-    assert!(ours("pair precision") > 0.9 && ours("pair recall") > 0.8, "{report}");
-    assert_eq!(ours("targets found"), ours("targets"));
+    let ours = figures(&at("out"), CRAWL);
+    assert!(ours["pair precision"] > 0.9 && ours["pair recall"] > 0.8, "{ours:?}");
+    assert_eq!(ours["targets found"], ours["targets"]);
     for table in [
         "hosts",
         "server_pairs",
@@ -128,7 +123,7 @@ fn a_run_is_explained_and_its_pages_are_read_again_from_any_folder() {
     let from =
         |at: &std::path::Path, arguments: &[&str]| -> Output { webtwin(arguments).current_dir(at).output().unwrap() };
     let here = folder.path();
-    assert!(from(here, &["synth", "--pages", "200", "--output", "crawl"]).status.success());
+    write_crawl(here.join("crawl").to_str().unwrap(), 200, 1);
     let run = from(here, &["run", "--input", "crawl/*.warc.gz", "--output", "out"]);
     assert!(run.status.success(), "{}", said(&run));
     let out = here.join("out").to_str().unwrap().to_string();
@@ -139,9 +134,6 @@ fn a_run_is_explained_and_its_pages_are_read_again_from_any_folder() {
     let told = from(here, &explain);
     assert!(told.status.success(), "{}", said(&told));
     assert_eq!(from(there.path(), &explain).stdout, told.stdout);
-    let truth = here.join("crawl/truth.tsv").to_str().unwrap().to_string();
-    let bands = from(there.path(), &["evaluate", &out, "--truth", &truth, "--bands"]);
-    assert!(bands.status.success(), "{}", said(&bands));
     // The crawl has moved: its name leads to it from another folder, and from no other.
     std::fs::rename(here.join("crawl"), there.path().join("crawl")).unwrap();
     let lost = from(here, &explain);
@@ -157,19 +149,13 @@ fn text(value: &serde_json::Value) -> String {
 fn simhashes_find_the_planted_copies_too() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-    succeed(&["synth", "--pages", "800", "--seed", "7", "--truth", &at("truth.tsv")]);
     for (by, setting, words) in
         [("hamming", "preset=simhash", 1), ("hamming", "hamming.k=6", 1), ("both", "preset=simhash", 2)]
     {
         let (out, by) = (at(&format!("{by}-{setting}")), format!("similar.by={by}"));
         succeed(&["run", "--input", CRAWL, "--output", &out, "--set", setting, "--set", &by]);
-        let report: serde_json::Value =
-            serde_json::from_str(&succeed(&["evaluate", &out, "--truth", &at("truth.tsv"), "--json"])).unwrap();
-        let ours = |what: &str| {
-            let row = report["rows"].as_array().unwrap().iter().find(|row| row["what"] == what).unwrap();
-            row["ours"].as_f64().unwrap()
-        };
-        assert!(ours("pair precision") > 0.9 && ours("pair recall") > 0.4, "{by} {setting}: {report}");
+        let ours = figures(&out, CRAWL);
+        assert!(ours["pair precision"] > 0.9 && ours["pair recall"] > 0.4, "{by} {setting}: {ours:?}");
 
         let pages = succeed(&["show", &format!("{out}/pages"), "--json"]);
         let rows: Vec<serde_json::Value> = pages.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -213,7 +199,7 @@ fn what_cannot_be_done_is_said_with_the_exit_code_of_the_contract() {
     std::fs::write(at("job.toml"), "[overlap]\nmin_share = 3\n").unwrap();
     std::fs::write(at("bad.jsonl"), "no json\n".repeat(10)).unwrap();
     let out = at("out");
-    let cases: [(&[&str], i32, &str); 9] = [
+    let cases: [(&[&str], i32, &str); 8] = [
         (&["run", "--output", &out], 2, "--input"),
         (&["run", "--input", CRAWL], 2, "--output"),
         (&["run", "--input", CRAWL, "--output", &out, "--job", &at("job.toml")], 2, "overlap.min_shared"),
@@ -226,7 +212,6 @@ fn what_cannot_be_done_is_said_with_the_exit_code_of_the_contract() {
             9,
             "effort.memory_bytes",
         ),
-        (&["evaluate", &out, "--truth", &at("t")], 3, "No such file"),
     ];
     for (arguments, code, word) in cases {
         let message = fail(arguments, code);

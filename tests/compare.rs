@@ -1,9 +1,10 @@
-//! `evaluate` and `explain` on finished runs.
+//! `explain` on finished runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::support::planted::write_crawl;
 use crate::support::program::{fail, rows, succeed};
 
 /// A crawl in files, its truth, and a run on it.
@@ -14,7 +15,7 @@ struct Compared {
 impl Compared {
     fn new() -> Compared {
         let compared = Compared { folder: tempfile::tempdir().unwrap() };
-        succeed(&["synth", "--pages", "800", "--seed", "7", "--output", &compared.at("crawl")]);
+        write_crawl(&compared.at("crawl"), 800, 7);
         std::fs::copy(compared.at("crawl/truth.tsv"), compared.at("truth.tsv")).unwrap();
         compared.run("out", &[]);
         compared
@@ -29,14 +30,6 @@ impl Compared {
         succeed(&[&["run", "--input", &input, "--output", &self.at(name)], settings].concat());
     }
 
-    fn evaluate(&self, more: &[&str]) -> BTreeMap<String, Option<f64>> {
-        let (out, truth) = (self.at("out"), self.at("truth.tsv"));
-        let said = succeed(&[&["evaluate", &out, "--truth", &truth, "--json"], more].concat());
-        let report: Value = serde_json::from_str(&said).unwrap();
-        let row = |row: &Value| (row["what"].as_str().unwrap().to_string(), row["ours"].as_f64());
-        report["rows"].as_array().unwrap().iter().map(row).collect()
-    }
-
     /// Columns of the truth: url, target, page, variant.
     fn truth(&self) -> Vec<[String; 4]> {
         let text = std::fs::read_to_string(self.at("truth.tsv")).unwrap();
@@ -46,52 +39,6 @@ impl Compared {
         };
         text.lines().skip(1).map(row).collect()
     }
-}
-
-#[test]
-fn bands_and_variants_add_up_to_all_true_pairs_and_each_side_has_its_own_targets() {
-    let compared = Compared::new();
-    let targets: Vec<String> =
-        compared.truth().into_iter().filter(|row| row[3] == "primary").map(|row| row[1].clone()).collect();
-    std::fs::write(compared.at("held"), format!("# one\n{}\n", targets[0])).unwrap();
-    let rows = compared.evaluate(&["--bands", "--held-out", &compared.at("held")]);
-    let ours = |what: &str| rows[what].unwrap_or_else(|| panic!("{what}: {rows:?}"));
-    let banded: f64 =
-        rows.iter().filter(|row| row.0.starts_with("true pairs, resemblance")).map(|row| row.1.unwrap()).sum();
-    assert_eq!(banded, ours("true pairs"));
-    assert!(ours("true pairs, resemblance >= 0.9") > 0.0 && ours("recall, resemblance >= 0.9") > 0.9, "{rows:?}");
-    assert_eq!(ours("held out: targets") + ours("tuning: targets"), ours("targets"));
-    assert_eq!(ours("held out: true pairs") + ours("tuning: true pairs"), ours("true pairs"));
-    assert!(rows.contains_key("recall of pairs with exact pages"), "{rows:?}");
-
-    std::fs::write(compared.at("held"), "nobody\n").unwrap();
-    let arguments = [compared.at("out"), compared.at("truth.tsv"), compared.at("held")];
-    let message = fail(&["evaluate", &arguments[0], "--truth", &arguments[1], "--held-out", &arguments[2]], 3);
-    assert!(message.contains("nobody is no target"), "{message}");
-}
-
-#[test]
-fn a_sample_is_drawn_once_judged_and_counted() {
-    let compared = Compared::new();
-    let (sheet, tags) = (compared.at("sample.html"), compared.at("sample.tsv"));
-    compared.evaluate(&["--sample", "12", "--output", &sheet]);
-    let text = std::fs::read_to_string(&tags).unwrap();
-    assert!(text.lines().count() > 4 && std::fs::read_to_string(&sheet).unwrap().contains("<h2>1: found</h2>"));
-    // Judged as the truth has it: false ones false, the others true.
-    let judged: String = text
-        .lines()
-        .map(|line| line.replace("\tunknown\t", if line.ends_with("false") { "\tfalse\t" } else { "\ttrue\t" }) + "\n")
-        .collect();
-    std::fs::write(&tags, judged).unwrap();
-    let rows = compared.evaluate(&["--tags", &tags]);
-    let (precision, recall) = ("pair precision", "pair recall");
-    for (by_tags, by_truth) in [("pair precision by tags", precision), ("pair recall by tags", recall)] {
-        let (by_tags, by_truth) = (rows[by_tags], rows[by_truth]);
-        assert!((by_tags.unwrap() - by_truth.unwrap()).abs() < 1e-9, "{rows:?}");
-    }
-    let (out, truth) = (compared.at("out"), compared.at("truth.tsv"));
-    let message = fail(&["evaluate", &out, "--truth", &truth, "--sample", "9", "--output", &sheet], 2);
-    assert!(message.contains("sample.tsv is there already"), "{message}");
 }
 
 #[test]
@@ -127,7 +74,7 @@ fn two_pages_are_explained_from_the_finished_run_and_its_input() {
     assert!(message.contains("http://nowhere.example/ is no page of this run"), "{message}");
     // Another crawl in the same place is noticed.
     std::fs::remove_dir_all(compared.at("crawl")).unwrap();
-    succeed(&["synth", "--pages", "800", "--seed", "8", "--output", &compared.at("crawl")]);
+    write_crawl(&compared.at("crawl"), 800, 8);
     let message = fail(&["explain", &compared.at("out"), &first[0], &other[0]], 3);
     assert!(message.contains("the input has changed since"), "{message}");
     std::fs::remove_dir_all(compared.at("crawl")).unwrap();

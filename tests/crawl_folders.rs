@@ -2,6 +2,7 @@ use std::path::Path;
 
 use crate::bad_warc::build::{Record, gzip, html};
 use crate::containers::zipped;
+use crate::support::planted::write_crawl;
 use crate::support::ports::reserved_address;
 use crate::support::program::{cluster_file, fail, files, said, succeed, webtwin};
 
@@ -121,7 +122,7 @@ fn side_files_in_a_folder_change_no_byte_of_the_result_on_any_workers() {
 fn what_synth_writes_is_read_as_a_folder() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-    succeed(&["synth", "--pages", "200", "--seed", "7", "--output", &at("crawl")]);
+    write_crawl(&at("crawl"), 200, 7);
     let output = webtwin(&["run", "--input", &at("crawl/"), "--output", &at("out")]).output().unwrap();
     assert!(
         output.status.success() && said(&output).contains("passed over 1 file that is no crawl"),

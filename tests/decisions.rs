@@ -3,35 +3,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::support::manual::{crawl, url, write};
 use crate::support::program::{fail, rows, succeed, the_same_on_any_workers};
-
-/// Three sites with one manual of six pages that link in a chain; those of c have lines more, and a site of its own links to a.
-fn crawl(folder: &Path) -> String {
-    let mut lines = String::new();
-    for (site, extra) in [("a", ""), ("b", ""), ("c", "<p>one line more<p>and another")] {
-        for page in 0..6 {
-            let text: String =
-                (0..12).map(|line| format!("<p>Page {page} says {line} times {}", page * 100 + line)).collect();
-            let next = (page + 1) % 6;
-            let html = format!("<html>{text}{extra}<p><a href='{next}.html'>next</a>");
-            let url = format!("http://{site}.example/manual/{page}.html");
-            lines.push_str(&format!("{}\n", serde_json::json!({"url": url, "html": html})));
-        }
-    }
-    let home = "<a href='http://a.example/manual/0.html'>the manual</a>";
-    lines.push_str(&format!("{}\n", serde_json::json!({"url": "http://home.example/", "html": home})));
-    write(folder, "crawl.jsonl", &lines)
-}
-
-fn write(folder: &Path, name: &str, text: &str) -> String {
-    let path = folder.join(name);
-    std::fs::write(&path, text).unwrap();
-    path.to_str().unwrap().to_string()
-}
-
-fn url(site: &str, page: usize) -> String {
-    format!("http://{site}.example/manual/{page}.html")
-}
 
 fn summary(output: &str) -> Value {
     serde_json::from_slice(&std::fs::read(Path::new(output).join("summary.json")).unwrap()).unwrap()
@@ -156,38 +129,4 @@ fn pages_told_apart_are_never_in_one_set_by_any_chain() {
         assert!(!stands_for.contains(&(x.clone(), y.clone())) && !stands_for.contains(&(y, x)));
     }
     assert!(told.contains("2 would be in one set"), "{told}");
-}
-
-/// A file as `webtwin report` saves it is read by the next run, for both settings, and by `evaluate`.
-#[test]
-fn one_file_of_decisions_serves_the_next_run_and_evaluate() {
-    let folder = tempfile::tempdir().unwrap();
-    let input = crawl(folder.path());
-    let table = format!(
-        "url_a\turl_b\ttag\tnote\n{0}\t\tkeep\t\n{1}\t{2}\tfalse\tset 1\n{3}\t{4}\ttrue\t\n{3}\t{5}\tunknown\t\n",
-        url("b", 5),
-        url("a", 0),
-        url("c", 0),
-        url("a", 1),
-        url("b", 1),
-        url("c", 1)
-    );
-    let file = write(folder.path(), "decisions.tsv", &table);
-    let output = folder.path().join("out").display().to_string();
-    let sets = [format!("keep.pins={file}"), format!("pairs.apart={file}")];
-    succeed(&["run", "--input", &input, "--output", &output, "--set", &sets[0], "--set", &sets[1]]);
-    let said = summary(&output);
-    assert_eq!([&said["pins"]["kept"], &said["pins"]["pins"], &said["apart"]["parted"]], [1, 1, 1]);
-
-    let mut truth = "url\ttarget\tversion\tpage\tvariant\n".to_string();
-    for site in ["a", "b", "c"] {
-        (0..6).for_each(|page| truth.push_str(&format!("{}\tmanual\t{site}\t{page}\treal\n", url(site, page))));
-    }
-    let truth = write(folder.path(), "truth.tsv", &truth);
-    let found = succeed(&["evaluate", &output, "--truth", &truth, "--tags", &file, "--json"]);
-    let found: Value = serde_json::from_str(&found).unwrap();
-    let row =
-        |what: &str| found["rows"].as_array().unwrap().iter().find(|row| row["what"] == what).unwrap()["ours"].clone();
-    assert_eq!([row("missed pairs tagged false"), row("found pairs tagged true")], [1.0, 1.0]);
-    assert_eq!(row("found pairs tagged unknown"), 1.0);
 }

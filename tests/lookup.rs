@@ -17,6 +17,7 @@ use webtwin::results::Run;
 use webtwin::results::pages::Pages;
 use webtwin::text::words::Words;
 
+use crate::support::planted::write_crawl;
 use crate::support::program::{answer, fail, files, said, succeed, succeed_with, webtwin};
 
 #[cfg(not(feature = "search"))]
@@ -451,7 +452,7 @@ fn a_page_is_no_copy_of_itself_and_the_one_that_stays_is_kept() {
 fn an_index_has_the_same_bytes_at_any_threads_and_memory_with_and_without_the_table_of_chunks() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-    succeed(&["synth", "--pages", "400", "--seed", "3", "--output", &at("crawl")]);
+    write_crawl(&at("crawl"), 400, 3);
     let input = at("crawl");
     succeed(&["run", "--input", &input, "--output", &at("plain")]);
     succeed(&["run", "--input", &input, "--output", &at("table"), "--set", "output.fprint_docid=true"]);

@@ -25,7 +25,7 @@ mod cli;
 // Editions of pages in other languages, as the pages name them, and the pairs refused for that.
 mod editions;
 
-// Finished runs held against a truth, explained, and read again from every form of input.
+// Finished runs explained, and read again from every form of input.
 mod compare;
 
 // Streams that nobody reads, and those that cannot be written.

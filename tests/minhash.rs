@@ -17,6 +17,7 @@ use webtwin::overlap::SimilarPair;
 use webtwin::overlap::neighbours::{Linked, keep_apart};
 
 use crate::support::crawl::{MadePage, exact_pairs, shelf};
+use crate::support::planted::{figures, write_crawl};
 use crate::support::program::{fail, files, rows, said, succeed, the_same_on_any_workers, webtwin};
 
 /// Pages on a few hosts, some of them captured twice and some without text, whose sets of shingles resemble each other.
@@ -160,20 +161,14 @@ fn a_run_finds_what_dedup_removes_and_with_the_same_resemblance() {
 fn a_crawl_by_shingles_has_the_same_bytes_on_any_workers_in_little_memory_and_taken_up() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-    succeed(&["synth", "--pages", "3000", "--seed", "7", "--output", &at("crawl")]);
-    succeed(&["synth", "--pages", "3000", "--seed", "7", "--truth", &at("truth.tsv")]);
+    write_crawl(&at("crawl"), 3000, 7);
     let input = at("crawl") + "/*.warc.gz";
     let common = ["run", "--input", &input, "--set", "effort.shard_bytes=65536", "--set", "similar.by=minhash"];
     let (whole, told) = the_same_on_any_workers(folder.path(), "run", &common);
     assert!(told.contains("similar pairs by minhash, of which the guard `neighbours` refused"), "{told}");
 
-    let report: serde_json::Value =
-        serde_json::from_str(&succeed(&["evaluate", &whole, "--truth", &at("truth.tsv"), "--json"])).unwrap();
-    let ours = |what: &str| {
-        let row = report["rows"].as_array().unwrap().iter().find(|row| row["what"] == what).unwrap();
-        row["ours"].as_f64().unwrap()
-    };
-    assert!(ours("pair precision") > 0.9 && ours("pair recall") > 0.4, "{report}");
+    let ours = figures(&whole, "synth://?pages=3000&seed=7");
+    assert!(ours["pair precision"] > 0.9 && ours["pair recall"] > 0.4, "{ours:?}");
 
     // Too little memory for all of the input; what was read before is recorded.
     let with = |more: &[&'static str]| [&common[..], &["--workers", "2"], more].concat();

@@ -84,8 +84,7 @@ fn a_folder_with_other_files_is_refused_before_any_work() {
     std::fs::write(folder.path().join("texts.jsonl"), "{\"text\":\"a\"}\n").unwrap();
     let texts = folder.path().join("texts.jsonl").to_str().unwrap().to_string();
     for command in [
-        &["synth", "--pages", "100"][..],
-        &["dedup", &texts],
+        &["dedup", &texts][..],
         &["archive", "gone.warc.gz"],
         &["restore", "gone"],
         &["hamming", "build", "--input", "gone.warc.gz"],

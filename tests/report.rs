@@ -6,14 +6,10 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::support::program::{fail, rows, succeed, the_same_on_any_workers};
+use crate::support::report::{report, tile};
 
 fn at(folder: &tempfile::TempDir, name: &str) -> String {
     folder.path().join(name).to_str().unwrap().to_string()
-}
-
-fn report(run: &str, options: &[&str]) -> Value {
-    let text = succeed(&[&["report", run, "--json", "--output", "-"], options].concat());
-    serde_json::from_str(&text).unwrap()
 }
 
 fn page(run: &str) -> String {
@@ -327,11 +323,6 @@ fn bars(part: &Value, heading: &str) -> BTreeMap<String, u64> {
     bars.iter().map(|bar| (bar["what"].as_str().unwrap().into(), bar["count"].as_u64().unwrap())).collect()
 }
 
-fn tile(part: &Value, what: &str) -> String {
-    let tile = part["tiles"].as_array().unwrap().iter().find(|tile| tile["what"] == what);
-    tile.unwrap_or_else(|| panic!("{what}: {part}"))["figure"].as_str().unwrap().into()
-}
-
 #[test]
 fn a_study_and_a_join_of_fingerprints_have_reports_that_say_what_their_tables_say() {
     let folder = tempfile::tempdir().unwrap();
@@ -394,35 +385,4 @@ fn what_has_changed_is_a_report_and_a_view_of_the_newer_run() {
     assert_eq!(report(&june, &[])["parts"], Value::Null);
     assert!(fail(&["report", &may, "--against", &diff, "--output", "-"], 2).contains("not"));
     assert!(fail(&["report", &june, "--against", &may, "--output", "-"], 2).contains("webtwin diff"));
-}
-
-#[test]
-fn an_evaluation_is_a_view_of_the_run_that_it_evaluates() {
-    let folder = tempfile::tempdir().unwrap();
-    let [run, other, truth, file] = ["run", "other", "truth.tsv", "evaluation.json"].map(|name| at(&folder, name));
-    succeed(&["run", "--input", "synth://?pages=300&seed=1", "--output", &run]);
-    succeed(&[
-        "run",
-        "--input",
-        "synth://?pages=200&seed=1",
-        "--output",
-        &other,
-        "--set",
-        "preset=signatures",
-        "--set",
-        "kind=signatures",
-    ]);
-    succeed(&["synth", "--pages", "300", "--seed", "1", "--truth", &truth]);
-    let found = succeed(&["evaluate", &run, "--truth", &truth, "--json"]);
-    std::fs::write(&file, &found).unwrap();
-    let part = report(&run, &["--evaluation", &file])["parts"][0].clone();
-    let found: Value = serde_json::from_str(&found).unwrap();
-    let row = found["rows"].as_array().unwrap().iter().find(|row| row["what"] == "pair precision").unwrap();
-    assert_eq!(tile(&part, "pair precision"), format!("{:.3}", row["ours"].as_f64().unwrap()));
-    assert_eq!(part["tables"][0]["all"], found["rows"].as_array().unwrap().len());
-    // A job by signatures has the same views; what is said of another run is not said of it.
-    assert_eq!(report(&other, &[])["kind"], "signatures");
-    assert!(fail(&["report", &other, "--evaluation", &file, "--output", "-"], 2).contains("another job"));
-    std::fs::write(&file, "[1]").unwrap();
-    assert!(fail(&["report", &run, "--evaluation", &file, "--output", "-"], 3).contains("webtwin evaluate --json"));
 }

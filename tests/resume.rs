@@ -2,6 +2,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::support::planted::write_crawl;
 use crate::support::ports::reserved_address;
 use crate::support::program::{cluster_file, fail, files, said, succeed, webtwin};
 
@@ -11,9 +12,9 @@ pub(crate) struct Crawl {
 }
 
 impl Crawl {
-    pub(crate) fn new(pages: u32) -> Crawl {
+    pub(crate) fn new(pages: u64) -> Crawl {
         let crawl = Crawl { folder: tempfile::tempdir().unwrap() };
-        succeed(&["synth", "--pages", &pages.to_string(), "--seed", "7", "--output", &crawl.at("crawl")]);
+        write_crawl(&crawl.at("crawl"), pages, 7);
         succeed(&crawl.run("whole", &[]));
         crawl
     }

@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::support::planted::write_crawl_to;
 use crate::support::ports::reserved_address;
 use webtwin::pages::sniff::is_html;
 use webtwin::read_at::ReadAt;
@@ -191,8 +192,7 @@ fn a_crawl_on_s3_is_read_and_its_result_written_there() {
         assert!(!said.contains("canary"), "a secret was told: {said}");
         (output.status.code(), said)
     };
-    let (code, said) = webtwin(&["synth", "--pages", "300", "--output", "s3://crawls/in"]);
-    assert_eq!(code, Some(0), "{said}");
+    write_crawl_to(&Location::parse_with("s3://crawls/in", &moto.stores()).unwrap(), 300, 1);
     let run = ["run", "--input", "s3://crawls/in/*.warc.gz", "--output", "s3://crawls/out", "--workers", "2"];
     let (code, said) = webtwin(&run);
     assert_eq!(code, Some(0), "{said}");
@@ -216,9 +216,12 @@ fn a_state_on_s3_is_gone_on_from_and_gives_the_bytes_of_a_run_from_scratch() {
         webtwin(&[&["run", "--input", "s3://crawls/in/", "--output", &output, "--workers", "2"], more].concat(), code)
     };
     let state = ["--state", "s3://crawls/state"];
-    webtwin(&["synth", "--pages", "300", "--seed", "1", "--output", "s3://crawls/in/1"], 0);
+    let write_crawl = |folder: &str, pages, seed| {
+        write_crawl_to(&Location::parse_with(folder, &moto.stores()).unwrap(), pages, seed);
+    };
+    write_crawl("s3://crawls/in/1", 300, 1);
     run("first", &state, 0);
-    webtwin(&["synth", "--pages", "200", "--seed", "2", "--output", "s3://crawls/in/2"], 0);
+    write_crawl("s3://crawls/in/2", 200, 2);
     let told = run("second", &[&state[..], &["--diff", "s3://crawls/changes"]].concat(), 0);
     assert!(told.contains("1 work items taken from records, 1 recorded"), "{told}");
     run("third", &state, 10);

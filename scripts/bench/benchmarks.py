@@ -29,25 +29,37 @@ def run(command):
     return printed, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
 
 
+def lab_of(webtwin):
+    """The laboratory of a build, beside its program; earlier builds are both."""
+    lab = os.path.join(os.path.dirname(webtwin), 'webtwin-lab')
+    if not os.path.exists(lab):
+        return webtwin
+    versions = [run([program, '--version'])[0].split(' ', 1)[1] for program in (webtwin, lab)]
+    if versions[0] != versions[1]:
+        raise Absent('its webtwin-lab is of another build: ' + versions[1].strip())
+    return lab
+
+
 class Reproduced:
-    """An entry of `webtwin reproduce`. `seconds` tells them from the rows by name; without it those of the whole process count."""
+    """An entry of `webtwin-lab reproduce`. `seconds` tells them from the rows by name; without it those of the whole process count."""
 
     def __init__(self, name, entry, yardstick, times, scale, seconds=None):
         self.name, self.entry, self.yardstick, self.times, self.scale, self.of_rows = name, entry, yardstick, times, scale, seconds
-        self.about = 'webtwin reproduce %s --scale %d' % (entry, scale)
+        self.about = 'webtwin-lab reproduce %s --scale %d' % (entry, scale)
         self.has = {}
 
     def prepare(self, work):
         pass
 
     def measure(self, webtwin, work):
+        lab = lab_of(webtwin)
         if webtwin not in self.has:
-            listed = run([webtwin, 'reproduce', '--list'])[0]
+            listed = run([lab, 'reproduce', '--list'])[0]
             self.has[webtwin] = any(line.split()[:1] == [self.entry] for line in listed.splitlines())
         if not self.has[webtwin]:
             raise Absent('not in this build: it reproduces no ' + self.entry)
         command = ['reproduce', self.entry, '--scale', str(self.scale), '--workers', WORKERS, '--work', work, '--json']
-        printed, seconds, peak = run([webtwin, *command])
+        printed, seconds, peak = run([lab, *command])
         rows = {row['what']: row for row in json.loads(printed)['rows']}
         # Of the part that counts, where an entry begins its peak anew.
         units = {'MB': 1e6, 'GB': 1e9}

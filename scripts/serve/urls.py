@@ -1,4 +1,4 @@
-"""URLs of the made-up pages of `webtwin reproduce bench-lookup`, drawn at random, half of them crawled: urls.py PAGES COUNT"""
+"""URLs of the made-up pages of `webtwin-lab reproduce bench-lookup`, drawn at random, half of them crawled: urls.py PAGES COUNT"""
 
 import sys
 

@@ -1,4 +1,4 @@
-//! The command line: one file per command.
+//! The command line of `webtwin`, one file per command; and what every program of the workspace begins with.
 
 mod archive;
 mod check;
@@ -6,7 +6,6 @@ mod completions;
 mod dedup;
 mod diff;
 mod earlier_crawls;
-mod evaluate;
 mod explain;
 mod hamming;
 mod index;
@@ -15,12 +14,12 @@ mod manual;
 mod outcome;
 mod plan;
 mod print_text;
+pub mod program;
 mod progress;
 mod quantity;
 mod records;
 mod recrawl;
 mod report;
-mod reproduce;
 mod retries;
 mod run;
 #[cfg(feature = "search")]
@@ -30,40 +29,31 @@ mod serve;
 mod show;
 mod signals;
 mod state;
-mod synth;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
-use webtwin_base::console::{ended, is_json, tell, tell_in_json, tell_object};
 use webtwin_base::error::{Error, Result};
-use webtwin_base::heap;
 use webtwin_engine::{Cluster, Launcher, cluster_file};
 use webtwin_job::Job;
-use webtwin_pages::helper;
 use webtwin_results::decisions;
 use webtwin_spill::MemoryPool;
 
+// For [`program!`].
+#[doc(hidden)]
+pub use {git_version::git_version, webtwin_base::heap};
+
+use program::{Program, StderrArgs};
+
 /// Finds what the web says twice: near-replica pages, mirrored collections and the hosts that carry them.
 #[derive(Debug, Parser)]
-#[command(version = webtwin_base::build_info::version(), about, max_term_width = 110, after_help = EXAMPLES)]
-struct CommandLine {
+#[command(name = "webtwin", version = webtwin_base::build_info::version(), max_term_width = 110, after_help = EXAMPLES)]
+pub struct CommandLine {
     #[command(subcommand)]
     command: Command,
-    /// What stderr is: lines for people, or JSON and nothing else, an object a line
-    #[arg(long, value_enum, default_value = "text", global = true)]
-    log: Log,
-}
-
-/// What stderr is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Log {
-    /// Lines, and on a terminal one of progress
-    Text,
-    /// Objects: `level` and `message`; `stage` and counts of progress; `exit_code` of an error
-    Json,
+    #[command(flatten)]
+    stderr: StderrArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -76,7 +66,6 @@ Examples:
   webtwin show out/collections --limit 20
   webtwin diff may/ june/ --output may-june/
   webtwin dedup 'corpus/*.jsonl.zst' --output clean/
-  webtwin evaluate out/ --truth truth.tsv --bands
   webtwin explain out/ http://a.example/page http://b.example/page
   webtwin hamming build --input 'crawl/*.warc.gz' --output f/ && webtwin hamming batch --fingerprints f/ --output near/
   webtwin hamming index --fingerprints f/ && webtwin hamming query --fingerprints f/ 0123456789abcdef
@@ -98,10 +87,6 @@ enum Command {
     Report(report::Args),
     /// Prints a table of a run
     Show(show::Args),
-    /// Makes a synthetic crawl with planted replicas, and the truth about it
-    Synth(synth::Args),
-    /// Compares a run with a truth table: precision and recall of pairs, clusters and collections
-    Evaluate(evaluate::Args),
     /// Explains why two pages of a run are, or are not, in one trivial cluster; or two records of a corpus duplicates
     Explain(explain::Args),
     /// Makes an index of a run, for look-ups of single URLs and texts
@@ -131,16 +116,11 @@ enum Command {
     Archive(archive::ArchiveArgs),
     /// Gives back the WARC files that an archive was made of
     Restore(archive::RestoreArgs),
-    /// Reproduces a published table or figure, with ours beside the paper's
-    Reproduce(reproduce::Args),
     /// Prints completions for a shell
     Completions(completions::Args),
     /// Writes manual pages, for packages
     #[command(hide = true)]
     Manual(manual::Args),
-    /// Turns a document on stdin into text: the helper process of the other commands
-    #[command(name = helper::COMMAND, hide = true)]
-    PrintText(print_text::Args),
 }
 
 /// Arguments that say what to compute.
@@ -239,7 +219,7 @@ fn launcher(cluster: &Path) -> Option<Launcher> {
 }
 
 /// Threads that are asked for; all cores of this machine if none are.
-fn threads(asked: Option<u16>) -> usize {
+pub fn threads(asked: Option<u16>) -> usize {
     asked.map_or_else(|| std::thread::available_parallelism().map_or(1, |cores| cores.get()), usize::from)
 }
 
@@ -250,84 +230,35 @@ fn spill(asked: Option<PathBuf>) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Parses the process's arguments and runs the command; the exit code is the contract's.
-pub fn main() -> ExitCode {
-    let ended = match CommandLine::try_parse() {
-        Ok(CommandLine { command: Command::PrintText(args), .. }) => print_text::run(args),
-        Ok(line) => {
-            if line.log == Log::Json {
-                tell_in_json();
-            }
-            signals::listen();
-            // Documents made for paper are read by this program in processes of their own.
-            if let Ok(program) = std::env::current_exe() {
-                helper::use_program(program);
-            }
-            heap::end_in_order().and_then(|()| run(line.command))
-        }
-        // Help and version, for stdout.
-        Err(asked) if !asked.use_stderr() => ended(asked.print()),
-        Err(wrong) => {
-            if asks_for_json(std::env::args()) {
-                tell_in_json();
-                tell_failure(wrong.render().to_string().trim_start_matches("error: ").trim(), 2);
-            } else {
-                // Nobody to tell is no reason to fail in another way.
-                let _ = wrong.print();
-            }
-            return ExitCode::from(2);
-        }
-    };
-    match ended {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tell_failure(&error.to_string(), error.exit_code());
-            ExitCode::from(error.exit_code())
-        }
+impl Program for CommandLine {
+    fn stderr(&self) -> &StderrArgs {
+        &self.stderr
     }
-}
 
-/// Tells why the process ends.
-fn tell_failure(message: &str, code: u8) {
-    match is_json() {
-        true => tell_object(serde_json::json!({ "level": "error", "message": message, "exit_code": code })),
-        false => tell(format_args!("error: {message}")),
-    }
-}
-
-/// Whether arguments that cannot be parsed ask for JSON all the same.
-fn asks_for_json(arguments: impl Iterator<Item = String>) -> bool {
-    let arguments: Vec<String> = arguments.collect();
-    arguments.windows(2).any(|pair| pair == ["--log", "json"]) || arguments.iter().any(|one| one == "--log=json")
-}
-
-fn run(command: Command) -> Result<()> {
-    match command {
-        Command::Run(args) => run::run(args),
-        Command::Check(args) => check::run(args),
-        Command::Plan(args) => plan::run(args),
-        Command::Dedup(args) => dedup::run(args),
-        Command::Diff(args) => diff::run(args),
-        Command::Report(args) => report::run(args),
-        Command::Show(args) => show::run(args),
-        Command::Synth(args) => synth::run(args),
-        Command::Evaluate(args) => evaluate::run(args),
-        Command::Explain(args) => explain::run(args),
-        Command::Index(args) => index::run(args),
-        Command::Lookup(args) => lookup::run(args),
-        #[cfg(feature = "search")]
-        Command::Search(args) => search::run(args),
-        #[cfg(not(feature = "search"))]
-        Command::Search { .. } => Err(Error::Usage(webtwin_view::lookup::build::NO_SEARCH.into())),
-        #[cfg(feature = "serve")]
-        Command::Serve(args) => serve::run(args),
-        Command::Hamming(command) => hamming::run(command),
-        Command::State(command) => state::run(command),
-        Command::Archive(args) => archive::archive(args),
-        Command::Restore(args) => archive::restore(args),
-        Command::Reproduce(args) => reproduce::run(args),
-        Command::Completions(args) => completions::run(args),
-        Command::Manual(args) => manual::run(args),
-        Command::PrintText(args) => print_text::run(args),
+    fn run(self) -> Result<()> {
+        match self.command {
+            Command::Run(args) => run::run(args),
+            Command::Check(args) => check::run(args),
+            Command::Plan(args) => plan::run(args),
+            Command::Dedup(args) => dedup::run(args),
+            Command::Diff(args) => diff::run(args),
+            Command::Report(args) => report::run(args),
+            Command::Show(args) => show::run(args),
+            Command::Explain(args) => explain::run(args),
+            Command::Index(args) => index::run(args),
+            Command::Lookup(args) => lookup::run(args),
+            #[cfg(feature = "search")]
+            Command::Search(args) => search::run(args),
+            #[cfg(not(feature = "search"))]
+            Command::Search { .. } => Err(Error::Usage(webtwin_view::lookup::build::NO_SEARCH.into())),
+            #[cfg(feature = "serve")]
+            Command::Serve(args) => serve::run(args),
+            Command::Hamming(command) => hamming::run(command),
+            Command::State(command) => state::run(command),
+            Command::Archive(args) => archive::archive(args),
+            Command::Restore(args) => archive::restore(args),
+            Command::Completions(args) => completions::run(args),
+            Command::Manual(args) => manual::run(args),
+        }
     }
 }

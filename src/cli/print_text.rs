@@ -1,10 +1,10 @@
-//! `webtwin print-text`: the helper process of [`webtwin_pages::helper`], for one document; nothing for people.
+//! The helper process of [`webtwin_pages::helper`], which turns a document on stdin into text; nothing for people.
 
 use webtwin_base::error::{Error, Result};
 use webtwin_job::Limits;
 use webtwin_printed as printed;
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Parser)]
 pub(super) struct Args {
     /// Format of the document on stdin
     format: Format,

@@ -29,7 +29,7 @@ pub(super) struct Args {
     /// Folder of a comparison of this run with an earlier one, as `webtwin diff` writes it: shows what has changed
     #[arg(long, value_name = "DIFF")]
     against: Option<String>,
-    /// What `webtwin evaluate --json` has printed of this run: path or URL
+    /// What `webtwin-lab evaluate --json` has printed of this run: path or URL
     #[arg(long, value_name = "FILE")]
     evaluation: Option<String>,
     /// Most pairs of pages, or of records of a corpus, to show side by side; they are read again from the input of the run, if it is still there

@@ -190,7 +190,7 @@ fn replicas(job: Job, (cluster, process): (Cluster, usize), folder: Location) ->
 }
 
 /// Most pages of a made-up crawl that are held against what was planted in it as soon as it is done, unless memory has a bound: that takes
-/// 1 kB a page, and `webtwin evaluate` does it for any.
+/// 1 kB a page, and `webtwin-lab evaluate` does it for any.
 const MOST_HELD_AGAINST_TRUTH: u64 = 200_000;
 
 /// Reports on stderr what a run has found.

@@ -36,7 +36,6 @@
 //! | recall of a variant's pages | pages of it that are in the cluster of the same page of the primary copy |
 //! | recall of a variant's pairs | predicted pairs among the true pairs with a page of it; for real versions, among
 //! those of two such pages |
-//! | recall of a band | predicted pairs among the true pairs whose [resemblance](bands) is in it |
 //! | linked, unlinked | both pages, or the copy, on hosts that other hosts link to; at least one that is not |
 //!
 //! The problem share means nothing alone: a rule that grows almost nothing has none. Read it with coverage, whole
@@ -65,14 +64,11 @@ use truth::Known;
 use undecided::{Undecided, Verdict};
 use webtwin_base::ids::{DocId, FPrint};
 
-pub mod bands;
 mod collections;
 mod columns;
-pub mod held_out;
 mod pairs;
 mod parts;
 mod report;
-pub mod sample;
 pub mod tags;
 mod truth;
 mod undecided;
@@ -115,6 +111,21 @@ pub struct LinkRow {
     pub src: DocId,
     /// The page that it links to.
     pub dst: DocId,
+}
+
+/// Rows of a run, and the truth about it.
+#[derive(Debug, Clone, Default)]
+pub struct Rows {
+    /// Rows of the table `pages`.
+    pub pages: Vec<PageRow>,
+    /// Rows of the table `clusters`.
+    pub clusters: Vec<ClusterRow>,
+    /// Rows of the table `members`.
+    pub members: Vec<MemberRow>,
+    /// Rows of the table `links`.
+    pub links: Vec<LinkRow>,
+    /// The truth, one row per page.
+    pub truth: Vec<TruthRow>,
 }
 
 /// Measures a run.
@@ -193,6 +204,15 @@ impl<'a> Comparison<'a> {
         let cluster = |page| Some(self.cluster_of[*self.known.place.get(&page)?]);
         let (a, b) = (cluster(a)?, cluster(b)?);
         Some(a.is_some() && a == b)
+    }
+
+    /// Trivial cluster, number of the page of the target, and id of each page that run and truth know: copies of each other have
+    /// one number.
+    pub fn known_pages(&self) -> impl Iterator<Item = (Option<DocId>, Option<u32>, DocId)> {
+        let of = |(page, &cluster): (&truth::KnownPage, &Option<DocId>)| {
+            (cluster, page.target_page.map(|of| of.name), page.doc_id)
+        };
+        self.known.pages.iter().zip(&self.cluster_of).map(of)
     }
 
     /// Groups of two or more copies of one page, grouped again by target: all true pairs.

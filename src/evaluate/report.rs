@@ -87,8 +87,8 @@ impl Report {
     /// crawl (`scripts/real-crawl/`).
     pub fn rows(&self) -> Vec<Row> {
         let Report { pairs, clusters, collections: c, .. } = self;
-        let count = |what: &str, count: u64, unit: &str| row(what, Some(count as f64), unit);
-        let share = |what: &str, ratio: Ratio| row(what, ratio.value(), "share");
+        let count = |what: &str, count: u64, unit: &str| Row::new(what, Some(count as f64), unit);
+        let share = |what: &str, ratio: Ratio| Row::new(what, ratio.value(), "share");
         let scores = |what: &str, precision: Ratio, recall: Ratio| {
             let f1 = precision
                 .value()
@@ -97,7 +97,7 @@ impl Report {
             [
                 share(&format!("{what} precision"), precision),
                 share(&format!("{what} recall"), recall),
-                row(&format!("{what} F1"), f1, "share"),
+                Row::new(&format!("{what} F1"), f1, "share"),
             ]
         };
 
@@ -129,11 +129,11 @@ impl Report {
             count("whole copies", c.copies_whole, "copies").at_least((0.9 * c.copies as f64).ceil()),
             count("copies found", c.copies_found, "copies").at_least((230.0 / 238.0 * c.copies as f64).ceil()),
             count("copies", c.copies, "copies"),
-            row("collections a copy", c.collections_a_copy().value(), "collections").at_most(1.15),
+            Row::new("collections a copy", c.collections_a_copy().value(), "collections").at_most(1.15),
             share("coverage of pages that have a copy", c.coverage_of_copied()),
             count("connected parts of copies", c.parts, "parts"),
             count("whole ones among them", c.parts_whole, "parts"),
-            row("collections a connected part", c.collections_a_part().value(), "collections"),
+            Row::new("collections a connected part", c.collections_a_part().value(), "collections"),
             count("mixed clusters", c.mixed, "clusters").at_most(2.0),
             count("similar clusters", c.clusters, "clusters"),
         ]);
@@ -153,6 +153,11 @@ impl Report {
 }
 
 impl Row {
+    /// A row with our figure only.
+    pub fn new(what: &str, ours: Option<f64>, unit: &str) -> Row {
+        Row { what: what.to_owned(), ours, published: None, reach: None, unit: unit.to_owned(), holds: None }
+    }
+
     /// The same row with a lower bound for our figure.
     pub fn at_least(self, reach: f64) -> Row {
         let holds = self.ours.map(|ours| ours >= reach);
@@ -164,10 +169,6 @@ impl Row {
         let holds = self.ours.map(|ours| ours <= reach);
         Row { reach: Some(reach), holds, ..self }
     }
-}
-
-pub(super) fn row(what: &str, ours: Option<f64>, unit: &str) -> Row {
-    Row { what: what.to_owned(), ours, published: None, reach: None, unit: unit.to_owned(), holds: None }
 }
 
 /// Returns rows as a table for people: aligned columns, without those that no row fills; `-` for missing values.
@@ -273,12 +274,16 @@ mod tests {
 
     #[test]
     fn a_table_is_aligned_and_leaves_out_empty_columns() {
-        let rows =
-            [row("pair recall", Some(0.5), "share"), row("pairs", Some(120.0), "pairs"), row("F1", None, "share")];
+        let rows = [
+            Row::new("pair recall", Some(0.5), "share"),
+            Row::new("pairs", Some(120.0), "pairs"),
+            Row::new("F1", None, "share"),
+        ];
         let expected = "what           ours  unit\npair recall  0.5000  share\n\
                         pairs           120  pairs\nF1                -  share\n";
         assert_eq!(table(&rows), expected);
-        let rows = [Row { published: Some(2.0), reach: Some(1.0), holds: Some(false), ..row("x", Some(0.25), "s") }];
+        let rows =
+            [Row { published: Some(2.0), reach: Some(1.0), holds: Some(false), ..Row::new("x", Some(0.25), "s") }];
         assert_eq!(
             table(&rows),
             "what    ours  published  reach  unit  holds\nx     0.2500          2      1  s     no\n"
@@ -296,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_row_in_json_has_the_fields_of_the_contract() {
-        let json = serde_json::to_string(&row("pair recall", Some(0.5), "share")).unwrap();
+        let json = serde_json::to_string(&Row::new("pair recall", Some(0.5), "share")).unwrap();
         assert_eq!(
             json,
             r#"{"what":"pair recall","ours":0.5,"published":null,"reach":null,"unit":"share","holds":null}"#

@@ -1,24 +1,30 @@
-//! Published tables and figures with ours beside them, and benchmarks of our own.
+//! The laboratory, `webtwin-lab`: compares runs with a truth, computes published tables and figures again, runs our
+//! benchmarks, and makes crawls up for them.
 //!
-//! An entry makes its input, does the work, and returns rows: what was measured, our figure, the paper's figure, and
-//! the target. Names are `PAPER-ITEM`; `bench-ITEM` for our own.
+//! An entry of `webtwin-lab reproduce` makes its input, does the work, and returns rows: what was measured, our figure,
+//! the paper's figure, and the target. Names are `PAPER-ITEM`; `bench-ITEM` for our own.
 
+mod command_line;
 pub mod csg00;
 pub mod ddgmp03;
 pub mod dedup;
 pub mod draw;
+mod evaluate;
 pub mod made;
 mod measure;
 pub mod mjs07;
 pub mod pbz06;
+mod reproduce;
 pub mod scale;
 pub mod sgm98;
 mod source;
+pub mod synth;
 mod table_clusters;
 mod table_overlap;
 
 use std::path::PathBuf;
 
+pub use command_line::CommandLine;
 use webtwin_base::error::{Error, Result};
 pub use webtwin_evaluate::Row;
 
@@ -79,14 +85,14 @@ pub fn find(name: &str) -> Result<Entry> {
         return Ok(all.swap_remove(nearest));
     }
     Err(Error::Usage(format!(
-        "nothing is called {name}, perhaps {}; `webtwin reproduce --list` names all",
+        "nothing is called {name}, perhaps {}; `webtwin-lab reproduce --list` names all",
         all[nearest].name
     )))
 }
 
 /// A row with our figure only.
 pub fn figure(what: &str, ours: f64, unit: &str) -> Row {
-    Row { what: what.into(), ours: Some(ours), published: None, reach: None, unit: unit.into(), holds: None }
+    Row::new(what, Some(ours), unit)
 }
 
 /// A row with our figure beside the paper's.

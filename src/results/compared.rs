@@ -3,8 +3,7 @@
 use super::Run;
 use super::pages::Pages;
 use webtwin_base::error::{Error, Result};
-use webtwin_evaluate::held_out::Rows;
-use webtwin_evaluate::{ClusterRow, LinkRow, MemberRow, PageRow, Report, TruthRow, evaluate, read_truth};
+use webtwin_evaluate::{ClusterRow, LinkRow, MemberRow, PageRow, Report, Rows, TruthRow, evaluate, read_truth};
 use webtwin_pages::url::CanonicalUrl;
 use webtwin_storage::table::Table;
 use webtwin_synth::Synth;

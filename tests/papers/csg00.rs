@@ -2,7 +2,7 @@
 //!
 //! The figures are not in our copy of the paper; they are drawn here from its text. Tested elsewhere: results of a search that are
 //! rolled up (section 5.2, Figures 13 and 14; `tests/search.rs`). Measured, not held: section 4, Tables 1 and 2, Figures 11 and 12 and
-//! the second crawl of section 5.1 (`webtwin reproduce csg00-...`).
+//! the second crawl of section 5.1 (`webtwin-lab reproduce csg00-...`).
 
 use std::collections::BTreeSet;
 

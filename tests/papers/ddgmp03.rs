@@ -1,6 +1,6 @@
 //! Di Iorio, Diligenti, Gori, Maggini, Pucci: *Detecting near-replicas on the web by content and hyperlink analysis*.
 //!
-//! Measured, not held: Figure 1 (`webtwin reproduce ddgmp03-figure1`).
+//! Measured, not held: Figure 1 (`webtwin-lab reproduce ddgmp03-figure1`).
 
 use proptest::prelude::*;
 use webtwin::ids::{Page, splitmix64};

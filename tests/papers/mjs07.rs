@@ -1,7 +1,7 @@
 //! Manku, Jain, Das Sarma: *Detecting near-duplicates for web crawling*.
 //!
 //! Section 5 is a survey and section 6 an outlook. Measured, not held: Figures 1 and 2 and the times of section 4.3
-//! (`webtwin reproduce mjs07-...`).
+//! (`webtwin-lab reproduce mjs07-...`).
 
 use std::collections::BTreeSet;
 
@@ -17,8 +17,8 @@ use webtwin::hamming::recipe::Recipe;
 use webtwin::hamming::simhash::Sums;
 use webtwin::ids::splitmix64;
 use webtwin::job::Job;
-use webtwin::reproduce::mjs07::huffman;
 use webtwin::text::Feature;
+use webtwin_lab::mjs07::huffman;
 
 // Section 2: fingerprinting with simhash.
 

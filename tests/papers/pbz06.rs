@@ -1,6 +1,6 @@
 //! Pereira, Baeza-Yates, Ziviani: *Where and how duplicates occur in the web*.
 //!
-//! Measured, not held: the tables and figures (`webtwin reproduce pbz06-...`). Not repeated: Figure 1, which is an example and is a test
+//! Measured, not held: the tables and figures (`webtwin-lab reproduce pbz06-...`). Not repeated: Figure 1, which is an example and is a test
 //! here.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,7 +2,7 @@
 //!
 //! Tested elsewhere: PostScript (section 2; `tests/printed.rs`); results of a search of which none says again what a better one says
 //! (section 1; `tests/search.rs`), near-copies in an archive (section 1; `tests/archive.rs`). Measured, not held: Tables 1 and 2, Figure 1 and the savings of section 3
-//! (`webtwin reproduce sgm98-...`).
+//! (`webtwin-lab reproduce sgm98-...`).
 
 use std::collections::BTreeMap;
 

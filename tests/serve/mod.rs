@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use webtwin::ids::splitmix64;
 use webtwin::serve::{Limits, Settings, serve};
 
+use crate::support::planted::write_crawl;
 use crate::support::program::{fail, succeed, succeed_with};
 use client::{Answer, Client, Server, escaped};
 
@@ -37,7 +38,7 @@ fn made() -> &'static Made {
     MADE.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
         let mut made = Made { folder, urls: Vec::new() };
-        succeed(&["synth", "--pages", "500", "--seed", "11", "--output", &made.at("crawl")]);
+        write_crawl(&made.at("crawl"), 500, 11);
         for (name, guard) in [("a", "none"), ("b", "mutual-best")] {
             let set = format!("overlap.guard={guard}");
             let share = if name == "a" { "keep.by=links" } else { "keep.by=oldest" };

@@ -8,3 +8,15 @@ pub(crate) mod ports;
 
 // Pages of a made-up crawl, as the workers of a run have read them.
 pub(crate) mod crawl;
+
+// Three sites with one manual.
+pub(crate) mod manual;
+
+// Made-up crawls in files, and how far runs are from what was planted in them.
+pub(crate) mod planted;
+
+// What a report has.
+pub(crate) mod report;
+
+// Streams that nobody reads, and those that cannot be written.
+pub(crate) mod streams;

@@ -1,13 +1,27 @@
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use super::ports::reserved_address;
 
+/// Returns the path of `webtwin`. Cargo names it to the tests of its own package; for those of the laboratory it lies
+/// beside `webtwin-lab`, and `cargo test` builds both.
+pub(crate) fn program() -> PathBuf {
+    let of_a_package = option_env!("CARGO_BIN_EXE_webtwin").or(option_env!("CARGO_BIN_EXE_webtwin-lab"));
+    let program = Path::new(of_a_package.expect("cargo builds the programs of the tests")).with_file_name("webtwin");
+    assert!(program.exists(), "{} is missing: cargo build", program.display());
+    program
+}
+
 /// The program, with its output kept and nothing to read.
 pub(crate) fn webtwin(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_webtwin"));
+    quiet(&program(), arguments)
+}
+
+/// A program with its output kept and nothing to read.
+pub(crate) fn quiet(program: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -47,12 +61,12 @@ pub(crate) fn fail_with(arguments: &[&str], stdin: &str, code: i32) -> String {
     failed(arguments, answer(arguments, stdin), code)
 }
 
-fn succeeded(arguments: &[&str], output: Output) -> String {
+pub(crate) fn succeeded(arguments: &[&str], output: Output) -> String {
     assert!(output.status.success(), "{arguments:?}: {}", said(&output));
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn failed(arguments: &[&str], output: Output, code: i32) -> String {
+pub(crate) fn failed(arguments: &[&str], output: Output, code: i32) -> String {
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", said(&output));
     said(&output)
 }

@@ -1,7 +1,7 @@
 //! From the text of a page to its simhash.
 //!
 //! Which features tell near-duplicates, on the real crawl of `scripts/real-crawl` (105,623 pages, 229,328 true pairs):
-//! `webtwin run` with `similar.by=hamming`, then `webtwin evaluate`, pair precision / recall of the trivial clusters:
+//! `webtwin run` with `similar.by=hamming`, then `webtwin-lab evaluate`, pair precision / recall of the trivial clusters:
 //!
 //! | features | k | guard | precision | recall |
 //! |---|---|---|---|---|

@@ -39,7 +39,7 @@ pub fn has_pages(run: &Run) -> bool {
 pub struct Wanted {
     /// A comparison of this result with an earlier one.
     pub against: Option<Run>,
-    /// What `webtwin evaluate --json` has printed of it: name of the file, and what it holds.
+    /// What `webtwin-lab evaluate --json` has printed of it: name of the file, and what it holds.
     pub evaluation: Option<(String, String)>,
     /// Most pairs of pages to compare, which are read again from the input.
     pub pairs: usize,

@@ -395,12 +395,12 @@ fn mirrors_changed(run: &Run) -> Result<Option<Rows>> {
     }))
 }
 
-/// What an evaluation says, as `webtwin evaluate --json` prints it, for the report of the result with this digest.
+/// What an evaluation says, as `webtwin-lab evaluate --json` prints it, for the report of the result with this digest.
 ///
 /// # Errors
 /// [`Error::Input`] for a text that is not that; [`Error::Usage`] for the evaluation of another result.
 pub fn evaluation(file: &str, text: &str, digest: &str) -> Result<Part> {
-    let refuse = || Error::input(file, "is not what `webtwin evaluate --json` prints");
+    let refuse = || Error::input(file, "is not what `webtwin-lab evaluate --json` prints");
     let said: Value = serde_json::from_str(text).map_err(|cause| Error::input(file, cause))?;
     let rows = said["rows"].as_array().filter(|_| said["name"] == "evaluate").ok_or_else(refuse)?;
     if let Some(other) = said["digest"].as_str().filter(|other| *other != digest) {

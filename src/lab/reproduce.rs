@@ -1,4 +1,4 @@
-//! `webtwin reproduce NAME`.
+//! `webtwin-lab reproduce NAME`.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,8 @@ use webtwin_base::console::print;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::leftovers::Temporary;
 use webtwin_evaluate::table;
-use webtwin_lab::{Options, entries, find};
+
+use super::{Options, entries, find};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -22,7 +23,7 @@ pub(super) struct Args {
     /// A run's folder, for reproductions on real data
     #[arg(long, value_name = "URL")]
     input: Option<String>,
-    /// The truth about its crawl, for reproductions that need one: a TSV as for `webtwin evaluate`
+    /// The truth about its crawl, for reproductions that need one: a TSV as for `webtwin-lab evaluate`
     #[arg(long, value_name = "FILE", requires = "input")]
     truth: Option<PathBuf>,
     /// Folder for figures (SVG) and their data (TSV)
@@ -73,7 +74,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         truth: args.truth,
         work: work.path().to_path_buf(),
         output: args.output,
-        workers: super::threads(args.workers),
+        workers: webtwin_cli::threads(args.workers),
     };
     let rows = (entry.run)(&options)?;
     if args.json {

@@ -1,4 +1,4 @@
-//! `webtwin synth`: a made-up crawl as WARC files, and the truth about it.
+//! `webtwin-lab synth`: a made-up crawl as WARC files, and the truth about it.
 
 use std::io::BufWriter;
 
@@ -37,7 +37,17 @@ pub(super) fn run(args: Args) -> Result<()> {
     }
     let Some(output) = &args.output else { return Ok(()) };
     let folder = Location::parse(output)?;
-    output::prepare(&folder)?;
+    write(&synth, &folder)?;
+    tell(format_args!("{} pages and their truth: {}", synth.len(), folder.name()));
+    Ok(())
+}
+
+/// Writes a made-up crawl as WARC files, and the truth about it, into a folder where nothing is.
+///
+/// # Errors
+/// As [`output::prepare`], and when a file cannot be written.
+pub fn write(synth: &Synth, folder: &Location) -> Result<()> {
+    output::prepare(folder)?;
     for (number, start) in (0..synth.len()).step_by(PAGES_A_FILE as usize).enumerate() {
         let mut bytes = Vec::new();
         let file = folder.join(&format!("crawl-{number:05}.warc.gz"))?;
@@ -48,7 +58,5 @@ pub(super) fn run(args: Args) -> Result<()> {
     let mut truth = Vec::new();
     let file = folder.join("truth.tsv")?;
     synth.truth_tsv(&mut truth).map_err(|cause| Error::storage(file.name(), cause))?;
-    file.put(&truth)?;
-    tell(format_args!("{} pages and their truth: {}", synth.len(), folder.name()));
-    Ok(())
+    file.put(&truth)
 }

@@ -7,57 +7,41 @@
 
 use std::collections::HashSet;
 
-use super::{ClusterRow, LinkRow, MemberRow, PageRow, TruthRow};
 use webtwin_base::ids::DocId;
+use webtwin_evaluate::{PageRow, Rows, TruthRow};
 
 /// Reads a list of targets: one per line, `#` begins a comment.
-pub fn read_targets(text: &str) -> HashSet<&str> {
+pub(super) fn read_targets(text: &str) -> HashSet<&str> {
     text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).filter(|name| !name.is_empty()).collect()
 }
 
-/// Rows of a run, and the truth about it.
-#[derive(Debug, Clone, Default)]
-pub struct Rows {
-    /// Rows of the table `pages`.
-    pub pages: Vec<PageRow>,
-    /// Rows of the table `clusters`.
-    pub clusters: Vec<ClusterRow>,
-    /// Rows of the table `members`.
-    pub members: Vec<MemberRow>,
-    /// Rows of the table `links`.
-    pub links: Vec<LinkRow>,
-    /// The truth, one row per page.
-    pub truth: Vec<TruthRow>,
+/// The same without the pages of the held-out targets.
+pub(super) fn tuning(rows: &Rows, held_out: &HashSet<&str>) -> Rows {
+    without(rows, |row| held_out.contains(row.target.as_str()))
 }
 
-impl Rows {
-    /// The same without the pages of the held-out targets.
-    pub fn tuning(&self, held_out: &HashSet<&str>) -> Rows {
-        self.without(|row| held_out.contains(row.target.as_str()))
-    }
+/// The same without the pages of all other targets; those of no target stay.
+pub(super) fn held_out(rows: &Rows, held_out: &HashSet<&str>) -> Rows {
+    without(rows, |row| row.is_of_target() && !held_out.contains(row.target.as_str()))
+}
 
-    /// The same without the pages of all other targets; those of no target stay.
-    pub fn held_out(&self, held_out: &HashSet<&str>) -> Rows {
-        self.without(|row| row.is_of_target() && !held_out.contains(row.target.as_str()))
-    }
-
-    fn without(&self, left_out: impl Fn(&TruthRow) -> bool) -> Rows {
-        let (gone, truth): (Vec<TruthRow>, Vec<TruthRow>) = self.truth.iter().cloned().partition(left_out);
-        let urls: HashSet<&str> = gone.iter().map(|row| row.url.as_str()).collect();
-        let (gone, pages): (Vec<PageRow>, Vec<PageRow>) =
-            self.pages.iter().cloned().partition(|page| urls.contains(page.url.as_str()));
-        let gone: HashSet<DocId> = gone.iter().map(|page| page.doc_id).collect();
-        let mut rows = Rows { pages, truth, ..self.clone() };
-        rows.clusters.retain(|row| !gone.contains(&row.doc_id));
-        rows.members.retain(|row| !gone.contains(&row.doc_id));
-        rows.links.retain(|row| !gone.contains(&row.src) && !gone.contains(&row.dst));
-        rows
-    }
+fn without(rows: &Rows, left_out: impl Fn(&TruthRow) -> bool) -> Rows {
+    let (gone, truth): (Vec<TruthRow>, Vec<TruthRow>) = rows.truth.iter().cloned().partition(left_out);
+    let urls: HashSet<&str> = gone.iter().map(|row| row.url.as_str()).collect();
+    let (gone, pages): (Vec<PageRow>, Vec<PageRow>) =
+        rows.pages.iter().cloned().partition(|page| urls.contains(page.url.as_str()));
+    let gone: HashSet<DocId> = gone.iter().map(|page| page.doc_id).collect();
+    let mut rows = Rows { pages, truth, ..rows.clone() };
+    rows.clusters.retain(|row| !gone.contains(&row.doc_id));
+    rows.members.retain(|row| !gone.contains(&row.doc_id));
+    rows.links.retain(|row| !gone.contains(&row.src) && !gone.contains(&row.dst));
+    rows
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use webtwin_evaluate::{ClusterRow, LinkRow, MemberRow};
 
     #[test]
     fn each_side_is_as_if_the_other_had_not_been_crawled() {
@@ -85,7 +69,7 @@ mod tests {
             assert_eq!((rows.members.len(), rows.links.len(), rows.truth.len()), (len, len, len));
             rows.pages.iter().map(|page| page.doc_id).collect::<Vec<_>>()
         };
-        assert_eq!(left(rows.tuning(&held)), [0, 1, 4]);
-        assert_eq!(left(rows.held_out(&held)), [2, 3, 4]);
+        assert_eq!(left(tuning(&rows, &held)), [0, 1, 4]);
+        assert_eq!(left(held_out(&rows, &held)), [2, 3, 4]);
     }
 }

@@ -10,16 +10,16 @@
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt::Write;
 
-use super::Comparison;
 use webtwin_base::ids::{DocId, splitmix64};
 use webtwin_core::explain::diff::{Piece, pieces};
+use webtwin_evaluate::Comparison;
 
 /// Unchanged lines shown around a change.
 const CONTEXT: usize = 3;
 
 /// What a pair is for the run and the truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stratum {
+pub(super) enum Stratum {
     /// In one trivial cluster, and copies by the truth.
     Found,
     /// In one trivial cluster, but not copies by the truth.
@@ -43,19 +43,19 @@ impl std::fmt::Display for Stratum {
 
 /// The pairs drawn of each stratum, with their hashes.
 #[derive(Debug, Default)]
-pub struct Draw {
+pub(super) struct Draw {
     strata: BTreeMap<Stratum, BinaryHeap<(u64, DocId, DocId)>>,
     of_each: usize,
 }
 
 impl Draw {
     /// Draws at most `of_each` pairs of every stratum.
-    pub fn new(of_each: usize) -> Draw {
+    pub(super) fn new(of_each: usize) -> Draw {
         Draw { strata: BTreeMap::new(), of_each }
     }
 
     /// Enters a pair, given once, into the draw.
-    pub fn add(&mut self, stratum: Stratum, x: DocId, y: DocId) {
+    pub(super) fn add(&mut self, stratum: Stratum, x: DocId, y: DocId) {
         let (a, b) = (x.min(y), x.max(y));
         let drawn = self.strata.entry(stratum).or_default();
         let hash = splitmix64(a ^ splitmix64(b));
@@ -68,7 +68,7 @@ impl Draw {
     }
 
     /// Returns the pairs, by stratum.
-    pub fn pairs(self) -> Vec<(Stratum, DocId, DocId)> {
+    pub(super) fn pairs(self) -> Vec<(Stratum, DocId, DocId)> {
         let of = |(stratum, drawn): (Stratum, BinaryHeap<_>)| {
             drawn.into_sorted_vec().into_iter().map(move |(_, a, b)| (stratum, a, b))
         };
@@ -76,58 +76,50 @@ impl Draw {
     }
 }
 
-impl Comparison<'_> {
-    /// Draws pairs that were found, found falsely, and missed, judged by the truth; none that it leaves undecided.
-    ///
-    /// # Cost
-    /// A hash per pair, so trivial clusters of a hundred thousand pages take long.
-    pub fn draw(&self, of_each: usize) -> Draw {
-        let mut draw = Draw::new(of_each);
-        let mut rows: Vec<(Option<DocId>, Option<u32>, DocId)> = self
-            .known
-            .pages
-            .iter()
-            .zip(&self.cluster_of)
-            .map(|(page, &cluster)| (cluster, page.target_page.map(|of| of.name), page.doc_id))
-            .collect();
-        rows.sort_unstable();
-        for cluster in rows.chunk_by(|x, y| x.0 == y.0).filter(|cluster| cluster[0].0.is_some()) {
-            for (at, x) in cluster.iter().enumerate() {
-                for y in &cluster[at + 1..] {
-                    if x.1.is_some() && x.1 == y.1 {
-                        draw.add(Stratum::Found, x.2, y.2);
-                    } else if self.are_undecided(x.2, y.2) == Some(false) {
-                        draw.add(Stratum::False, x.2, y.2);
-                    }
+/// Draws pairs that were found, found falsely, and missed, judged by the truth; none that it leaves undecided.
+///
+/// # Cost
+/// A hash per pair, so trivial clusters of a hundred thousand pages take long.
+pub(super) fn draw(comparison: &Comparison<'_>, of_each: usize) -> Draw {
+    let mut draw = Draw::new(of_each);
+    let mut rows: Vec<(Option<DocId>, Option<u32>, DocId)> = comparison.known_pages().collect();
+    rows.sort_unstable();
+    for cluster in rows.chunk_by(|x, y| x.0 == y.0).filter(|cluster| cluster[0].0.is_some()) {
+        for (at, x) in cluster.iter().enumerate() {
+            for y in &cluster[at + 1..] {
+                if x.1.is_some() && x.1 == y.1 {
+                    draw.add(Stratum::Found, x.2, y.2);
+                } else if comparison.are_undecided(x.2, y.2) == Some(false) {
+                    draw.add(Stratum::False, x.2, y.2);
                 }
             }
         }
-        rows.retain(|row| row.1.is_some());
-        rows.sort_unstable_by_key(|row| (row.1, row.0, row.2));
-        for copies in rows.chunk_by(|x, y| x.1 == y.1) {
-            for (at, x) in copies.iter().enumerate() {
-                for y in copies[at + 1..].iter().filter(|y| x.0.is_none() || x.0 != y.0) {
-                    draw.add(Stratum::Missed, x.2, y.2);
-                }
-            }
-        }
-        draw
     }
+    rows.retain(|row| row.1.is_some());
+    rows.sort_unstable_by_key(|row| (row.1, row.0, row.2));
+    for copies in rows.chunk_by(|x, y| x.1 == y.1) {
+        for (at, x) in copies.iter().enumerate() {
+            for y in copies[at + 1..].iter().filter(|y| x.0.is_none() || x.0 != y.0) {
+                draw.add(Stratum::Missed, x.2, y.2);
+            }
+        }
+    }
+    draw
 }
 
 /// A drawn pair with its pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
+pub(super) struct Judged {
     /// The stratum it was drawn for.
-    pub stratum: Stratum,
+    pub(super) stratum: Stratum,
     /// URLs of the two pages.
-    pub urls: [String; 2],
+    pub(super) urls: [String; 2],
     /// Visible texts of the two pages.
-    pub texts: [String; 2],
+    pub(super) texts: [String; 2],
 }
 
 /// The tags file to fill in: every pair is still unknown.
-pub fn tags_file(pairs: &[Judged]) -> String {
+pub(super) fn tags_file(pairs: &[Judged]) -> String {
     let mut tsv = String::from("url_a\turl_b\ttag\tnote\tstratum\n");
     for Judged { stratum, urls: [a, b], .. } in pairs {
         let _ = writeln!(tsv, "{a}\t{b}\tunknown\t\t{stratum}");
@@ -136,7 +128,7 @@ pub fn tags_file(pairs: &[Judged]) -> String {
 }
 
 /// The sheet: an HTML page with the texts of each pair side by side; unchanged lines far from any change are left out.
-pub fn sheet(pairs: &[Judged]) -> String {
+pub(super) fn sheet(pairs: &[Judged]) -> String {
     let mut html = String::from(
         "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Pairs to judge</title>\n<style>\n\
          body { font: 14px sans-serif } table { width: 100%; table-layout: fixed; border-collapse: collapse }\n\

@@ -10,9 +10,8 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::report::row;
-use super::{Ratio, Row};
 use webtwin_core::overlap::in_common;
+use webtwin_evaluate::{Ratio, Row};
 
 /// Words per shingle.
 const WORDS: usize = 8;
@@ -22,7 +21,7 @@ const BANDS: [(u64, &str, Option<f64>); 4] =
     [(90, ">= 0.9", Some(0.98)), (70, "0.7-0.9", Some(0.93)), (40, "0.4-0.7", None), (0, "< 0.4", None)];
 
 /// Returns the shingles of a text: ascending, each once.
-pub fn shingles(text: &str) -> Vec<u64> {
+pub(super) fn shingles(text: &str) -> Vec<u64> {
     let words: Vec<u64> = text.split_ascii_whitespace().map(|word| xxh3_64(word.as_bytes())).collect();
     let hash = |window: &[u64]| xxh3_64(bytemuck::cast_slice(window));
     let mut shingles: Vec<u64> = match words.len() {
@@ -36,14 +35,14 @@ pub fn shingles(text: &str) -> Vec<u64> {
 }
 
 /// Returns |A ∩ B| of |A ∪ B| for two ascending sets without duplicates.
-pub fn resemblance(a: &[u64], b: &[u64]) -> Ratio {
+pub(super) fn resemblance(a: &[u64], b: &[u64]) -> Ratio {
     let (shared, all) = in_common(a, b);
     Ratio { part: shared as u64, whole: all as u64 }
 }
 
 /// Predicted pairs among true pairs, by band of resemblance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Bands {
+pub(super) struct Bands {
     bands: [Ratio; BANDS.len()],
     /// Pairs in which neither page has a word, so that there is no resemblance.
     wordless: Ratio,
@@ -51,7 +50,7 @@ pub struct Bands {
 
 impl Bands {
     /// Counts a true pair, which the run predicted or not.
-    pub fn add(&mut self, resemblance: Ratio, predicted: bool) {
+    pub(super) fn add(&mut self, resemblance: Ratio, predicted: bool) {
         let band = BANDS.iter().position(|band| 100 * resemblance.part >= band.0 * resemblance.whole);
         let counts = match resemblance.whole {
             0 => &mut self.wordless,
@@ -62,13 +61,13 @@ impl Bands {
     }
 
     /// Returns for each band its true pairs, and their recall.
-    pub fn rows(&self) -> Vec<Row> {
+    pub(super) fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         let wordless = [(self.wordless, "without words", None)];
         let named = self.bands.iter().zip(BANDS).map(|(counts, (_, name, reach))| (*counts, name, reach));
         for (counts, name, reach) in named.chain(wordless) {
-            rows.push(row(&format!("true pairs, resemblance {name}"), Some(counts.whole as f64), "pairs"));
-            let recall = row(&format!("recall, resemblance {name}"), counts.value(), "share");
+            rows.push(Row::new(&format!("true pairs, resemblance {name}"), Some(counts.whole as f64), "pairs"));
+            let recall = Row::new(&format!("recall, resemblance {name}"), counts.value(), "share");
             rows.push(reach.map_or(recall.clone(), |reach| recall.at_least(reach)));
         }
         rows

@@ -1,4 +1,9 @@
-//! `webtwin evaluate RUN --truth FILE`.
+//! `webtwin-lab evaluate RUN --truth FILE`.
+
+mod bands;
+mod held_out;
+mod sample;
+mod tags;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -6,13 +11,15 @@ use std::path::{Path, PathBuf};
 use webtwin_base::console::print;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, doc_id};
-use webtwin_evaluate::bands::{Bands, resemblance, shingles};
-use webtwin_evaluate::held_out::read_targets;
-use webtwin_evaluate::sample::{Draw, Judged, Stratum, sheet, tags_file};
 use webtwin_evaluate::tags::{Tag, Tagged, read_tags};
 use webtwin_evaluate::{Comparison, Row, evaluate, table};
 use webtwin_results::pages::Pages;
 use webtwin_results::{Run, compared};
+
+use bands::{Bands, resemblance, shingles};
+use held_out::{held_out, read_targets, tuning};
+use sample::{Draw, Judged, Stratum, draw, sheet, tags_file};
+use tags::by_tags;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -54,7 +61,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let report = comparison.report(&all.members, &all.links);
     let mut rows = report.rows();
     if args.bands {
-        rows.extend(bands(&run, &pages, &comparison)?.rows());
+        rows.extend(recall_by_resemblance(&run, &pages, &comparison)?.rows());
     }
     if let Some(path) = &args.tags {
         let (file, text) = read(path)?;
@@ -63,22 +70,22 @@ pub(super) fn run(args: Args) -> Result<()> {
         let mut judged = read_tags(&file, &text)?;
         judged.retain(|row| row.tag != Tag::Keep);
         let tagged = judged.iter().map(tagged).collect::<Result<Vec<_>>>()?;
-        rows.extend(comparison.by_tags(&tagged, &report.pairs));
+        rows.extend(by_tags(&comparison, &tagged, &report.pairs));
     }
     if let Some(path) = &args.held_out {
         let (file, text) = read(path)?;
-        let held_out = read_targets(&text);
+        let targets = read_targets(&text);
         let known: HashSet<&str> = all.truth.iter().map(|row| row.target.as_str()).collect();
-        if let Some(unknown) = held_out.iter().find(|target| !known.contains(*target)) {
+        if let Some(unknown) = targets.iter().find(|target| !known.contains(*target)) {
             return Err(Error::input(file, format!("{unknown} is no target of {truth_file}")));
         }
-        for (of, side) in [("tuning", all.tuning(&held_out)), ("held out", all.held_out(&held_out))] {
+        for (of, side) in [("tuning", tuning(&all, &targets)), ("held out", held_out(&all, &targets))] {
             let report = evaluate(&side.pages, &side.clusters, &side.members, &side.links, &side.truth);
             rows.extend(report.rows().into_iter().map(|row| Row { what: format!("{of}: {}", row.what), ..row }));
         }
     }
     if let (Some(pairs), Some(path)) = (args.sample, &args.output) {
-        let draw = if args.by_distance { by_distance(&run, pairs)? } else { comparison.draw(pairs.div_ceil(3)) };
+        let draw = if args.by_distance { by_distance(&run, pairs)? } else { draw(&comparison, pairs.div_ceil(3)) };
         write_sample(&run, &pages, draw, path)?;
     }
     if args.json {
@@ -99,7 +106,7 @@ fn read(path: &Path) -> Result<(String, String)> {
 }
 
 /// Counts the true pairs by resemblance, target by target: only the shingles of one target's pages are in memory.
-fn bands(run: &Run, pages: &Pages, comparison: &Comparison<'_>) -> Result<Bands> {
+fn recall_by_resemblance(run: &Run, pages: &Pages, comparison: &Comparison<'_>) -> Result<Bands> {
     let (input, doc_ids) = (run.job()?.input, pages.doc_ids()?);
     let mut bands = Bands::default();
     for groups in comparison.groups_by_target() {

@@ -1,0 +1,116 @@
+//! A person's judgement of pairs, compared with the truth.
+//!
+//! The truth is made from names, and names deceive both ways: pages of equal name may have nothing in common, pages of
+//! different names may be the same. So pairs of each [`Stratum`] are judged, and the outcomes are weighted by the sizes
+//! of the strata:
+//!
+//! precision by tags = (found × share of true tags among the found + false × share among the false) / (found + false),
+//! recall by tags = the same numerator divided by itself plus missed × share among the missed.
+//!
+//! The shares are over the tags true and false. They are valid for a stratum only if its pairs were drawn from this
+//! very run; pairs drawn from another run are a sample of something else.
+
+use std::collections::BTreeMap;
+
+use super::sample::Stratum;
+use webtwin_base::ids::DocId;
+use webtwin_evaluate::tags::Tag;
+use webtwin_evaluate::{Comparison, PairCounts, Ratio, Row};
+
+/// Counts of tagged pairs by stratum, and precision and recall by them; pairs with a page unknown to truth or run
+/// are only counted. Pages to keep are no pairs: leave them out.
+pub(super) fn by_tags(comparison: &Comparison<'_>, tagged: &[(DocId, DocId, Tag)], pairs: &PairCounts) -> Vec<Row> {
+    let mut counts: BTreeMap<Stratum, BTreeMap<Tag, u64>> = BTreeMap::new();
+    let (mut unknown_pages, mut apart, mut undecided) = (0, 0, 0);
+    for &(a, b, tag) in tagged {
+        let stratum = match comparison.are_together(a, b).zip(comparison.are_copies(a, b)) {
+            None => {
+                unknown_pages += 1;
+                continue;
+            }
+            Some((true, true)) => Stratum::Found,
+            Some((true, false)) if comparison.are_undecided(a, b) == Some(true) => {
+                undecided += 1;
+                continue;
+            }
+            Some((true, false)) => Stratum::False,
+            Some((false, true)) => Stratum::Missed,
+            Some((false, false)) => {
+                apart += 1;
+                continue;
+            }
+        };
+        *counts.entry(stratum).or_default().entry(tag).or_default() += 1;
+    }
+    let of = |stratum, tag| counts.get(&stratum).and_then(|tags| tags.get(&tag)).copied().unwrap_or(0);
+    let share = |stratum| {
+        let part = of(stratum, Tag::True);
+        Ratio { part, whole: part + of(stratum, Tag::False) }
+    };
+    let mut rows = Vec::new();
+    for stratum in [Stratum::Found, Stratum::False, Stratum::Missed] {
+        for (tag, word) in [(Tag::True, "true"), (Tag::False, "false"), (Tag::Unknown, "unknown")] {
+            rows.push(Row::new(&format!("{stratum} pairs tagged {word}"), Some(of(stratum, tag) as f64), "pairs"));
+        }
+        rows.push(Row::new(&format!("share of true among tagged {stratum} pairs"), share(stratum).value(), "share"));
+    }
+    rows.push(Row::new("tagged pairs neither predicted nor true", Some(f64::from(apart)), "pairs"));
+    rows.push(Row::new("tagged pairs that are accidental or open", Some(f64::from(undecided)), "pairs"));
+    rows.push(Row::new("tagged pairs with unknown pages", Some(f64::from(unknown_pages)), "pairs"));
+
+    // A stratum without pairs needs no tags.
+    let true_of = |stratum, size: u64| match size {
+        0 => Some(0.0),
+        _ => share(stratum).value().map(|share| share * size as f64),
+    };
+    let (found, missed) = (pairs.hits, pairs.actual - pairs.hits);
+    let among_predicted = true_of(Stratum::Found, found)
+        .zip(true_of(Stratum::False, pairs.decided() - found))
+        .map(|(found, false_by_truth)| found + false_by_truth);
+    let precision = among_predicted.filter(|_| pairs.decided() > 0).map(|hits| hits / pairs.decided() as f64);
+    let recall = among_predicted.zip(true_of(Stratum::Missed, missed)).map(|(hits, missed)| hits / (hits + missed));
+    rows.push(Row::new("pair precision by tags", precision, "share"));
+    rows.push(Row::new("pair recall by tags", recall.filter(|recall| recall.is_finite()), "share"));
+    rows
+}
+#[cfg(test)]
+mod tests {
+    use super::super::sample::draw;
+    use super::*;
+    use webtwin_evaluate::{ClusterRow, PageRow, TruthRow};
+
+    /// Two pages of name p and one of q in one cluster, a third of p outside: 1 found, 2 false, 2 missed.
+    #[test]
+    fn strata_are_weighted_by_their_sizes() {
+        let truth: Vec<TruthRow> = ["p", "p", "q", "p"]
+            .into_iter()
+            .enumerate()
+            .map(|(at, page)| TruthRow {
+                url: format!("http://h{at}/"),
+                target: "t".into(),
+                version: at.to_string(),
+                page: page.into(),
+                variant: "real".into(),
+                ..Default::default()
+            })
+            .collect();
+        let pages: Vec<PageRow> =
+            (0..).zip(&truth).map(|(doc_id, row)| PageRow { doc_id, url: row.url.clone(), body: 0 }).collect();
+        let clusters = [0, 1, 2].map(|doc_id| ClusterRow { cluster: 0, doc_id });
+        let comparison = Comparison::new(&pages, &clusters, &truth);
+        let pairs = comparison.report(&[], &[]).pairs;
+        assert_eq!(pairs, PairCounts { predicted: 3, actual: 3, hits: 1, ..Default::default() });
+        let drawn = draw(&comparison, 9).pairs();
+        let of = |stratum| drawn.iter().filter(|row| row.0 == stratum).count();
+        assert_eq!([Stratum::Found, Stratum::False, Stratum::Missed].map(of), [1, 2, 2]);
+
+        let tagged = [(0, 1, Tag::True), (0, 2, Tag::True), (1, 2, Tag::False), (3, 0, Tag::True), (9, 0, Tag::True)];
+        let rows = by_tags(&comparison, &tagged, &pairs);
+        let ours = |what: &str| rows.iter().find(|row| row.what == what).unwrap().ours;
+        // 1 found and half of the 2 false are true, of 3; both missed are.
+        assert_eq!(ours("pair precision by tags"), Some(2.0 / 3.0));
+        assert_eq!(ours("pair recall by tags"), Some(2.0 / 4.0));
+        assert_eq!(ours("tagged pairs with unknown pages"), Some(1.0));
+        assert_eq!(by_tags(&comparison, &[], &pairs).last().unwrap().ours, None);
+    }
+}

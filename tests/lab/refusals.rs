@@ -1,0 +1,42 @@
+use crate::support::program::{files, succeed};
+use crate::support::streams::answers_only_who_listens;
+use crate::{lab, measure, refuse};
+
+#[test]
+fn a_command_whose_reader_has_left_is_done_and_one_that_cannot_print_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let [out, truth] = ["out", "truth.tsv"].map(|name| folder.path().join(name).to_str().unwrap().to_string());
+    succeed(&["run", "--input", "synth://?pages=200&seed=3", "--output", &out]);
+    measure(&["synth", "--pages", "200", "--seed", "3", "--truth", &truth]);
+    for arguments in [&["reproduce", "--list"][..], &["evaluate", &out, "--truth", &truth], &["--help"]] {
+        answers_only_who_listens(lab, arguments);
+    }
+}
+
+#[test]
+fn a_folder_that_holds_something_is_not_written_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out");
+    std::fs::create_dir_all(output.join("pages")).unwrap();
+    std::fs::write(output.join("pages/mine.parquet"), "mine").unwrap();
+    let line = refuse(&["synth", "--pages", "100", "--output", output.to_str().unwrap()], 2);
+    assert!(line.contains("pages/mine.parquet") && line.contains("nothing is written over"), "{line}");
+    assert_eq!(files(&output).len(), 1);
+}
+
+#[test]
+fn what_cannot_be_done_is_said_with_the_exit_code_of_the_contract() {
+    let folder = tempfile::tempdir().unwrap();
+    let [out, truth] = ["out", "t"].map(|name| folder.path().join(name).to_str().unwrap().to_string());
+    let cases: [(&[&str], i32, &str); 4] = [
+        (&["evaluate", &out, "--truth", &truth], 3, "No such file"),
+        (&["reproduce", "csg00-tabel2"], 2, "csg00-table2"),
+        (&["reproduce", "csg00-table2", "--scale", "many"], 2, "--scale many"),
+        (&["synth", "--output", &out, "--pages", "0"], 2, "pages"),
+    ];
+    for (arguments, code, word) in cases {
+        let message = refuse(arguments, code);
+        assert!(message.contains(word) && message.starts_with("error: "), "{arguments:?}: {message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+}
