@@ -10,7 +10,7 @@ use itertools::Itertools;
 
 use super::clusters::context_pass::context_pass;
 use super::clusters::giant_clusters::giants;
-use super::clusters::grown::Grown;
+use super::clusters::grown::{GROWTH, Grown, SECOND_GROWTH};
 use super::clusters::servers::ServerOverlap;
 use super::pairs::similar::Similar;
 use super::pairs::{apart, editions};
@@ -21,7 +21,6 @@ use super::sinks::found::{Clustered, ReplicaTables};
 use super::sinks::kept::{Given, Kept};
 use super::sinks::kept_before;
 use super::sinks::skip_lists::SkipLists;
-use super::steps;
 use super::web::{Web, settle};
 use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
@@ -53,14 +52,14 @@ pub fn find(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -
     // TRIVIAL(cluster, page), LinkSummary, TCG, similar clusters [CSG00 3]. Collections vouch for pages one by one, so URLs
     // of one page are joined at last.
     let mut trivial = trivial_clusters(run, &web, &similar.pairs.between_sites())?;
-    let mut grown = Grown::of(run, &web, steps::GROWTH, &trivial, None)?;
+    let mut grown = Grown::of(run, &web, GROWTH, &trivial, None)?;
     let context = context_pass(run, &web, &trivial, &grown, &mut similar)?;
     if context.has_changed_pairs() || similar.counts.views.found() > 0 {
         apart.and_then(apart::part(run.net, &web.crawl, &decisions.apart, &mut similar.pairs)?);
         editions.and_then(editions::part(run, &web, &mut similar.pairs)?);
         let previous = replace(&mut trivial, trivial_clusters(run, &web, &similar.pairs.all())?);
         let unchanged = grown.left(run.net, previous, &trivial)?;
-        grown = Grown::of(run, &web, steps::SECOND_GROWTH, &trivial, unchanged)?;
+        grown = Grown::of(run, &web, SECOND_GROWTH, &trivial, unchanged)?;
     }
 
     // Which servers overlap [SGM98 3], which copy stays, and what a crawler may skip [CSG00 5.1].

@@ -54,21 +54,33 @@ impl<'r, 'n> Run<'r, 'n> {
         Ok(())
     }
 
-    /// Restores what a step found, or takes the step and records it.
+    /// Restores what a recorded step has found, or takes it and records it.
     ///
     /// # Errors
     /// Those of `take`; [`Steps::restored`].
-    pub fn step<T: Serialize + DeserializeOwned>(
+    pub fn recorded<T: Serialize + DeserializeOwned>(
         &mut self,
+        web: &Web,
         step: Step,
         take: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
         if let Some(found) = self.steps.restored(step)? {
             return Ok(found);
         }
-        let found = take(self)?;
+        let found = self.step(web, step, take)?;
         self.steps.record(step, &found);
         Ok(found)
+    }
+
+    /// Takes a step. Before it, all workers agree on its memory, beside what is held: one round where memory has a bound.
+    ///
+    /// # Errors
+    /// Those of `take`; or when the run has ended.
+    pub fn step<T>(&mut self, web: &Web, step: Step, take: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let held = MemoryEstimate::with(self.shelf, &web.crawl.pages, Some(&web.links));
+        let unspillable = for_each_page(self.net, step.bytes_a_page, web.crawl.directory.len());
+        agree(self.net, held.shelf_bytes(), unspillable, &self.job.effort)?;
+        take(self)
     }
 
     /// Steps that were restored, the same on all workers.
@@ -82,16 +94,5 @@ impl<'r, 'n> Run<'r, 'n> {
     /// Those of the disk.
     pub fn set_aside<T: Pod + Serialize + DeserializeOwned>(&self, rows: Vec<T>) -> Result<Column<T>> {
         Column::of(rows, &self.net.memory)
-    }
-
-    /// Agrees with all workers on the memory of the next step, beside what is held and so many bytes of each page that it cannot spill.
-    /// One round where memory has a bound.
-    ///
-    /// # Errors
-    /// Only when the run has ended.
-    pub fn agree_on_memory(&mut self, web: &Web, bytes_a_page: u64) -> Result<()> {
-        let held = MemoryEstimate::with(self.shelf, &web.crawl.pages, Some(&web.links));
-        let unspillable = for_each_page(self.net, bytes_a_page, web.crawl.directory.len());
-        agree(self.net, held.shelf_bytes(), unspillable, &self.job.effort)
     }
 }

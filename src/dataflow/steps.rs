@@ -13,40 +13,38 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::Xxh3;
 
+use super::clusters::context_pass::CONTEXT;
+use super::clusters::grown::{GROWTH, SECOND_GROWTH};
 use super::clusters::links::Links;
+use super::pairs::similar::{HAMMING, MINHASH, OVERLAP, SIGNATURES, VIEWS};
 use super::reading::capture_rows::Numbers;
 use super::reading::captures::Crawl;
 use super::reading::resume::Resume;
 use super::reading::worker_pages::WorkerPages;
+use super::sinks::kept::KEEPING;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{Page, splitmix64};
 use webtwin_engine::Net;
 use webtwin_storage::step_records::{Stamp, StepRecords};
 
-/// A step that is recorded: its name in messages, manifests and names of files.
-pub type Step = &'static str;
+/// A step, declared where it is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// Its name in messages, manifests and names of files.
+    pub name: &'static str,
+    /// Bytes of each page of the crawl that it takes in each process, whatever is on disk.
+    pub bytes_a_page: u64,
+}
 
-/// Views of one page.
-pub const VIEWS: Step = "views";
-/// Similar pairs by shared chunks.
-pub const OVERLAP: Step = "overlap";
-/// Similar pairs by simhashes.
-pub const HAMMING: Step = "hamming";
-/// Similar pairs by signatures.
-pub const SIGNATURES: Step = "signatures";
-/// Similar pairs by sets of shingles.
-pub const MINHASH: Step = "minhash";
-/// `LinkSummary` and similar clusters.
-pub const GROWTH: Step = "growth";
-/// Pairs that only collections tell.
-pub const SECOND_LOOK: Step = "second-look";
-/// `LinkSummary` and similar clusters once more, with these pairs.
-pub const SECOND_GROWTH: Step = "second-growth";
-/// What stays of all copies, and what is told of collections.
-pub const KEEPING: Step = "keeping";
+impl Step {
+    /// A step that can put all that grows with the crawl on disk.
+    pub const fn named(name: &'static str) -> Step {
+        Step { name, bytes_a_page: 0 }
+    }
+}
 
-/// All of them.
-const STEPS: [Step; 9] = [VIEWS, OVERLAP, HAMMING, SIGNATURES, MINHASH, GROWTH, SECOND_LOOK, SECOND_GROWTH, KEEPING];
+/// The steps that are recorded.
+const RECORDED: [Step; 9] = [VIEWS, OVERLAP, HAMMING, SIGNATURES, MINHASH, GROWTH, CONTEXT, SECOND_GROWTH, KEEPING];
 
 /// The steps of a run, some of which an earlier run may have finished; none are recorded by default.
 #[derive(Default)]
@@ -94,9 +92,9 @@ impl<'a> Steps<'a> {
         let mine: Option<Known> = match &here {
             None => None,
             Some((_, records)) => {
-                let found = STEPS.iter().filter_map(|step| {
-                    let Stamp { seen, run } = records.stamp(step)?;
-                    Some((step.to_string(), seen, run))
+                let found = RECORDED.iter().filter_map(|step| {
+                    let Stamp { seen, run } = records.stamp(step.name)?;
+                    Some((step.name.to_string(), seen, run))
                 });
                 Some((seen.digest()?, random()?, found.collect()))
             }
@@ -107,14 +105,14 @@ impl<'a> Steps<'a> {
         };
         let seen = all.iter().fold(0u64, |sum, known| sum.wrapping_add(known.0));
         let stamp = Stamp { seen, run: all[0].1 };
-        let of_this = |known: &Known, step: Step| {
-            known.2.iter().find(|found| found.0 == step && found.1 == seen).map(|found| found.2)
+        let of_this = |known: &Known, step: &Step| {
+            known.2.iter().find(|found| found.0 == step.name && found.1 == seen).map(|found| found.2)
         };
-        let with_all = |step: Step| {
+        let with_all = |step: &Step| {
             let run = of_this(&all[0], step);
             run.is_some() && all.iter().all(|known| of_this(known, step) == run)
         };
-        let ready = STEPS.into_iter().filter(|step| with_all(step)).collect();
+        let ready = RECORDED.into_iter().filter(with_all).collect();
         let is_first = net.position().is_first();
         Ok(Steps { recording: Some(Recording { resume, records, stamp, is_first, ready }), taken_up: Vec::new() })
     }
@@ -128,12 +126,12 @@ impl<'a> Steps<'a> {
         if !ready.contains(&step) {
             return Ok(None);
         }
-        let failed = |cause: String| Error::storage(format!("record of \"{step}\""), cause);
-        let from = records.read(step).map_err(|cause| failed(cause.to_string()))?;
+        let failed = |cause: String| Error::storage(format!("record of \"{}\"", step.name), cause);
+        let from = records.read(step.name).map_err(|cause| failed(cause.to_string()))?;
         let made = bincode::deserialize_from(from).map_err(|cause| failed(cause.to_string()))?;
         self.taken_up.push(step);
         if *is_first {
-            resume.steps().taken_up.push(step);
+            resume.steps().taken_up.push(step.name);
         }
         Ok(Some(made))
     }
@@ -144,14 +142,14 @@ impl<'a> Steps<'a> {
         if resume.gave_up.load(Ordering::Relaxed) {
             return;
         }
-        let written = records.write(step, *stamp, |to| {
+        let written = records.write(step.name, *stamp, |to| {
             let mut to = BufWriter::with_capacity(1 << 16, to);
             bincode::serialize_into(&mut to, made)
                 .map_err(|cause| Error::storage("records", cause))
                 .and_then(|()| std::io::Write::flush(&mut to).map_err(|cause| Error::storage("records", cause)))
         });
         match written {
-            Ok(()) if *is_first => resume.steps().recorded.push(step),
+            Ok(()) if *is_first => resume.steps().recorded.push(step.name),
             Ok(()) => {}
             Err(_) => resume.gave_up.store(true, Ordering::Relaxed),
         }

@@ -50,6 +50,5 @@ pub fn settle(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>)
     let from_elsewhere = links::from_elsewhere(net, &links)?;
     let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;
     crawl.directory.put_doc_ids_aside(&net.memory)?;
-    net.memory.give_back();
     Ok((Web { crawl, links, from_elsewhere, links_to_host }, exact))
 }

@@ -11,8 +11,7 @@ use bytemuck::Pod;
 use super::corpus::{BandRow, ExactRow};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
-use webtwin_spill::MemoryPool;
-use webtwin_spill::Partitions;
+use webtwin_spill::{MemoryPool, Partitions};
 
 /// What a row is found by.
 pub(crate) trait Hashed: Pod + Send {

@@ -8,8 +8,7 @@ use super::inputs::Inputs;
 use super::sample::{Expected, expected};
 use super::settings::Settings;
 use webtwin_base::error::{Error, Result, size};
-use webtwin_spill::BLOCK_BYTES;
-use webtwin_spill::{MemoryPool, free_bytes};
+use webtwin_spill::{BLOCK_BYTES, MemoryPool, free_bytes};
 
 /// Bytes of a program that has nothing to do yet, and of the batches that its threads work on.
 const AT_REST: u64 = 24 << 20;

@@ -7,9 +7,7 @@ use super::counts::Values;
 use super::inputs::InputFile;
 use webtwin_base::error::Result;
 use webtwin_pages::record::Reason;
-use webtwin_spill::Array;
-use webtwin_spill::MemoryPool;
-use webtwin_spill::Partitions;
+use webtwin_spill::{Array, MemoryPool, Partitions};
 
 /// Bytes of memory of a record, from beginning to end, where records are counted by some fields.
 pub(crate) fn record_bytes(count_by: &[String]) -> u64 {

@@ -27,8 +27,7 @@ use webtwin_core::minhash::signature::Permutations;
 use webtwin_pages::damage::Damage;
 use webtwin_pages::json_fields::Wanted;
 use webtwin_pages::record::Reason;
-use webtwin_spill::Array;
-use webtwin_spill::Partitions;
+use webtwin_spill::{Array, Partitions};
 
 /// Reads all files.
 ///

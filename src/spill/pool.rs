@@ -51,6 +51,18 @@ pub struct Bounds {
     pub disk_is_set: bool,
 }
 
+/// Gives the system what has been freed when it is dropped: the last field of what holds much.
+#[derive(Debug)]
+pub struct GiveBack(bool);
+
+impl Drop for GiveBack {
+    fn drop(&mut self) {
+        if self.0 {
+            give_back_what_is_free();
+        }
+    }
+}
+
 /// No bound: everything stays in memory.
 impl Default for MemoryPool {
     fn default() -> MemoryPool {
@@ -113,21 +125,14 @@ impl MemoryPool {
         part.limited(self.of_worker().saturating_sub(beside) / kinds)
     }
 
-    /// Partitions for so many bytes of rows of a worker, as a power of two.
-    pub fn partition_bits(bytes: u64) -> u32 {
-        (bytes / PARTITION_BYTES + 1).next_power_of_two().trailing_zeros().min(MOST_PARTITION_BITS)
-    }
-
     /// The disk that a process may use; [`u64::MAX`] where there is no bound.
     pub fn most_disk_bytes(&self) -> u64 {
         if self.disk_bytes == 0 { u64::MAX } else { self.disk_bytes }
     }
 
-    /// Gives the system what has been freed, where memory has a bound.
-    pub fn give_back(&self) {
-        if self.is_bounded() {
-            give_back_what_is_free();
-        }
+    /// Gives the system what has been freed, as soon as what is returned is dropped, where memory has a bound.
+    pub fn give_back(&self) -> GiveBack {
+        GiveBack(self.is_bounded())
     }
 
     /// The refusal to write so many bytes of a process to its disk, beside what is there.
@@ -155,6 +160,11 @@ impl MemoryPool {
         let share = (self.disk_bytes / self.workers).max(self.disk_bytes.min(1));
         Disk::share(&self.folder, share, disk_bytes.max(self.disk_bytes), false).set_by(self.setting)
     }
+}
+
+/// Partitions for so many rows of a worker, as a power of two.
+pub fn partition_bits<T>(rows: u64) -> u32 {
+    (rows * size_of::<T>() as u64 / PARTITION_BYTES + 1).next_power_of_two().trailing_zeros().min(MOST_PARTITION_BITS)
 }
 
 #[cfg(test)]

@@ -19,9 +19,7 @@ use super::sites::{Counted, Sites, site_id, split};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::DocId;
 use webtwin_base::threads;
-use webtwin_spill::Array;
-use webtwin_spill::MemoryPool;
-use webtwin_spill::Partitions;
+use webtwin_spill::{Array, MemoryPool, Partitions};
 use webtwin_storage::table::Table;
 use webtwin_storage::texts::Texts;
 

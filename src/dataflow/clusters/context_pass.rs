@@ -8,13 +8,16 @@ use crate::pairs::guards::Context;
 use crate::pairs::kinds::Kind;
 use crate::pairs::similar::Similar;
 use crate::run::Run;
-use crate::steps;
+use crate::steps::Step;
 use crate::web::Web;
 use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
 
 /// Bytes a page that the pass takes in each process, whatever is on disk ([`super::second_look`]).
-const CONTEXT_A_PAGE: u64 = 24;
+const A_PAGE: u64 = 24;
+
+/// Pairs that only collections tell.
+pub const CONTEXT: Step = Step { name: "second-look", bytes_a_page: A_PAGE };
 
 /// Changes the similar pairs by what they grew to, if the job asks for it; `labels` are the trivial clusters of all pages.
 ///
@@ -32,10 +35,8 @@ pub fn context_pass(
     }
     let (crawl, links, pairs) = (&web.crawl, &web.links, &mut similar.pairs);
     let places = Places::new(run.net, &grown.similar_clusters, crawl.directory.len())?;
-    run.agree_on_memory(web, CONTEXT_A_PAGE)?;
     let context = Context { crawl, joined: &pairs.between_sites(), links };
-    let (found, mut counts) =
-        run.step(steps::SECOND_LOOK, |run| look(run.net, run.shelf, labels, &places, &context))?;
+    let (found, mut counts) = run.recorded(web, CONTEXT, |run| look(run.net, run.shelf, labels, &places, &context))?;
     pairs.put(Kind::Context, run.set_aside(found)?);
     let mut overlap = pairs.take(Kind::Overlap);
     let context = Context { crawl, joined: &[pairs.of(Kind::Exact)], links };

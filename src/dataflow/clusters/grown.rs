@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::link_summary::{self, Before, MergingLinks};
 use super::{growth, second_look, tolerant};
 use crate::run::Run;
-use crate::steps::{self, Step};
+use crate::steps::Step;
 use crate::web::Web;
 use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
@@ -18,7 +18,13 @@ use webtwin_job::MergeCondition;
 use webtwin_spill::Column;
 
 /// Bytes a page that growth takes in each process, whatever is on disk ([`tolerant`]).
-const GROWTH_A_PAGE: u64 = 24;
+const A_PAGE: u64 = 24;
+
+/// `LinkSummary` and similar clusters.
+pub const GROWTH: Step = Step { name: "growth", bytes_a_page: A_PAGE };
+
+/// The same once more, with the pairs of the context pass.
+pub const SECOND_GROWTH: Step = Step { name: "second-growth", bytes_a_page: A_PAGE };
 
 /// What trivial clusters grew to.
 pub struct Grown {
@@ -44,11 +50,10 @@ impl Grown {
         labels: &[ClusterId],
         before: Option<Before>,
     ) -> Result<Grown> {
-        run.agree_on_memory(web, GROWTH_A_PAGE)?;
         let sizes = run.net.once_per_process(|| sizes(labels))?;
-        let keeps = second_look::is_asked_for(run.job) && step == steps::GROWTH;
+        let keeps = second_look::is_asked_for(run.job) && step == GROWTH;
         let mut kept = None;
-        let (link_summary, similar_clusters) = run.step(step, |run| {
+        let (link_summary, similar_clusters) = run.recorded(web, step, |run| {
             let links = (&web.links, &web.crawl.directory.hosts[..]);
             let (link_summary, merging) =
                 link_summary::of_clusters(run.net, links, (labels, &sizes), before, &run.job.clusters)?;

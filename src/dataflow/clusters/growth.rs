@@ -10,11 +10,12 @@
 
 use std::sync::Arc;
 
+use itertools::Itertools;
+
 use crate::clusters::links::{LinkedPage, Links};
 use crate::shuffle::components::components;
 use crate::shuffle::directory::Directory;
 use crate::shuffle::hash_partitions::{Alike, HashPartitions};
-use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, ComponentId, Number, Page};
 use webtwin_core::clusters::collection::SimilarCluster;
@@ -22,8 +23,7 @@ use webtwin_core::clusters::growth::{ClusterPage, Component, grow};
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
 use webtwin_job::Clusters;
-use webtwin_spill::Column;
-use webtwin_spill::MemoryPool;
+use webtwin_spill::{Column, partition_bits};
 
 /// Grows all similar clusters; they lie with the owners of their components, ascending by smallest page.
 ///
@@ -49,7 +49,7 @@ pub fn similar_clusters(
     // A cluster is in the component of its pages.
     let of_cluster = |cluster: ClusterId| component_of(cluster.smallest());
 
-    let bits = MemoryPool::partition_bits((links.len() * size_of::<[Page; 2]>()) as u64);
+    let bits = partition_bits::<[Page; 2]>(links.len() as u64);
     let alike = Alike { bits, kinds: 3 };
     let rows = directory
         .owned(net.index())

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
+use itertools::Itertools;
+
 use crate::shuffle::gather::by_number;
 use crate::shuffle::hash_partitions::{Alike, HashPartitions};
-use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Number, Page};
 use webtwin_core::clusters::pieces::HostLinks;

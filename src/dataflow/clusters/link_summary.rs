@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use itertools::Itertools;
+
 use crate::clusters::links::Links;
 use crate::shuffle::hash_partitions::HashPartitions;
-use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, HostId, Page};
 use webtwin_core::clusters::link_summary::{ClusterLink, LinkSummary, link_summary};
@@ -125,7 +126,6 @@ pub fn of_clusters(
     };
     let anew = links.blocks().flatten_ok().filter_ok(is_anew);
     summary(net, (count, anew), hosts, (labels, sizes), settings.single_site, each)?;
-    net.memory.give_back();
     if let Some(before) = before {
         before.add_to(labels, &mut rows, &mut merging)?;
     }

@@ -35,8 +35,7 @@ use webtwin_core::overlap::SimilarPair;
 use webtwin_core::overlap::prune::{PageSet, Ranks};
 use webtwin_engine::Net;
 use webtwin_job::{Guard, Job, Measure, MergeCondition};
-use webtwin_spill::Column;
-use webtwin_spill::MemoryPool;
+use webtwin_spill::{Column, partition_bits};
 
 /// What came of the second look, of all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,9 +111,7 @@ pub(crate) fn look(
     context: &Context<'_>,
 ) -> Result<(Vec<SimilarPair>, SecondLook)> {
     let by_links = proposed_by_links(net, labels, places, context)?;
-    net.memory.give_back();
     let by_place = proposed_by_place(net, labels, places, context)?;
-    net.memory.give_back();
     let proposed = net.once_per_process(|| [&by_links[..], &by_place].concat())?;
     let all_texts = compared(net, shelf, (&proposed, labels.len()))?;
     drop(proposed);
@@ -193,7 +190,7 @@ fn proposed_by_links(
 ) -> Result<Arc<Vec<Candidate>>> {
     let of = |page: Page| places.of(page).map_or(Page::NONE, |place| place.1);
     let is_within = |(src, dst): &(Page, Page)| places.of(*src).is_some() && places.of(*src) == places.of(*dst);
-    let bits = MemoryPool::partition_bits((links.len() * size_of::<[Page; 2]>()) as u64);
+    let bits = partition_bits::<[Page; 2]>(links.len() as u64);
     let rows = crawl.pages.map(|row| {
         places.of(row.page)?;
         let name = xxh3_64(name(row.url()).as_bytes());

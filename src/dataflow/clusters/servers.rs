@@ -11,6 +11,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -21,8 +22,8 @@ use crate::shuffle::directory::TablePartitions;
 use crate::shuffle::hash_partitions::HashPartitions;
 use crate::shuffle::page_counts;
 use crate::sinks::tables::Part;
+use crate::steps::Step;
 use crate::web::Web;
-use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, HostId, Number};
 use webtwin_core::overlap::servers::{
@@ -73,16 +74,16 @@ struct ServerPairRow {
     kind: ServerPairKind,
 }
 
+/// Servers, and how they overlap.
+const SERVERS: Step = Step::named("servers");
+
 impl ServerOverlap {
     /// Finds how servers overlap, by the trivial clusters of all pages and their sizes.
     ///
     /// # Errors
     /// As [`overlap`].
     pub fn of(run: &mut Run<'_, '_>, web: &Web, clusters: (&[ClusterId], &[u32])) -> Result<ServerOverlap> {
-        run.agree_on_memory(web, 0)?;
-        let found = overlap(run.net, &web.crawl, clusters, &run.job.servers, run.partitions)?;
-        run.net.memory.give_back();
-        Ok(found)
+        run.step(web, SERVERS, |run| overlap(run.net, &web.crawl, clusters, &run.job.servers, run.partitions))
     }
 }
 

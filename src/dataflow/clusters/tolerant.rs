@@ -15,13 +15,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use itertools::Itertools;
+
 use crate::clusters::host_links::{PagePlaces, by_source, links_of, on_each_host};
 use crate::clusters::link_summary::MergingLinks;
 use crate::clusters::links::{LinkedPage, Links};
 use crate::shuffle::components::components;
 use crate::shuffle::directory::Directory;
 use crate::shuffle::hash_partitions::{is_own, two_alike};
-use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, HostId, Number, Page, PieceId, SimilarClusterId};
 use webtwin_core::clusters::collection::{PageCollection, SimilarCluster};
@@ -32,8 +33,7 @@ use webtwin_core::clusters::union_find::sizes;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
 use webtwin_job::{Attach, Clusters};
-use webtwin_spill::Column;
-use webtwin_spill::MemoryPool;
+use webtwin_spill::{Column, partition_bits};
 
 /// What every process knows of the pages.
 struct Web<'a> {
@@ -74,15 +74,12 @@ pub fn similar_clusters(
     settings: &Clusters,
 ) -> Result<Vec<SimilarCluster>> {
     let copied = net.once_per_process(|| PageSet::new(labels.len(), |page| cluster_sizes[labels[page]] > 1))?;
-    let bits = MemoryPool::partition_bits((links.len() * size_of::<[Page; 2]>()) as u64);
+    let bits = partition_bits::<[Page; 2]>(links.len() as u64);
     let web = Web { directory, labels, copied, bits };
     let pieces = web.grown(net, merging)?;
-    net.memory.give_back();
     let pieces = web.joined(net, pieces, links)?;
-    net.memory.give_back();
     let mut found = web.verified(net, &pieces, (links, from_elsewhere), settings)?;
     drop(pieces);
-    net.memory.give_back();
     if settings.attach != Attach::None {
         web.attach(net, &mut found, links, settings.attach)?;
     }

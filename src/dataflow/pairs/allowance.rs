@@ -3,7 +3,7 @@
 use webtwin_base::error::Error;
 use webtwin_base::error::Result;
 use webtwin_core::overlap::planner::{least_disk_bytes, pass_bits};
-use webtwin_spill::{BLOCK_BYTES, MemoryPool, PARTITION_BYTES};
+use webtwin_spill::{BLOCK_BYTES, MemoryPool, PARTITION_BYTES, partition_bits};
 
 use crate::shuffle::memory::too_little;
 
@@ -101,7 +101,7 @@ impl Allowance {
 fn fixed_bytes(pages: usize, workers: usize, row_bytes: u64, with_chunks: bool) -> u64 {
     let (pages, workers) = (pages as u64, workers as u64);
     let a_page = if with_chunks { 6 * workers + 5 } else { 2 * workers + 1 };
-    let blocks = (BLOCK_BYTES as u64 * 2) << MemoryPool::partition_bits(row_bytes);
+    let blocks = (BLOCK_BYTES as u64 * 2) << partition_bits::<u8>(row_bytes);
     let a_worker = (2 * row_bytes).min(ON_THE_WAY) + row_bytes.min(4 * PARTITION_BYTES) + row_bytes.min(blocks);
     pages * a_page + pages / 4 * (workers + 1) + workers * a_worker
 }

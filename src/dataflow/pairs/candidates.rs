@@ -14,7 +14,7 @@ use webtwin_core::overlap::count_pairs::{pair_key, smaller};
 use webtwin_core::overlap::planner::{self, Load};
 use webtwin_core::overlap::runs::Runs;
 use webtwin_engine::{HashOwners, Net, Owners, RoundRobin};
-use webtwin_spill::{BLOCK_BYTES, MemoryPool, Partitions, RunLog};
+use webtwin_spill::{BLOCK_BYTES, Partitions, RunLog, partition_bits};
 
 /// Rows or pairs that are sent before what has arrived is looked at.
 const BATCH: usize = 1 << 15;
@@ -77,7 +77,7 @@ impl PageStripes {
     pub(crate) fn new(pages: usize, peers: usize, load: &Load, pass_bits: u32) -> PageStripes {
         // Open blocks take a quarter of what there is at most.
         let most = (load.worker_bytes / 4 / BLOCK_BYTES as u64).max(1).ilog2();
-        let of_pass = MemoryPool::partition_bits((load.pairs / load.workers * 8) >> pass_bits).min(most);
+        let of_pass = partition_bits::<u64>((load.pairs / load.workers) >> pass_bits).min(most);
         let wanted = peers << (of_pass + pass_bits);
         let shift = pages.div_ceil(wanted).next_power_of_two().trailing_zeros();
         PageStripes { shift, dealt: RoundRobin::new(peers), count: (pages >> shift) / peers + 1 }

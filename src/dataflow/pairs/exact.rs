@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
+use itertools::Itertools;
+
 use crate::shuffle::hash_partitions::HashPartitions;
 use crate::shuffle::page_set::page_set;
-use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, Page};
 use webtwin_core::overlap::prune::PageSet;

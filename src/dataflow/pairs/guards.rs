@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use itertools::Itertools;
+
 use crate::clusters::links::Links;
 use crate::reading::captures::Crawl;
 use crate::shuffle::components::components;
 use crate::shuffle::hash_partitions::two_alike;
-use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page};
 use webtwin_core::clusters::union_find::sizes;
@@ -18,8 +19,7 @@ use webtwin_core::overlap::neighbours::{Linked, keep_apart};
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::{Net, Owners};
 use webtwin_job::Guard;
-use webtwin_spill::Column;
-use webtwin_spill::MemoryPool;
+use webtwin_spill::{Column, partition_bits};
 
 /// Bytes a page that a process takes for the components of similar pages.
 pub(super) const GUARD_A_PAGE: u64 = 12;
@@ -185,7 +185,7 @@ fn part_neighbours(
         let of_page = links_of.of(page)?.iter().copied();
         Ok(Linked::new(page, of_page.filter(|&target| hosts[target] == hosts[page])))
     });
-    let bits = MemoryPool::partition_bits((count * size_of::<[u32; 4]>()) as u64);
+    let bits = partition_bits::<[u32; 4]>(count as u64);
     let rows = asked.map(Ok).chain(rows().map_ok(of_kind(1)));
     let rows = (rows, |row: &[u32; 4]| component(Page(row[0])));
     let pages = (pages, |row: &Linked| component(row.page));

@@ -35,7 +35,7 @@ use webtwin_core::minhash::signature::Permutations;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{HashOwners, Net, Owners};
 use webtwin_job::{Job, Minhash};
-use webtwin_spill::{BLOCK_BYTES, Column, MemoryPool, Partitions};
+use webtwin_spill::{BLOCK_BYTES, Column, Partitions, partition_bits};
 
 /// Most bytes of sets that a worker fetches at once.
 const ROUND_BYTES: u64 = 64 << 20;
@@ -247,7 +247,7 @@ fn least_bytes(keys_bytes: u64) -> u64 {
 
 /// Partitions for so many bytes of keys in a worker's share of the memory, as a power of two.
 fn buckets_bits(keys_bytes: u64, share: u64) -> u32 {
-    MemoryPool::partition_bits(keys_bytes).min((share / (8 * BLOCK_BYTES as u64)).max(1).ilog2())
+    partition_bits::<u8>(keys_bytes).min((share / (8 * BLOCK_BYTES as u64)).max(1).ilog2())
 }
 
 fn holders(net: &mut Net<'_>, held: &Held<'_>, pages: usize) -> Result<Arc<Holders>> {

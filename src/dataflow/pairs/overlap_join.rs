@@ -27,7 +27,7 @@ use webtwin_core::overlap::rows::{Row, Shares};
 use webtwin_core::overlap::{SimilarPair, is_pairwise_similar};
 use webtwin_engine::{Net, Owners};
 use webtwin_job::{Guard, Overlap};
-use webtwin_spill::{MemoryPool, Partitions, RunLog};
+use webtwin_spill::{Partitions, RunLog, partition_bits};
 
 /// Rounds of pruning after which no more is hoped for.
 const MOST_ROUNDS: usize = 6;
@@ -126,7 +126,7 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
     let mut work = OverlapWork::default();
     let mut clock = Clock(Instant::now());
 
-    let bits = MemoryPool::partition_bits(row_bytes >> allowance.pass_bits);
+    let bits = partition_bits::<u8>(row_bytes >> allowance.pass_bits);
     let shares = Shares::new(net.peers(), bits).in_passes(allowance.pass_bits);
     let mut runs = RunBuilder {
         tape: RunLog::new(&allowance.for_tape()),

@@ -7,7 +7,7 @@ use super::{minhash_pairs, overlap, signatures, simhash_pairs, views};
 use crate::run::Run;
 use crate::sinks::paper_tables;
 use crate::sinks::tables::Part;
-use crate::steps;
+use crate::steps::Step;
 use crate::web::Web;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
@@ -15,6 +15,17 @@ use webtwin_core::overlap::SimilarPair;
 use webtwin_job::Measure;
 use webtwin_spill::Column;
 use webtwin_storage::table::Table;
+
+/// Views of one page, placeholders and declared copies.
+pub const VIEWS: Step = Step::named("views");
+/// Similar pairs by shared chunks.
+pub const OVERLAP: Step = Step::named("overlap");
+/// Similar pairs by simhashes.
+pub const HAMMING: Step = Step::named("hamming");
+/// Similar pairs by signatures.
+pub const SIGNATURES: Step = Step::named("signatures");
+/// Similar pairs by sets of shingles.
+pub const MINHASH: Step = Step::named("minhash");
 
 /// Similar pages, this worker's share.
 #[derive(Default)]
@@ -67,13 +78,11 @@ impl Similar {
 
     /// Views of one page, placeholders and declared copies.
     fn views(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
-        run.agree_on_memory(web, 0)?;
-        let found = run.step(steps::VIEWS, |run| views::views(run.net, run.shelf, &web.crawl, run.job))?;
+        let found = run.recorded(web, VIEWS, |run| views::views(run.net, run.shelf, &web.crawl, run.job))?;
         (self.originals, self.counts.views) = (found.originals, found.counts);
         for (kind, of_kind) in views::KINDS.into_iter().zip(found.pairs) {
             self.put(run, kind, of_kind)?;
         }
-        run.net.memory.give_back();
         Ok(())
     }
 
@@ -92,7 +101,7 @@ impl Similar {
         let before = shares.map(|shares| Before { shares, each_page: &each_page, tell: &tell, max_change });
         let exact = self.pairs.of(Kind::Exact);
         let found;
-        (found, self.weak, self.counts.overlap) = run.step(steps::OVERLAP, |run| {
+        (found, self.weak, self.counts.overlap) = run.recorded(web, OVERLAP, |run| {
             overlap::similar_pairs(run.net, run.shelf, &web.crawl, exact, &web.links, (job, before.as_ref()))
         })?;
         self.put(run, Kind::Overlap, found)
@@ -102,8 +111,8 @@ impl Similar {
     fn by_hamming(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
         let exact = self.pairs.of(Kind::Exact);
         let found;
-        (found, self.counts.hamming) =
-            run.step(steps::HAMMING, |run| simhash_pairs::similar_pairs(run.net, &web.crawl, exact, &run.job.hamming))?;
+        (found, self.counts.hamming) = run
+            .recorded(web, HAMMING, |run| simhash_pairs::similar_pairs(run.net, &web.crawl, exact, &run.job.hamming))?;
         self.put(run, Kind::Hamming, found)
     }
 
@@ -111,7 +120,7 @@ impl Similar {
     fn by_signatures(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
         let exact = self.pairs.of(Kind::Exact);
         let (found, parts): (_, Vec<(u64, Table)>);
-        (found, self.counts.signatures, parts) = run.step(steps::SIGNATURES, |run| {
+        (found, self.counts.signatures, parts) = run.recorded(web, SIGNATURES, |run| {
             let found = signatures::similar_pairs(run.net, &web.crawl, &web.links, exact, run.job)?;
             let parts = found.parts.into_iter().map(|(_, partition, rows)| (partition as u64, rows)).collect();
             Ok((found.pairs, found.counts, parts))
@@ -124,7 +133,7 @@ impl Similar {
     fn by_minhash(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
         let exact = self.pairs.of(Kind::Exact);
         let found;
-        (found, self.counts.minhash) = run.step(steps::MINHASH, |run| {
+        (found, self.counts.minhash) = run.recorded(web, MINHASH, |run| {
             minhash_pairs::similar_pairs(run.net, run.shelf, &web.crawl, exact, &web.links, run.job)
         })?;
         run.shelf.sets = None;

@@ -6,10 +6,14 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::splitmix64;
 use webtwin_core::overlap::rows::Shares;
 use webtwin_engine::{IntoRow, Net};
-use webtwin_spill::{MemoryPool, PARTITION_BYTES, Partitions};
+use webtwin_spill::{GiveBack, PARTITION_BYTES, Partitions, partition_bits};
 
 /// The rows whose keys this worker owns, by partition: all rows of a key are in one.
-pub struct HashPartitions<T>(Partitions<T>);
+pub struct HashPartitions<T> {
+    partitions: Partitions<T>,
+    /// Of the memory of many rows the next step has none before it is given back.
+    _give_back: GiveBack,
+}
 
 /// How rows of several kinds are partitioned that have keys in common, so that they meet in partitions of the same number.
 #[derive(Debug, Clone, Copy)]
@@ -69,7 +73,7 @@ impl<T: Pod + Send> HashPartitions<T> {
                 Ok(())
             },
         )?;
-        let bits = MemoryPool::partition_bits(counts.iter().sum::<u64>() / net.peers() as u64 * size_of::<T>() as u64);
+        let bits = partition_bits::<T>(counts.iter().sum::<u64>() / net.peers() as u64);
         let mut partitions = HashPartitions::empty(net, Alike { bits, kinds });
         let shares = Shares::new(net.peers(), bits);
         partitions.put(&waiting, hash, &shares)?;
@@ -98,21 +102,24 @@ impl<T: Pod + Send> HashPartitions<T> {
     }
 
     fn empty(net: &Net<'_>, Alike { bits, kinds }: Alike) -> HashPartitions<T> {
-        HashPartitions(Partitions::new(1 << bits, &net.memory.for_partitions(kinds, bits)))
+        HashPartitions {
+            partitions: Partitions::new(1 << bits, &net.memory.for_partitions(kinds, bits)),
+            _give_back: net.memory.give_back(),
+        }
     }
 
     fn put(&mut self, rows: &[T], hash: impl Fn(&T) -> u64, shares: &Shares) -> Result<()> {
-        rows.iter().try_for_each(|row| self.0.push(shares.bucket(hash(row)), *row))
+        rows.iter().try_for_each(|row| self.partitions.push(shares.bucket(hash(row)), *row))
     }
 
     /// Rows in all partitions.
     pub fn rows(&self) -> u64 {
-        self.0.rows()
+        self.partitions.rows()
     }
 
     /// Number of partitions.
     pub fn count(&self) -> usize {
-        self.0.count()
+        self.partitions.count()
     }
 
     /// Replaces the content of `into` by the rows of a partition, in no particular order, and forgets them.
@@ -120,7 +127,7 @@ impl<T: Pod + Send> HashPartitions<T> {
     /// # Errors
     /// [`webtwin_base::error::Error::Storage`] when the disk fails.
     pub fn take(&mut self, partition: usize, into: &mut Vec<T>) -> Result<()> {
-        self.0.take(partition, into)
+        self.partitions.take(partition, into)
     }
 
     /// The same, and they stay.
@@ -129,7 +136,7 @@ impl<T: Pod + Send> HashPartitions<T> {
     /// As [`HashPartitions::take`].
     pub fn read(&self, partition: usize, into: &mut Vec<T>) -> Result<()> {
         into.clear();
-        self.0.each_piece(partition, &mut Vec::new(), |rows| into.extend_from_slice(rows))
+        self.partitions.each_piece(partition, &mut Vec::new(), |rows| into.extend_from_slice(rows))
     }
 }
 

@@ -6,7 +6,7 @@ use bytemuck::Pod;
 
 use webtwin_base::error::Result;
 use webtwin_engine::Net;
-use webtwin_spill::{Column, MemoryPool, Partitions};
+use webtwin_spill::{Column, GiveBack, Partitions, partition_bits};
 
 /// Rows of a worker's pages.
 ///
@@ -17,14 +17,15 @@ pub struct Stretches<T> {
     pages: usize,
     stretch: usize,
     partitions: Partitions<T>,
+    _give_back: GiveBack,
 }
 
 impl<T: Pod> Stretches<T> {
     /// For about `rows` rows of so many pages; one of so many kinds of rows that share the memory of the step.
     pub fn new(net: &Net<'_>, (pages, rows): (usize, u64), kinds: u64) -> Stretches<T> {
-        let bits = MemoryPool::partition_bits(rows * size_of::<T>() as u64);
+        let bits = partition_bits::<T>(rows);
         let partitions = Partitions::new(1 << bits, &net.memory.for_partitions(kinds, bits));
-        Stretches { pages, stretch: (pages >> bits) + 1, partitions }
+        Stretches { pages, stretch: (pages >> bits) + 1, partitions, _give_back: net.memory.give_back() }
     }
 
     /// Adds a row of the page at a place among the worker's own.

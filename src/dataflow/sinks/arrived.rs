@@ -2,11 +2,11 @@
 //!
 //! Without a bound of memory they come at once, and stay in it. Within one they come in rounds, and wait on the local disk.
 
+use itertools::Itertools;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::drafts::{FIRST_ROWS, Make};
-use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_engine::Net;
 use webtwin_spill::Rows;

@@ -31,9 +31,7 @@ use webtwin_core::text::titles::TitleWords;
 use webtwin_engine::{IntoRow, Net, Owners};
 use webtwin_job::Keep;
 use webtwin_pages::url::CanonicalUrl;
-use webtwin_spill::Column;
-use webtwin_spill::MemoryPool;
-use webtwin_spill::Partitions;
+use webtwin_spill::{Column, Partitions, partition_bits};
 
 /// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, bytemuck::Zeroable, Serialize, Deserialize)]
@@ -240,7 +238,7 @@ pub fn copies<'a>(
     let rows = rows.map(|row| row?);
     let directory = &*crawl.directory;
     let owned = directory.owned(net.index()).map(|page| u64::from(sizes[ClusterId::of(page)]));
-    let bits = MemoryPool::partition_bits(owned.filter(|&pages| pages > 1).sum::<u64>() * size_of::<PageCopy>() as u64);
+    let bits = partition_bits::<PageCopy>(owned.filter(|&pages| pages > 1).sum());
     let shares = Shares { directory, bits, stretch: (crawl.pages.len() >> bits) + 1 };
     let rows = shares.laid_down(net, "copies", rows.flatten_ok(), |copy| copy.cluster)?;
     Ok(Copies { shares, rows })

@@ -23,8 +23,7 @@ use webtwin_core::applications::keep::{LostBy, Role, RoleNumber, Why};
 use webtwin_core::applications::prefixes::{Prefix, cover, site};
 use webtwin_engine::{Net, Owners};
 use webtwin_pages::surt::surt_prefix_of;
-use webtwin_spill::Column;
-use webtwin_spill::{Rows, Sorted, Sorter};
+use webtwin_spill::{Column, Rows, Sorted, Sorter};
 
 /// A row of the `avoid` table, with its page's owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable, Serialize, Deserialize)]

@@ -1,8 +1,9 @@
 //! What the collections of a similar cluster are compared by, to tell identical ones.
 
+use itertools::Itertools;
+
 use crate::clusters::links::Links;
 use crate::reading::captures::Crawl;
-use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, Page};
 use webtwin_core::clusters::identical::Content;

@@ -30,8 +30,7 @@ use webtwin_base::ids::Page;
 use webtwin_core::clusters::link_summary::LinkSummary;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_core::url_rules::rows::RuleRow;
-use webtwin_spill::Column;
-use webtwin_spill::Sorted;
+use webtwin_spill::{Column, Sorted};
 
 /// All that one worker owns of the answer, every list ascending by its key.
 pub struct ReplicaTables {
@@ -83,6 +82,9 @@ pub struct Clustered {
     pub giants: Vec<Giant>,
 }
 
+/// Pairs and rows of `LinkSummary` in the order of their tables.
+const ORDER: Step = Step::named("order of tables");
+
 impl ReplicaTables {
     /// Brings rows to the owners of their tables, and adds up the summary; `earlier` is the attempt that made the result of
     /// `keep.sticky`.
@@ -104,9 +106,8 @@ impl ReplicaTables {
         let placeholders = in_pairs.collect::<Result<Vec<[Page; 2]>>>()?.into_flattened();
         let placeholders = page_set(run.net, "placeholders", placeholders, web.crawl.directory.len())?;
         let trivial_clusters = by_size(&grown.sizes);
-        run.agree_on_memory(&web, 0)?;
-        let (pairs, link_summary) = by_first(run.net, &web.crawl, pairs, grown.link_summary)?;
-        run.net.memory.give_back();
+        let (pairs, link_summary) =
+            run.step(&web, ORDER, |run| by_first(run.net, &web.crawl, pairs, grown.link_summary))?;
         more_tables.extend(servers.parts);
         more_tables.extend(skip.rules.parts);
         more_tables.extend(skip.hosts);

@@ -14,9 +14,10 @@ use super::ways::{Ways, WaysThrough};
 use crate::clusters::places;
 use crate::pairs::kinds::Kind;
 use crate::pairs::similar::Similar;
+use crate::run;
 use crate::shuffle::page_set::page_set;
+use crate::steps::Step;
 use crate::web::Web;
-use crate::{run, steps};
 use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
 use webtwin_core::applications::keep::Keeping;
@@ -30,7 +31,10 @@ use webtwin_results::decisions::Decisions;
 use webtwin_spill::Column;
 
 /// Bytes a page that it takes in each process to judge copies, whatever is on disk ([`super::avoid`], [`super::ways`]).
-const KEEPING_A_PAGE: u64 = 24;
+const A_PAGE: u64 = 24;
+
+/// What stays of all copies, and what is told of collections.
+pub const KEEPING: Step = Step { name: "keeping", bytes_a_page: A_PAGE };
 
 /// What a worker has, beside the web, when it is decided which pages stay.
 pub struct Given<'a> {
@@ -79,8 +83,7 @@ impl Kept {
     ) -> Result<Kept> {
         let originals =
             page_set(run.net, "canonical pages", given.similar.originals.clone(), web.crawl.directory.len())?;
-        run.agree_on_memory(web, KEEPING_A_PAGE)?;
-        let kept = run.step(steps::KEEPING, |run| keep(run, web, similar_clusters, given, &originals))?;
+        let kept = run.recorded(web, KEEPING, |run| keep(run, web, similar_clusters, given, &originals))?;
         // Also where the step was restored: nothing asks for them any more.
         run.shelf.fprints.clear();
         web.from_elsewhere = Column::default();
@@ -102,7 +105,6 @@ fn keep(
     let mut attached = 0;
     if job.clusters.merge == MergeCondition::Tolerant && job.clusters.attach == Attach::Nearby {
         attached = places::attach(net, crawl, links, labels, &mut similar_clusters)?;
-        net.memory.give_back();
     }
 
     let keeping = Keeping::new(&job.keep);
@@ -113,7 +115,6 @@ fn keep(
     let depths = through.depths(net, crawl)?;
     // Within a bound they make way for copies, and come again.
     let through = (!memory_is_bounded).then_some(through);
-    net.memory.give_back();
     let linked = (from_elsewhere, &depths[..]);
     let memory = kept_before::read(net, crawl, &job.keep, given.earlier)?;
     let pinned = pins::pages(crawl, &decisions.pins)?;
@@ -123,12 +124,9 @@ fn keep(
     drop((depths, sizes));
     let judged = avoid::judge(net, &copies, &similar_clusters, links_to_host, &keeping)?;
     let mut verdicts = avoid::verdicts(net, crawl, copies, &judged, (&keeping, job.keep.min_resemblance > 0.0))?;
-    net.memory.give_back();
     substitutes::compare(net, crawl, shelf, labels, &mut verdicts, (job.keep.min_resemblance, &keeping))?;
-    net.memory.give_back();
     let gathered = |net: &mut Net<'_>| through.map_or_else(|| gathered(net), Ok);
     let ways = avoid::clear_ways(net, crawl, labels, &mut verdicts, gathered)?;
-    net.memory.give_back();
     let kept_before = memory.outcome(net, &verdicts)?;
     let pins = pins::outcome(net, crawl, (!job.keep.pins.is_empty(), &decisions.pins), &verdicts)?;
     let told = Told { labels, links, exact_pairs: given.similar.pairs.of(Kind::Exact) };

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::by_domain::{OfDomain, What};
+use super::by_domain::{Known, OfDomain, What, each_domain};
 use super::tables::Part;
 use crate::shuffle::directory::TablePartitions;
 use webtwin_base::error::Result;
@@ -98,6 +98,24 @@ impl RulesWriter {
         net.exchange_values_into("URL rules", rows, bytes, |row| all.push(row))?;
         Ok(FoundRules { parts, all: all.finish()?, counts: RuleCounts { rules, domains, saved } })
     }
+}
+
+/// Learns the rules of all domains from what is known of their pages.
+///
+/// # Errors
+/// Those of the disk; or when the run has ended.
+pub fn learned(
+    net: &mut Net<'_>,
+    known: &Known<'_>,
+    settings: &UrlRules,
+    partitions: TablePartitions,
+) -> Result<FoundRules> {
+    let mut rules = RulesWriter::new(settings);
+    each_domain(net, known, partitions, |pages| {
+        rules.add(pages);
+        Ok(())
+    })?;
+    rules.finish(net, partitions)
 }
 
 /// Rows of the table, with the keys of their domains.

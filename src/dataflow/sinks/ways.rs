@@ -12,10 +12,11 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use itertools::Itertools;
+
 use crate::clusters::links::Links;
 use crate::reading::captures::{Crawl, path};
 use crate::shuffle::hash_partitions::two_alike;
-use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page, splitmix64};
 use webtwin_core::applications::ways::{
@@ -23,9 +24,7 @@ use webtwin_core::applications::ways::{
 };
 use webtwin_core::overlap::rows::Shares;
 use webtwin_engine::{Net, Owners};
-use webtwin_spill::Array;
-use webtwin_spill::Column;
-use webtwin_spill::MemoryPool;
+use webtwin_spill::{Array, Column, partition_bits};
 
 /// Links between parts that a worker sends at once, about.
 const SENT_AT_ONCE: usize = 1 << 19;
@@ -79,7 +78,7 @@ impl WaysThrough {
         from_elsewhere: &Column<u32>,
         seeds: &HashSet<String>,
     ) -> Result<WaysThrough> {
-        let bits = MemoryPool::partition_bits((links.len() * size_of::<[Page; 2]>()) as u64);
+        let bits = partition_bits::<[Page; 2]>(links.len() as u64);
         WaysThrough::gather_in_parts(net, crawl, links, from_elsewhere, seeds, bits)
     }
 
@@ -123,7 +122,6 @@ impl WaysThrough {
             links.places.push(start..links.words.len());
             parts.push(part);
         }
-        net.memory.give_back();
         Ok(WaysThrough { parts, links, shares: Shares::new(net.peers(), bits) })
     }
 

@@ -19,8 +19,7 @@ use webtwin_base::progress::Laps;
 use webtwin_engine::Net;
 use webtwin_job::{Digest, Job};
 use webtwin_results::views::views;
-use webtwin_spill::Rows;
-use webtwin_spill::{spilled_bytes, taken_at_once_bytes};
+use webtwin_spill::{Rows, spilled_bytes, taken_at_once_bytes};
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest::{FileEntry, Manifest, ProcessCosts};
 use webtwin_storage::output::{Attempt, random_id};
@@ -174,7 +173,7 @@ pub fn commit(
     let of_workers = or_discard(net, &attempt, |net| net.all_gather("costs", costs))?;
     if net.index() == 0 {
         let manifest = manifest(net, job, counts, recipes, seconds, files, attempt.id());
-        let taken_up = taken_up.iter().map(|step| step.to_string()).collect();
+        let taken_up = taken_up.iter().map(|step| step.name.to_string()).collect();
         let processes = of_workers.into_iter().step_by(net.workers_per_process()).collect();
         Manifest { earlier, taken_up, processes, ..manifest }.commit(&attempt)?;
     }

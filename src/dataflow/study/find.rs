@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use itertools::Itertools;
+
 use super::{matches, near, web};
 use crate::memory_estimate::MemoryEstimate;
 use crate::pairs::exact;
@@ -10,7 +12,6 @@ use crate::shuffle::components::components;
 use crate::shuffle::memory::agree;
 use crate::shuffle::page_counts::sum;
 use crate::shuffle::page_set::page_set;
-use itertools::Itertools;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
 use webtwin_core::overlap::prune::PageSet;
