@@ -45,12 +45,15 @@ pub(crate) struct Extent {
     check: u64,
 }
 
-/// A folder for spill files, and the bytes they may take together.
+/// A folder for spill files, and the bytes they may take together. Clones count together.
 #[derive(Debug, Clone)]
-pub(crate) struct Disk {
-    folder: PathBuf,
+pub(crate) struct Disk(Arc<Folder>);
+
+#[derive(Debug)]
+struct Folder {
+    path: PathBuf,
     allowed_bytes: u64,
-    taken: Arc<AtomicU64>,
+    taken: AtomicU64,
     /// Whether what all files of the process take is allowed together.
     is_of_process: bool,
     /// What names the folder, for messages.
@@ -60,26 +63,31 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// Files in `folder` may take `allowed_bytes` together; 0 sets no limit but the device's.
-    pub(crate) fn new(folder: &Path, allowed_bytes: u64) -> Disk {
-        Disk::share(folder, allowed_bytes, allowed_bytes, true)
+    /// Files in `folder`, which `setting` names, may take `allowed_bytes` together (0: as many as the device has), of the
+    /// `process_bytes` that a process may take: by `effort.disk_bytes` if `is_set`, or because no more is free.
+    pub(crate) fn share(
+        folder: &Path,
+        setting: &'static str,
+        allowed_bytes: u64,
+        process_bytes: u64,
+        is_set: bool,
+    ) -> Disk {
+        let (path, of_process) = (folder.to_path_buf(), (process_bytes, is_set));
+        let taken = AtomicU64::new(0);
+        Disk(Arc::new(Folder { path, allowed_bytes, taken, is_of_process: false, setting, of_process }))
     }
 
-    /// As [`Disk::new`], for a share of the `process_bytes` that a process may take: by `effort.disk_bytes` if `is_set`,
-    /// or because no more is free.
-    pub(crate) fn share(folder: &Path, allowed_bytes: u64, process_bytes: u64, is_set: bool) -> Disk {
-        let (of_process, taken) = ((process_bytes, is_set), Arc::default());
-        Disk { folder: folder.to_path_buf(), allowed_bytes, taken, is_of_process: false, setting: SPILL, of_process }
+    /// Files in `folder` may take `allowed_bytes` together.
+    #[cfg(test)]
+    pub(crate) fn new(folder: &Path, allowed_bytes: u64) -> Disk {
+        Disk::share(folder, SPILL, allowed_bytes, allowed_bytes, true)
     }
 
     /// Files in `folder` may take what all spill files of the process leave of `process_bytes`.
-    pub(crate) fn of_process(folder: &Path, process_bytes: u64) -> Disk {
-        Disk { is_of_process: true, ..Disk::new(folder, process_bytes) }
-    }
-
-    /// The same, whose folder is named by another setting or option than `effort.spill`.
-    pub(crate) fn set_by(self, setting: &'static str) -> Disk {
-        Disk { setting, ..self }
+    pub(crate) fn of_process(folder: &Path, setting: &'static str, process_bytes: u64) -> Disk {
+        let (path, of_process) = (folder.to_path_buf(), (process_bytes, true));
+        let (allowed_bytes, taken) = (process_bytes, AtomicU64::new(0));
+        Disk(Arc::new(Folder { path, allowed_bytes, taken, is_of_process: true, setting, of_process }))
     }
 
     /// Looks whether files can be made in the folder, before there is something to write. Nothing is left behind.
@@ -105,21 +113,21 @@ impl Disk {
     }
 
     fn name(&self) -> String {
-        format!("{} ({})", self.folder.display(), self.setting)
+        format!("{} ({})", self.0.path.display(), self.0.setting)
     }
 
     /// Reserves more bytes.
     fn take(&self, bytes: u64) -> Result<()> {
         let of_process = TAKEN.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let of_disk = self.taken.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let taken = if self.is_of_process { of_process } else { of_disk };
-        if self.allowed_bytes > 0 && taken > self.allowed_bytes {
+        let of_disk = self.0.taken.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let taken = if self.0.is_of_process { of_process } else { of_disk };
+        if self.0.allowed_bytes > 0 && taken > self.0.allowed_bytes {
             self.give_back(bytes);
-            let (process_bytes, is_set) = self.of_process;
+            let (process_bytes, is_set) = self.0.of_process;
             // As if every other share were as full.
             let needed = u128::from(taken) * u128::from(process_bytes);
-            let needed_bytes = needed.div_ceil(u128::from(self.allowed_bytes)) as u64;
-            return Err(no_room_on_disk(SPILLED, &self.folder, needed_bytes, process_bytes, is_set));
+            let needed_bytes = needed.div_ceil(u128::from(self.0.allowed_bytes)) as u64;
+            return Err(no_room_on_disk(SPILLED, &self.0.path, needed_bytes, process_bytes, is_set));
         }
         TAKEN_AT_ONCE.fetch_max(of_process, Ordering::Relaxed);
         Ok(())
@@ -127,7 +135,7 @@ impl Disk {
 
     fn give_back(&self, bytes: u64) {
         TAKEN.fetch_sub(bytes, Ordering::Relaxed);
-        self.taken.fetch_sub(bytes, Ordering::Relaxed);
+        self.0.taken.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -194,9 +202,9 @@ impl SpillFile {
         self.disk.take(bytes.len() as u64)?;
         let file = self.file.as_ref().expect("opened above");
         file.write_all_at(bytes, self.end).map_err(|cause| {
-            let taken = self.disk.taken.load(Ordering::Relaxed);
+            let taken = self.disk.0.taken.load(Ordering::Relaxed);
             self.disk.give_back(bytes.len() as u64);
-            Error::write(self.disk.name(), &cause, taken, &remedy(self.disk.setting))
+            Error::write(self.disk.name(), &cause, taken, &remedy(self.disk.0.setting))
         })?;
         self.end += bytes.len() as u64;
         WRITTEN.fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -206,7 +214,7 @@ impl SpillFile {
     fn open(&self) -> std::io::Result<File> {
         let mut number = [0; 8];
         getrandom::fill(&mut number).map_err(std::io::Error::other)?;
-        let path = self.disk.folder.join(format!(".webtwin-spill-{:016x}", u64::from_le_bytes(number)));
+        let path = self.disk.0.path.join(format!(".webtwin-spill-{:016x}", u64::from_le_bytes(number)));
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
         std::fs::remove_file(&path)?;
         Ok(file)
@@ -295,8 +303,7 @@ mod tests {
     #[test]
     fn a_full_device_is_an_error_of_space() {
         let full = Path::new("/dev/full");
-        let disk = Disk::new(full, 0);
-        let mut file = SpillFile::new(&disk.set_by("--spill"));
+        let mut file = SpillFile::new(&Disk::share(full, "--spill", 0, 0, true));
         if let Ok(device) = OpenOptions::new().write(true).open(full) {
             file.file = Some(device);
             let refused = file.append(&[0; 100]).unwrap_err();

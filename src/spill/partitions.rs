@@ -329,7 +329,7 @@ mod tests {
             (0..20_000).try_for_each(|row| partitions.push(0, row)).map(|()| partitions)
         };
         let held = fill(Disk::new(&std::env::temp_dir(), 200_000)).unwrap();
-        let refused = fill(Disk::of_process(&std::env::temp_dir(), 200_000)).unwrap_err();
+        let refused = fill(Disk::of_process(&std::env::temp_dir(), super::super::SPILL, 200_000)).unwrap_err();
         assert!(
             matches!(refused, Error::DiskLimit { needed_bytes: 200_001.., allowed_bytes: 200_000, .. }),
             "{refused}"
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn a_refusal_tells_what_the_setting_of_a_process_must_be_not_the_share_of_a_worker() {
         let refusal = |is_set: bool| {
-            let disk = Disk::share(&std::env::temp_dir(), 200_000, 800_000, is_set);
+            let disk = Disk::share(&std::env::temp_dir(), super::super::SPILL, 200_000, 800_000, is_set);
             let mut partitions = Partitions::<u64>::beside(1, 0, &disk);
             (0..40_000).try_for_each(|row| partitions.push(0, row)).unwrap_err()
         };

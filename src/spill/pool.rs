@@ -154,11 +154,11 @@ impl MemoryPool {
     pub(crate) fn disk(&self) -> Disk {
         let Bounds { disk_bytes, disk_is_set, .. } = self.bounds;
         if disk_is_set {
-            return Disk::of_process(&self.folder, disk_bytes);
+            return Disk::of_process(&self.folder, self.setting, disk_bytes);
         }
         // A share of nothing would be no bound.
         let share = (self.disk_bytes / self.workers).max(self.disk_bytes.min(1));
-        Disk::share(&self.folder, share, disk_bytes.max(self.disk_bytes), false).set_by(self.setting)
+        Disk::share(&self.folder, self.setting, share, disk_bytes.max(self.disk_bytes), false)
     }
 }
 
