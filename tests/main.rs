@@ -6,6 +6,9 @@ mod addresses;
 // Overlap in bounded memory equals the sort-based table: any workers, processes, memory and way of counting.
 mod all_pairs;
 
+// What a build without a cargo feature says of what it lacks.
+mod absent;
+
 // WARC files whose payloads are kept once, and what they were made of.
 mod archive;
 mod avoid;
@@ -100,7 +103,10 @@ mod recrawl;
 mod plan;
 
 // PDF and PostScript documents are pages like others, within bounds.
+mod postscript;
+#[cfg(feature = "pdf")]
 mod printed;
+
 // Other programs read the tables of a result and lose nothing.
 mod readers;
 
@@ -132,6 +138,7 @@ mod redirects;
 mod revisits;
 
 // Objects in a real S3 server on loopback.
+#[cfg(feature = "aws")]
 mod s3;
 
 // Runs and commands that are asked to end: what they say, what they leave, and how they go on.

@@ -1,7 +1,6 @@
-use std::path::Path;
-
-use crate::bad_warc::build::{Record, gzip, http_with, page, zlib};
-use crate::support::program::{rows, said, succeed, the_same_on_any_workers, webtwin};
+use crate::bad_warc::build::{page, zlib};
+use crate::support::printed::{response, run, text};
+use crate::support::program::{rows, succeed, the_same_on_any_workers};
 
 /// A PDF of numbered objects, from 1 on, each as written between `obj` and `endobj`; the first is the catalog.
 fn pdf(objects: &[Vec<u8>], trailer: &str) -> Vec<u8> {
@@ -58,39 +57,8 @@ fn lines(lines: &[String]) -> Vec<u8> {
     format!("BT\n/F1 12 Tf\n72 720 Td\n{drawn}ET\n").into_bytes()
 }
 
-/// Lines of a made text, of which those in `other` are others.
-fn text(seed: usize, count: usize, other: &[usize]) -> Vec<String> {
-    let line = |number: usize| {
-        let seed = if other.contains(&number) { seed + 1000 } else { seed };
-        (0..7).map(|k| format!("word{} ", (seed * 31 + number * 57 + k * k * 13) % 4999)).collect()
-    };
-    (0..count).map(line).collect()
-}
-
 fn plain(seed: usize, other: &[usize]) -> Vec<u8> {
     document(&[("", lines(&text(seed, 40, other)))], "", "", &[], "/Info 4 0 R")
-}
-
-fn response(host: &str, name: &str, media: &str, body: &[u8]) -> Vec<u8> {
-    let payload = http_with("HTTP/1.1 200 OK", &format!("Content-Type: {media}\r\n"), body);
-    let record = Record { uri: Some(format!("http://{host}.example/{name}")), ..Record::with("", payload) };
-    gzip(&record.bytes())
-}
-
-/// Runs over some documents of host `h`; returns URLs of pages, reasons of rejections, and what was said.
-fn run(folder: &Path, documents: &[(&str, &str, Vec<u8>)], settings: &[&str]) -> (String, Vec<String>, String) {
-    let records: Vec<u8> = documents.iter().flat_map(|(name, media, body)| response("h", name, media, body)).collect();
-    let input = folder.join("in.warc.gz");
-    std::fs::write(&input, records).unwrap();
-    let output = folder.join("out").to_str().unwrap().to_string();
-    let sets: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
-    let arguments = [&["run", "--input", input.to_str().unwrap(), "--output", &output], &sets[..]].concat();
-    let done = webtwin(&arguments).output().unwrap();
-    assert!(done.status.success(), "{}", said(&done));
-    let mut rejected = rows(&output, "rejected");
-    rejected.sort_by_key(|row| row["offset"].as_u64());
-    let reasons = rejected.iter().map(|row| row["reason"].as_str().unwrap().to_string()).collect();
-    (output, reasons, said(&done))
 }
 
 #[test]
@@ -232,35 +200,4 @@ fn a_pdf_whose_table_is_wrong_or_missing_is_repaired_and_counted_as_mended() {
     assert!(pages.iter().all(|page| page["text_bytes"].as_u64() >= Some(1500)), "{pages:?}");
     // The title is in the information that only the trailer leads to.
     assert_eq!(pages.iter().filter(|page| page["title"] == "A made document").count(), 3);
-}
-
-#[test]
-fn postscript_is_read_by_ghostscript_or_rejected_with_the_reason() {
-    let folder = tempfile::tempdir().unwrap();
-    let drawn: String = text(4, 30, &[])
-        .iter()
-        .zip(0..)
-        .map(|(line, number)| format!("72 {} moveto ({line}) show\n", 720 - 14 * number))
-        .collect();
-    let program = format!("%!PS-Adobe-3.0\n/Helvetica findfont 12 scalefont setfont\n{drawn}showpage\n");
-    let documents = [
-        ("a.ps", "application/postscript", program.clone().into_bytes()),
-        ("b.ps", "application/octet-stream", program.into_bytes()),
-        ("loop.ps", "application/postscript", b"%!PS\n{} loop\n".to_vec()),
-        ("wrong.ps", "application/postscript", b"%!PS\nno such operator\n".to_vec()),
-        ("files.ps", "application/postscript", b"%!PS\n(/etc/passwd) (r) file 100 string readline\n".to_vec()),
-    ];
-    let seconds = "input.limits.printed_seconds=1";
-    let (output, reasons, told) = run(folder.path(), &documents, &[seconds]);
-    if std::process::Command::new("gs").arg("--version").output().is_err() {
-        assert_eq!(reasons, ["no_converter"; 5], "{told}");
-        assert!(told.contains("5 PostScript documents were not read"), "{told}");
-        return;
-    }
-    assert_eq!(reasons, ["postscript_failed"; 3], "{told}");
-    assert_eq!(rows(&output, "pairs").len(), 1);
-
-    let folder = tempfile::tempdir().unwrap();
-    let (_, reasons, _) = run(folder.path(), &documents, &["input.postscript=skip"]);
-    assert_eq!(reasons, ["not_text"; 5]);
 }

@@ -43,8 +43,10 @@ fn ended(mut child: Child) -> (i32, String) {
 fn what_is_no_passing_failure_is_not_tried_again() {
     let told = fail(&["run", "--input", "/nowhere/at/all.warc.gz", "--output", "/tmp/never", "--retries", "3"], 3);
     assert!(!told.contains("attempt"), "{told}");
-    let told = fail(&["run", "--input", "synth://?pages=9", "--output", "s3://bucket/out", "--retries", "3"], 2);
-    assert!(told.contains("effort.records") && !told.contains("attempt"), "{told}");
+    if cfg!(feature = "aws") {
+        let told = fail(&["run", "--input", "synth://?pages=9", "--output", "s3://bucket/out", "--retries", "3"], 2);
+        assert!(told.contains("effort.records") && !told.contains("attempt"), "{told}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the text of PDF files by webtwin's helper process with that of pdftotext (poppler-utils).
 
-usage: compare.py WEBTWIN FOLDER > documents.tsv
+usage: compare.py WEBTWIN FOLDER > documents.tsv      # WEBTWIN has the cargo feature `pdf`
 
 For each file of FOLDER: its bytes, the words of either text, the share of words that both have (as multisets, of the
 larger one), processor seconds of either, and how ours ended. A summary goes to stderr.

@@ -23,6 +23,11 @@ pub fn version() -> &'static str {
     VERSION.get_or_init(|| format!("{} (unknown commit)", env!("CARGO_PKG_VERSION")))
 }
 
+/// Says that this build lacks something for want of a cargo feature, and how to get it.
+pub fn lacks(what: &str, feature: &str) -> String {
+    format!("this build {what}: build it with `cargo build --release --features {feature}`, or use one of the packages")
+}
+
 /// Most memory this process ever held, in bytes; 0 if the system does not tell.
 pub fn peak_memory_bytes() -> u64 {
     status("VmHWM:")

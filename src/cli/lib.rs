@@ -98,7 +98,7 @@ enum Command {
     Search(search::Args),
     /// Searches the texts of an index; this build cannot: it needs the cargo feature `search`
     #[cfg(not(feature = "search"))]
-    #[command(override_usage = "webtwin search INDEX WORDS...", after_help = webtwin_view::lookup::build::NO_SEARCH)]
+    #[command(override_usage = "webtwin search INDEX WORDS...", after_help = webtwin_view::lookup::build::no_search())]
     Search {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         rest: Vec<String>,
@@ -106,6 +106,13 @@ enum Command {
     /// Serves an index over HTTP: look-ups, near-duplicates of texts, sets of copies
     #[cfg(feature = "serve")]
     Serve(serve::Args),
+    /// Serves an index over HTTP; this build cannot: it needs the cargo feature `serve`
+    #[cfg(not(feature = "serve"))]
+    #[command(override_usage = "webtwin serve INDEX", after_help = no_server())]
+    Serve {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        rest: Vec<String>,
+    },
     /// The Hamming distance problem: table designs, fingerprint files, online and batch queries
     #[command(subcommand)]
     Hamming(hamming::Command),
@@ -230,6 +237,12 @@ fn spill(asked: Option<PathBuf>) -> Result<PathBuf> {
     Ok(folder)
 }
 
+/// Says why nothing can be served.
+#[cfg(not(feature = "serve"))]
+fn no_server() -> String {
+    webtwin_base::build_info::lacks("cannot serve", "serve")
+}
+
 impl Program for CommandLine {
     fn stderr(&self) -> &StderrArgs {
         &self.stderr
@@ -250,9 +263,11 @@ impl Program for CommandLine {
             #[cfg(feature = "search")]
             Command::Search(args) => search::run(args),
             #[cfg(not(feature = "search"))]
-            Command::Search { .. } => Err(Error::Usage(webtwin_view::lookup::build::NO_SEARCH.into())),
+            Command::Search { .. } => Err(Error::Usage(webtwin_view::lookup::build::no_search())),
             #[cfg(feature = "serve")]
             Command::Serve(args) => serve::run(args),
+            #[cfg(not(feature = "serve"))]
+            Command::Serve { .. } => Err(Error::Usage(no_server())),
             Command::Hamming(command) => hamming::run(command),
             Command::State(command) => state::run(command),
             Command::Archive(args) => archive::archive(args),

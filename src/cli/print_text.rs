@@ -20,6 +20,7 @@ pub(super) struct Args {
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Format {
+    #[cfg(feature = "pdf")]
     Pdf,
     #[value(name = "postscript")]
     PostScript,
@@ -35,6 +36,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     };
     let failed = |cause| Error::storage("the helper process", cause);
     match args.format {
+        #[cfg(feature = "pdf")]
         Format::Pdf => printed::pdf(limits).map_err(failed),
         Format::PostScript => printed::postscript(&limits).map(|never| match never {}).map_err(failed),
     }

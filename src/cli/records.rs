@@ -3,8 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use webtwin_base::build_info::lacks;
 use webtwin_base::console::tell;
 use webtwin_dataflow::sinks::summary::Records;
+use webtwin_job::READS_PDF;
 use webtwin_pages::record::Reason;
 
 /// Reasons that the report names.
@@ -29,10 +31,17 @@ pub(super) fn report(records: &Records) {
         ));
     }
     if let Some(unread) = records.rejected.get(Reason::NoConverter.as_str()) {
-        tell(format_args!(
-            "{unread} PostScript documents were not read, for Ghostscript (gs) is not installed; input.postscript = \"skip\" leaves \
-             them out"
-        ));
+        match READS_PDF {
+            true => tell(format_args!(
+                "{unread} PostScript documents were not read, for Ghostscript (gs) is not installed; \
+                 input.postscript = \"skip\" leaves them out"
+            )),
+            false => tell(format_args!(
+                "{unread} PDF or PostScript documents were not read: {}; PostScript needs Ghostscript (gs). \
+                 input.pdf = \"skip\" and input.postscript = \"skip\" leave them out",
+                lacks("reads no PDF", "pdf")
+            )),
+        }
     }
     for (input, offset) in records.torn.iter().take(TORN_TOLD) {
         tell(format_args!("{input} is torn: it ends within the record at offset {offset}; copy or download it again"));

@@ -14,5 +14,6 @@ mod shingling;
 pub use digest::{Digest, PAIRING, READING};
 pub use merge::resolve;
 pub use quantity::quantity;
+pub use recipes::READS_PDF;
 pub use settings::*;
 pub use shingling::Shingling;

@@ -6,10 +6,14 @@ use super::languages::NONE;
 use super::settings::{Chunks, Input, Minhash, Printed, Signatures, Simhash, Unit, Weights};
 use super::shingling::Shingling;
 
+/// True if this build has the cargo feature `pdf`.
+pub const READS_PDF: bool = cfg!(feature = "pdf");
+
 impl Input {
-    /// Name and version of how a PDF becomes text, as written into every manifest; `None` where none does.
+    /// Name and version of how a PDF becomes text, as written into every manifest; `None` where none does, because of
+    /// the job or of the build.
     pub fn pdf_recipe(&self) -> Option<String> {
-        (self.pdf == Printed::Text).then(|| "pdf-extract-0.12-pages-v1".to_owned())
+        (READS_PDF && self.pdf == Printed::Text).then(|| "pdf-extract-0.12-pages-v1".to_owned())
     }
 }
 

@@ -3,7 +3,7 @@
 //! Such documents are programs, or nearly so: what reads them may crash, loop, or take all memory. So a process of its own
 //! reads each, within limits of processor time and memory that it sets itself (`src/printed/`). The helper is this program
 //! under another command; a caller of the library names one with [`use_program`], and without one the documents are
-//! refused as [`Reason::NoConverter`].
+//! refused as [`Reason::NoConverter`], as are PDF documents without the cargo feature `pdf`.
 //!
 //! # Cost
 //! The start of a process, and the time that the document takes; the worker waits for it. There is no limit of time by
@@ -19,8 +19,9 @@ use std::thread::Builder;
 use serde::{Deserialize, Serialize};
 
 use super::record::{Form, Reason, Refusal};
+use webtwin_base::build_info::lacks;
 use webtwin_base::error::{Error, Result};
-use webtwin_job::Limits;
+use webtwin_job::{Limits, READS_PDF};
 
 /// The program that prints the text of PostScript.
 pub const GHOSTSCRIPT: &str = "gs";
@@ -104,6 +105,9 @@ pub(super) fn document(form: Form, body: &[u8], limits: &Limits) -> Result<std::
         Form::Html | Form::Xhtml | Form::Text => unreachable!("pages are no documents"),
     };
     let missing = |what: &str| Ok(Err((Reason::NoConverter, format!("{format}: {what}"))));
+    if form == Form::Pdf && !READS_PDF {
+        return missing(&lacks("reads no PDF", "pdf"));
+    }
     let Some(program) = PROGRAM.get() else { return missing("no helper program is named") };
     if form == Form::PostScript && ghostscript_version().is_empty() {
         return missing("Ghostscript (gs) is not installed");

@@ -8,25 +8,33 @@
 //! what comes of a document does not depend on those before it, as it would in a process that is kept.
 
 pub mod bounds;
+#[cfg(feature = "pdf")]
 mod objects;
+#[cfg(feature = "pdf")]
 pub mod pdf;
+#[cfg(feature = "pdf")]
 mod repair;
 
 use std::convert::Infallible;
+#[cfg(feature = "pdf")]
 use std::io::{Read, Write, stdin, stdout};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use webtwin_job::Limits;
-use webtwin_pages::helper::{Answer, GHOSTSCRIPT};
+#[cfg(feature = "pdf")]
+use webtwin_pages::helper::Answer;
+use webtwin_pages::helper::GHOSTSCRIPT;
 
 /// Stack of the thread that reads a PDF, bytes; deeper recursion ends the process.
+#[cfg(feature = "pdf")]
 const STACK_BYTES: usize = 64 << 20;
 
 /// Answers for the PDF on stdin.
 ///
 /// # Errors
 /// Those of the system; a document that goes beyond the limits ends the process.
+#[cfg(feature = "pdf")]
 pub fn pdf(limits: Limits) -> std::io::Result<()> {
     bounds::set(&limits)?;
     // What a reader has to say of a document before it gives up helps nobody.

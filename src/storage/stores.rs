@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use object_store::ObjectStore;
 
+use webtwin_base::build_info::lacks;
 use webtwin_base::error::{Error, Result};
 
 /// How long a request is retried before the store counts as failed.
@@ -65,10 +66,18 @@ impl Stores {
         if let Some(store) = super::clouds::open(scheme, root, &self.settings, self.patience) {
             return store;
         }
-        Err(Error::input(
-            root,
-            format!("{scheme}:// is not read by this build; use a path, file://, s3://, gs:// or az://"),
-        ))
+        let feature = match scheme {
+            "s3" | "s3a" => "aws",
+            "gs" => "gcp",
+            "az" | "abfs" | "abfss" => "azure",
+            _ => {
+                return Err(Error::input(
+                    root,
+                    format!("{scheme}:// is not read; use a path, file://, s3://, gs:// or az://"),
+                ));
+            }
+        };
+        Err(Error::input(root, lacks(&format!("reads no {scheme}://"), feature)))
     }
 }
 
@@ -97,6 +106,16 @@ mod tests {
         ]);
         for (scheme, root) in [("s3", "s3://bucket"), ("gs", "gs://bucket"), ("az", "az://container")] {
             assert!(stores.client(scheme, root).is_ok(), "{root}");
+        }
+    }
+
+    #[cfg(not(feature = "cloud"))]
+    #[test]
+    fn a_store_that_this_build_cannot_reach_is_an_error_that_names_the_feature() {
+        for (scheme, feature) in [("s3", "aws"), ("gs", "gcp"), ("az", "azure")] {
+            let error = Stores::with_settings([("", "")]).client(scheme, &format!("{scheme}://bucket")).err().unwrap();
+            assert!(error.to_string().contains(&format!("--features {feature}`")), "{error}");
+            assert_eq!(error.exit_code(), 3);
         }
     }
 

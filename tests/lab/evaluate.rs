@@ -34,7 +34,7 @@ impl Compared {
         report["rows"].as_array().unwrap().iter().map(row).collect()
     }
 
-    /// The targets by name, each once.
+    /// Target of each page of variant `primary`.
     fn targets(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.at("truth.tsv")).unwrap();
         let rows = text.lines().skip(1).map(|line| line.split('\t').collect::<Vec<_>>());

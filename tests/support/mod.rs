@@ -18,5 +18,8 @@ pub(crate) mod planted;
 // What a report has.
 pub(crate) mod report;
 
+// Runs over documents made for paper.
+pub(crate) mod printed;
+
 // Streams that nobody reads, and those that cannot be written.
 pub(crate) mod streams;

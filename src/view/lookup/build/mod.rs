@@ -35,6 +35,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use self::staged::Staged;
 use super::about::{About, FORMAT, OfRun};
 use super::index::STANDING;
+use webtwin_base::build_info::lacks;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::DocId;
 use webtwin_core::hamming::design::choose::{candidates, choose};
@@ -55,9 +56,10 @@ pub const RANGE_ROWS: u64 = 1 << 17;
 /// The most ranges: each keeps a block of rows open.
 const RANGES: u32 = 1024;
 
-/// Why nothing can be searched.
-pub const NO_SEARCH: &str =
-    "this build cannot search: build it with `cargo build --release --features search`, or use one of the packages";
+/// Says why nothing can be searched.
+pub fn no_search() -> String {
+    lacks("cannot search", "search")
+}
 
 /// What is made of what, and how much may be used for it.
 #[derive(Debug, Clone)]
@@ -132,7 +134,7 @@ impl Making<'_> {
 pub fn build(settings: &Settings) -> Result<Manifest> {
     let began = Instant::now();
     if settings.text && !cfg!(feature = "search") {
-        return Err(Error::Usage(NO_SEARCH.into()));
+        return Err(Error::Usage(no_search()));
     }
     let folder = Location::parse(&settings.output)?;
     output::prepare(&folder)?;

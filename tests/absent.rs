@@ -1,0 +1,49 @@
+#![cfg(not(all(feature = "aws", feature = "pdf", feature = "search", feature = "serve")))]
+
+use crate::support::program::fail;
+
+#[cfg(not(feature = "aws"))]
+#[test]
+fn a_store_of_another_cloud_is_refused_before_anything_is_read() {
+    let message = fail(&["run", "--input", "synth://?pages=9", "--output", "s3://bucket/out"], 3);
+    assert!(message.contains("this build reads no s3://") && message.contains("--features aws`"), "{message}");
+}
+
+#[cfg(not(all(feature = "search", feature = "serve")))]
+#[test]
+fn a_command_that_is_not_there_names_the_feature_that_brings_it() {
+    let absent: &[&[&str]] = &[
+        #[cfg(not(feature = "search"))]
+        &["search", "idx", "words"],
+        #[cfg(not(feature = "serve"))]
+        &["serve", "idx", "--listen", "127.0.0.1:0"],
+    ];
+    for command in absent {
+        let message = fail(command, 2);
+        assert!(message.contains(&format!("cannot {}: ", command[0])), "{message}");
+        assert!(message.contains(&format!("--features {}`", command[0])), "{message}");
+    }
+}
+
+#[cfg(not(feature = "pdf"))]
+#[test]
+fn a_pdf_is_rejected_and_the_line_about_it_names_the_feature() {
+    use crate::support::program::{rows, said, webtwin};
+
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    std::fs::create_dir(at("site")).unwrap();
+    std::fs::write(at("site/page.html"), "<title>A page</title><p>It has few words.").unwrap();
+    std::fs::write(at("site/paper.pdf"), "%PDF-1.4\n").unwrap();
+    let run = webtwin(&["run", "--input", &at("site"), "--output", &at("out")]).output().unwrap();
+    assert!(run.status.success(), "{}", said(&run));
+    assert!(
+        said(&run).contains("1 PDF or PostScript documents were not read: this build reads no PDF"),
+        "{}",
+        said(&run)
+    );
+    assert!(said(&run).contains("--features pdf`"), "{}", said(&run));
+    let rejected = &rows(&at("out"), "rejected")[0];
+    assert_eq!(rejected["reason"], "no_converter");
+    assert!(rejected["detail"].as_str().unwrap().contains("--features pdf`"), "{rejected}");
+}
