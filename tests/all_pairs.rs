@@ -1,5 +1,6 @@
 use proptest::prelude::*;
-use webtwin::dataflow::pairs::overlap_join::{OverlapWork, Pages, similar_pairs};
+use webtwin::dataflow::pairs::overlap_join::similar_pairs;
+use webtwin::dataflow::pairs::overlap_work::{OverlapWork, Pages};
 use webtwin::engine::{Cluster, Net};
 use webtwin::error::{Error, Result};
 use webtwin::ids::{HostId, Page};

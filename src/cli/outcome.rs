@@ -20,7 +20,7 @@ pub(super) fn fingerprints(set: &Manifest, folder: &str) {
 }
 
 /// Tells how many pairs and groups fingerprints have.
-pub(super) fn hamming(k: u32, groups: bool, summary: &dataflow::hamming::Summary, folder: &str) {
+pub(super) fn hamming(k: u32, groups: bool, summary: &dataflow::hamming::work::Summary, folder: &str) {
     tell(format_args!(
         "{} documents, {} queries ({} distinct)",
         summary.documents, summary.queries, summary.distinct_queries

@@ -421,7 +421,7 @@ fn fingerprints(job: Job, (cluster, process): (Cluster, usize), folder: Location
 }
 
 fn hamming(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Result<()> {
-    let work = Arc::new(dataflow::hamming::HammingWork::find(&job)?);
+    let work = Arc::new(dataflow::hamming::work::HammingWork::find(&job)?);
     let digest = Digest::of(&job).0;
     let (k, groups) = (job.hamming.k, job.batch.groups);
     let stages: &[&str] = match job.batch.queries.is_empty() {

@@ -8,25 +8,29 @@ use std::sync::Arc;
 
 use itertools::Itertools;
 
-use super::clusters::context_pass::context_pass;
+use super::clusters::context_pass::{CONTEXT, context_pass};
 use super::clusters::giant_clusters::giants;
 use super::clusters::grown::{GROWTH, Grown, SECOND_GROWTH};
 use super::clusters::servers::ServerOverlap;
-use super::pairs::similar::Similar;
+use super::pairs::similar::{HAMMING, MINHASH, OVERLAP, SIGNATURES, Similar, VIEWS};
 use super::pairs::{apart, editions};
 use super::reading::least_pages::LeastPages;
 use super::run::Run;
 use super::shuffle::components::components;
 use super::sinks::found::{Clustered, ReplicaTables};
-use super::sinks::kept::{Given, Kept};
+use super::sinks::kept::{Given, KEEPING, Kept};
 use super::sinks::kept_before;
 use super::sinks::skip_lists::SkipLists;
+use super::steps::Step;
 use super::web::{Web, settle};
 use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_results::decisions::Decisions;
 use webtwin_spill::Column;
+
+/// The steps that are recorded.
+const RECORDED: [Step; 9] = [VIEWS, OVERLAP, HAMMING, SIGNATURES, MINHASH, GROWTH, CONTEXT, SECOND_GROWTH, KEEPING];
 
 /// Finds near-replica pages and mirrored collections among the pages on all shelves.
 ///
@@ -42,7 +46,7 @@ pub fn find(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -
     let (mut web, exact) = settle(run, floors, least)?;
     let earlier = kept_before::open(&run.job.keep)?;
     let attempt = earlier.as_ref().map(|run| run.manifest.attempt.clone());
-    run.begin_steps(&web, attempt.as_deref())?;
+    run.begin_steps(&web, attempt.as_deref(), &RECORDED)?;
 
     // Pages are similar by any test [CSG00 Definition 4].
     let mut similar = Similar::pages(run, &web, exact)?;

@@ -7,6 +7,7 @@
 //! of fingerprints ([`hamming`]) are map, broadcast and reduce, and so each is one dataflow of timely operators.
 
 // Jobs.
+pub mod enough_memory;
 pub mod find;
 pub mod hamming;
 pub mod memory_estimate;
@@ -26,5 +27,6 @@ pub mod clusters;
 pub mod sinks;
 
 // and what all of them stand on.
+pub mod parts;
 pub mod shuffle;
 pub mod steps;

@@ -11,16 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::clusters::links::Links;
 use crate::pairs::allowance;
-use crate::pairs::minhash_pairs;
 use crate::reading::capture_rows::CaptureRows;
 use crate::reading::worker_pages::WorkerPages;
-use crate::shuffle::memory::{at_rest, too_little};
+use crate::shuffle::memory::at_rest;
 use webtwin_base::build_info;
-use webtwin_base::error::Result;
-use webtwin_base::heap::give_back_what_is_free;
 use webtwin_core::overlap::rows::{Row32, Row64};
-use webtwin_engine::Net;
-use webtwin_job::{Job, JobKind, Measure};
+use webtwin_job::{Job, Measure};
 use webtwin_spill::TAPE_BLOCK_BYTES;
 
 /// Bytes of a page beside its capture, within a bound: where its lists end, its number and its host. Measured.
@@ -138,7 +134,7 @@ impl MemoryEstimate {
     }
 
     /// Bytes when collections have been found and tables are made within a bound, with every link as one between pages.
-    fn found_bytes(&self, workers: usize) -> u64 {
+    pub(crate) fn found_bytes(&self, workers: usize) -> u64 {
         let shelf = at_rest(workers) + self.least_shelf_bytes(workers);
         shelf + beside_shelf_when_found(self.pages, self.links, workers, true)
     }
@@ -147,18 +143,6 @@ impl MemoryEstimate {
     /// is read: pages, links, and some counts a page.
     pub fn peak_bytes(&self, workers: usize) -> u64 {
         at_rest(workers) + self.least_shelf_bytes(workers) + A_PAGE_OF_COUNTS * self.pages
-    }
-
-    /// Bytes that are enough for a job by its measure on `all_pages`, in one of so many processes of so many workers.
-    pub fn enough_for(&self, job: &Job, all_pages: u64, (workers, processes): (usize, usize)) -> u64 {
-        let enough = self.least_bytes(all_pages, workers);
-        match job.similar.by {
-            Measure::Minhash if job.kind != JobKind::Study => {
-                let of_keys = minhash_pairs::least_of_process(self, all_pages, &job.minhash, workers, processes).0;
-                enough.max(minhash_pairs::enough_bytes(of_keys))
-            }
-            _ => enough,
-        }
     }
 
     /// Bytes on disk within a bound of so many: rows, tape and pairs that have no room, one after the other.
@@ -180,7 +164,7 @@ impl MemoryEstimate {
 
     /// Bytes on disk at once, within a bound of so many, in a process with so many links between its pages and others: at most; and at
     /// least, where the disk has no room and rows and pairs are made in passes.
-    pub fn on_disk_at_once(&self, job: &Job, all_pages: u64, links: u64, (workers, allowed): (usize, u64)) -> [u64; 2] {
+    pub fn on_disk_at_once(&self, job: &Job, all_pages: u64, links: u64, workers: usize, allowed: u64) -> [u64; 2] {
         let [rows, pairs] = self.made_on_disk(job, allowed.saturating_sub(self.least_bytes(all_pages, workers)));
         let of_lists = self.room_for_lists(all_pages, workers, allowed);
         let read = (self.list_bytes() + A_SHINGLE * self.shingles).saturating_sub(of_lists);
@@ -195,7 +179,7 @@ impl MemoryEstimate {
     }
 
     /// What several workers hold together.
-    fn sum(workers: &[MemoryEstimate]) -> MemoryEstimate {
+    pub(crate) fn sum(workers: &[MemoryEstimate]) -> MemoryEstimate {
         workers.iter().fold(MemoryEstimate::default(), |sum, of| MemoryEstimate {
             pages: sum.pages + of.pages,
             captures: sum.captures + of.captures,
@@ -295,34 +279,6 @@ impl MemoryEstimate {
             ..on_shelf
         }
     }
-}
-
-/// Makes room for the steps after reading, where memory has a bound: lists that have none go to disk. One round if there is a bound.
-///
-/// # Errors
-/// [`webtwin_base::error::Error::MemoryLimit`] on all workers when a process has less memory than it needs at least, with a number that is enough for the
-/// steps after, too; those of the disk.
-pub fn make_room(net: &mut Net<'_>, what: &str, shelf: &mut WorkerPages, job: &Job) -> Result<()> {
-    let (workers, allowed) = (net.workers_per_process(), job.effort.memory_bytes);
-    if allowed == 0 {
-        return Ok(());
-    }
-    let all = net.all_gather("memory", MemoryEstimate::on(shelf))?;
-    let all_pages = all.iter().map(|worker| worker.pages).sum();
-    let processes: Vec<MemoryEstimate> = all.chunks(workers).map(MemoryEstimate::sum).collect();
-    let most = |bytes: &dyn Fn(&MemoryEstimate) -> u64| processes.iter().map(bytes).max().unwrap_or(0);
-    if most(&|process| process.found_bytes(workers)) > allowed {
-        let enough = most(&|process| process.enough_for(job, all_pages, (workers, net.processes())));
-        return Err(too_little(what.into(), enough, allowed));
-    }
-    let room = match shelf.sets {
-        None => processes[net.process()].room_for_lists(all_pages, workers, allowed),
-        // Sets take what there is for keys of theirs, and leave chunks to the disk.
-        Some(_) => 0,
-    };
-    shelf.hold_lists_at_most(room / workers as u64)?;
-    give_back_what_is_free();
-    Ok(())
 }
 
 #[cfg(test)]

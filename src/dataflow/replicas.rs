@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::find::find;
 use super::run::Run;
-use super::sinks::write;
+use super::sinks::{stage, write};
 use crate::reading::captures::Crawl;
 use crate::reading::ingest::{Queue, damage, read};
 use crate::reading::least_pages::LeastPages;
@@ -92,7 +92,7 @@ pub fn run_and_tell_originals(
             .filter(|version| !version.is_empty())
             .map(|version| ("postscript", format!("ghostscript-{version}"))),
     );
-    write::commit(net, job, &counts(&found.summary), &recipes, laps, staged)?;
+    stage::commit(net, job, &counts(&found.summary), &recipes, laps, staged)?;
     Ok((found.summary, Needed { files, has_revisits }))
 }
 

@@ -43,14 +43,14 @@ impl<'r, 'n> Run<'r, 'n> {
         Run { net, job, shelf, resume, partitions, steps: Steps::default() }
     }
 
-    /// Records steps from here on, and restores those that all workers have on record; `earlier` is the attempt that made the result of
-    /// `keep.sticky`.
+    /// Records the steps in `recorded` from here on, and restores those that all workers have on record; `earlier` is the attempt that
+    /// made the result of `keep.sticky`.
     ///
     /// # Errors
     /// As [`Steps::begin`].
-    pub fn begin_steps(&mut self, web: &Web, earlier: Option<&str>) -> Result<()> {
+    pub fn begin_steps(&mut self, web: &Web, earlier: Option<&str>, recorded: &[Step]) -> Result<()> {
         let seen = Seen { crawl: &web.crawl, shelf: self.shelf, links: &web.links, earlier };
-        self.steps = Steps::begin(self.net, self.resume, seen)?;
+        self.steps = Steps::begin(self.net, self.resume, seen, recorded)?;
         Ok(())
     }
 

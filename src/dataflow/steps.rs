@@ -13,15 +13,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::clusters::context_pass::CONTEXT;
-use super::clusters::grown::{GROWTH, SECOND_GROWTH};
 use super::clusters::links::Links;
-use super::pairs::similar::{HAMMING, MINHASH, OVERLAP, SIGNATURES, VIEWS};
 use super::reading::capture_rows::Numbers;
 use super::reading::captures::Crawl;
 use super::reading::resume::Resume;
 use super::reading::worker_pages::WorkerPages;
-use super::sinks::kept::KEEPING;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{Page, splitmix64};
 use webtwin_engine::Net;
@@ -42,9 +38,6 @@ impl Step {
         Step { name, bytes_a_page: 0 }
     }
 }
-
-/// The steps that are recorded.
-const RECORDED: [Step; 9] = [VIEWS, OVERLAP, HAMMING, SIGNATURES, MINHASH, GROWTH, CONTEXT, SECOND_GROWTH, KEEPING];
 
 /// The steps of a run, some of which an earlier run may have finished; none are recorded by default.
 #[derive(Default)]
@@ -80,19 +73,24 @@ pub struct Seen<'a> {
 type Known = (u64, u64, Vec<(String, u64, u64)>);
 
 impl<'a> Steps<'a> {
-    /// The steps that follow when pages are settled and links resolved. Nothing is recorded unless all processes have a place
-    /// for it.
+    /// The steps that follow when pages are settled and links resolved, of which those in `recorded` are. Nothing is recorded unless all
+    /// processes have a place for it.
     ///
     /// One exchange. Whatever is on record is read once, to see whether it is whole.
     ///
     /// # Errors
     /// Those of the disk that texts' fingerprints may be on; or when the run has ended.
-    pub fn begin(net: &mut Net<'_>, resume: Option<&'a Resume>, seen: Seen<'_>) -> Result<Steps<'a>> {
+    pub fn begin(
+        net: &mut Net<'_>,
+        resume: Option<&'a Resume>,
+        seen: Seen<'_>,
+        recorded: &[Step],
+    ) -> Result<Steps<'a>> {
         let here = resume.and_then(|resume| Some((resume, resume.store.steps(net.index(), net.peers())?)));
         let mine: Option<Known> = match &here {
             None => None,
             Some((_, records)) => {
-                let found = RECORDED.iter().filter_map(|step| {
+                let found = recorded.iter().filter_map(|step| {
                     let Stamp { seen, run } = records.stamp(step.name)?;
                     Some((step.name.to_string(), seen, run))
                 });
@@ -112,7 +110,7 @@ impl<'a> Steps<'a> {
             let run = of_this(&all[0], step);
             run.is_some() && all.iter().all(|known| of_this(known, step) == run)
         };
-        let ready = RECORDED.into_iter().filter(with_all).collect();
+        let ready = recorded.iter().copied().filter(with_all).collect();
         let is_first = net.position().is_first();
         Ok(Steps { recording: Some(Recording { resume, records, stamp, is_first, ready }), taken_up: Vec::new() })
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::clusters::links::{self, Links};
-use super::memory_estimate::{MemoryEstimate, make_room};
+use super::enough_memory::make_room;
+use super::memory_estimate::MemoryEstimate;
 use super::pairs::exact;
 use super::reading::captures::{self, Crawl};
 use super::reading::idf;

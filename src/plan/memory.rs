@@ -128,7 +128,7 @@ pub fn spilled_at_once(job: &Job, counts: &Counts, machines: &Machines) -> [u64;
         return [0; 2];
     }
     let links = counts.links_within.div_ceil(machines.count as u64);
-    own(counts, machines).on_disk_at_once(job, counts.held.pages, links, (machines.workers, allowed))
+    own(counts, machines).on_disk_at_once(job, counts.held.pages, links, machines.workers, allowed)
 }
 
 /// Bytes that all processes write to spill files.

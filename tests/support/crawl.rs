@@ -1,7 +1,8 @@
 use webtwin::dataflow::pairs::exact;
+use webtwin::dataflow::reading::capture::Capture;
 use webtwin::dataflow::reading::captures::Crawl;
 use webtwin::dataflow::reading::shingle_sets::ShingleSets;
-use webtwin::dataflow::reading::worker_pages::{Capture, WorkerPages};
+use webtwin::dataflow::reading::worker_pages::WorkerPages;
 use webtwin::engine::Net;
 use webtwin::error::Result;
 use webtwin::ids::{doc_id, splitmix64};

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::pairs::kinds::Pairs;
 use crate::reading::captures::Crawl;
-use crate::sinks::report::SHOWN;
+use crate::sinks::largest::SHOWN;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, DocId, HostId, Number, Page};
 use webtwin_core::clusters::weakest_links::{Cut, Edge, thin, weakest};

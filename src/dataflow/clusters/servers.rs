@@ -15,13 +15,13 @@ use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::parts::Part;
 use crate::reading::captures::{Crawl, host, path};
 use crate::run::Run;
 use crate::shuffle::components::components;
 use crate::shuffle::directory::TablePartitions;
 use crate::shuffle::hash_partitions::HashPartitions;
 use crate::shuffle::page_counts;
-use crate::sinks::tables::Part;
 use crate::steps::Step;
 use crate::web::Web;
 use webtwin_base::error::Result;

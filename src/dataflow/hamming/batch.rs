@@ -23,10 +23,10 @@ use timely::dataflow::operators::probe::Handle;
 use timely::dataflow::operators::vec::Map;
 use timely::dataflow::operators::{Exchange, Probe};
 
-use super::HammingWork;
 use super::merge::{BATCH, Output, Told, merge_and_write};
 use super::scan::{Mapper, Near, Pairs, Queries, piece_rows};
 use super::tally::Tally;
+use super::work::HammingWork;
 use webtwin_base::error::Result;
 use webtwin_base::ids::splitmix64;
 use webtwin_core::hamming::rows::FingerprintRow;

@@ -11,7 +11,7 @@ use crate::reading::work_queue::WorkQueue;
 use crate::reading::{captures, idf};
 use crate::replicas::{ReadCrawl, read_crawl};
 use crate::shuffle::directory::TablePartitions;
-use crate::sinks::write::{attempt, or_discard};
+use crate::sinks::stage::{attempt, or_discard};
 use webtwin_base::error::Result;
 use webtwin_base::progress::Progress;
 use webtwin_core::hamming::fingerprint_file::{ChunkWriter, Manifest, NAME};

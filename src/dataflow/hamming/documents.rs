@@ -11,9 +11,9 @@ use timely::ExchangeData;
 use timely::dataflow::channels::pact::Exchange as To;
 use timely::dataflow::operators::generic::Operator;
 
-use super::HammingWork;
 use super::merge::{BATCH, NearPair};
 use super::tally::Tally;
+use super::work::HammingWork;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 use webtwin_core::hamming::rows::{NearRuns, Run};

@@ -9,9 +9,9 @@
 
 use std::sync::Arc;
 
-use super::HammingWork;
 use super::merge::Member;
 use super::scan::{Near, Queries, with_documents};
+use super::work::HammingWork;
 use crate::shuffle::components::components;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;

@@ -19,7 +19,7 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::dataflow::operators::generic::{Operator, OutputBuilder};
 use timely::dataflow::operators::vec::Broadcast;
 
-use crate::sinks::write::put_part;
+use crate::sinks::stage::put_part;
 use webtwin_base::ids::DocId;
 use webtwin_engine::{Failures, Rows};
 use webtwin_storage::manifest::FileEntry;

@@ -14,100 +14,26 @@ mod merge;
 mod scan;
 pub mod self_join;
 mod tally;
+pub mod work;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use serde::{Deserialize, Serialize};
 use timely::dataflow::operators::Exchange;
 use timely::dataflow::operators::vec::ToStream;
 
 use self::merge::{Member, NearPair, Output, Told, Written, merge_and_write};
 use self::scan::Queries;
-use crate::reading::work_queue::WorkQueue;
-use crate::sinks::write::{Staged, attempt, commit, or_discard, put_part, put_summary};
+use self::work::{HammingWork, Summary};
+use crate::sinks::stage::{Staged, attempt, commit, or_discard, put_part, put_summary};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::splitmix64;
-use webtwin_base::progress::{Laps, Progress};
-use webtwin_core::hamming::design::k_below;
+use webtwin_base::progress::Laps;
 use webtwin_engine::Net;
 use webtwin_job::Job;
-use webtwin_results::fingerprints::{FingerprintSet, Sources};
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::output::Attempt;
-
-/// What a run joins, as one process sees it.
-pub struct HammingWork {
-    /// F.
-    pub set: FingerprintSet,
-    /// Q, which may have no rows; none when F is joined with itself.
-    pub queries: Option<Sources>,
-    queries_read: WorkQueue,
-    pieces_read: WorkQueue,
-    /// For people who watch.
-    pub progress: Arc<Progress>,
-}
-
-impl HammingWork {
-    /// Finds F and Q of a job.
-    ///
-    /// # Errors
-    /// [`Error::Input`] when one is missing, or when they are of different recipes; [`Error::Usage`] when the job names none, or
-    /// when all fingerprints are within k bits of each other.
-    pub fn find(job: &Job) -> Result<HammingWork> {
-        if job.batch.fingerprints.is_empty() {
-            return Err(Error::Usage(
-                "no fingerprint file: give batch.fingerprints, the folder that `webtwin hamming build` made".into(),
-            ));
-        }
-        let set = FingerprintSet::open(&job.batch.fingerprints)?;
-        k_below(set.manifest.f, job.hamming.k)?;
-        let urls = &job.batch.queries;
-        let queries = if urls.is_empty() { None } else { Some(Sources::find(urls)?) };
-        let made = (set.manifest.f, set.manifest.recipe.clone());
-        match queries.as_ref().and_then(|queries| queries.made.as_ref()) {
-            Some((f, recipe)) if (*f, recipe) != (made.0, &made.1) => {
-                let reason = format!(
-                    "its fingerprints are {recipe} ({f} bits), but those of F are {} ({} bits)",
-                    made.1, made.0
-                );
-                return Err(Error::input(urls.join(", "), reason));
-            }
-            _ => {}
-        }
-        let progress = Arc::new(Progress::new(set.manifest.count));
-        Ok(HammingWork {
-            set,
-            queries,
-            queries_read: WorkQueue::default(),
-            pieces_read: WorkQueue::default(),
-            progress,
-        })
-    }
-}
-
-/// What was found; `summary.json` of a `hamming` run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Summary {
-    /// Digest of the job.
-    pub digest: String,
-    /// Documents of F.
-    pub documents: u64,
-    /// Queries of Q; 0 when Q was empty, and when F was joined with itself.
-    pub queries: u64,
-    /// Distinct fingerprints among them.
-    pub distinct_queries: u64,
-    /// Pairs of distinct fingerprints that are near.
-    pub near: u64,
-    /// Pairs of documents that are told, each once at its smallest distance, none of a document with itself. Where groups are
-    /// told, the pairs that they stand for: of rows, should a document stand on several.
-    pub pairs: u64,
-    /// The same by distance.
-    pub pairs_by_distance: BTreeMap<u32, u64>,
-    /// Groups of documents that are told; 0 when pairs are.
-    pub groups: u64,
-}
 
 /// Runs the job; every worker returns the same summary once the result is committed.
 ///
@@ -134,7 +60,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, folder: &Locat
         ("groups", summary.groups),
     ];
     let recipes = [("fingerprints", work.set.manifest.recipe.clone())];
-    commit(net, job, &counts, &recipes, laps, Staged { attempt, files, earlier: None, taken_up: Vec::new() })?;
+    commit(net, job, &counts, &recipes, laps, Staged::new(attempt, files))?;
     Ok(summary)
 }
 

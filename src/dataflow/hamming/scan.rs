@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-use super::HammingWork;
 use super::merge::NearPair;
+use super::work::HammingWork;
 use crate::shuffle::memory::refuse_beyond_bound;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, SimHash};

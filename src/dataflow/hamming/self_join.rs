@@ -25,11 +25,11 @@ use timely::dataflow::operators::probe::Handle;
 use timely::dataflow::operators::vec::{Map, ToStream};
 use timely::dataflow::operators::{Concat, Exchange, Probe};
 
-use super::HammingWork;
 use super::documents::near_documents;
 use super::merge::{BATCH, Output, Told, merge_and_write};
 use super::scan::piece_rows;
 use super::tally::Tally;
+use super::work::HammingWork;
 use crate::shuffle::memory::hold_bytes_against_bound;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::splitmix64;

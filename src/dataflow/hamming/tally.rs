@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
-use super::HammingWork;
-use super::Summary;
+use super::work::{HammingWork, Summary};
 use crate::shuffle::memory::hold_bytes_against_bound;
 use webtwin_base::error::{Error, Result};
 use webtwin_core::hamming::rows::NearRuns;

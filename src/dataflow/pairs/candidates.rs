@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::allowance::Allowance;
-use crate::pairs::overlap_join::OverlapWork;
+use crate::pairs::overlap_work::OverlapWork;
 use crate::shuffle::page_counts::sum;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{Number, Page, splitmix64};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::allowance::Allowance;
 use crate::pairs::counts::OverlapCounts;
-use crate::pairs::overlap_join::Pages;
+use crate::pairs::overlap_work::Pages;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, HostId, Number, Page};
 use webtwin_core::overlap::filter::{Verdict, judge, judge_too_many};

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::pairs::counts::OverlapCounts;
+use crate::reading::capture::codec;
 use crate::reading::captures::{Crawl, host_key};
-use crate::reading::item_record::{PageRecord, codec};
+use crate::reading::item_record::PageRecord;
 use crate::reading::resume::Resume;
 use crate::reading::worker_pages::WorkerPages;
 use webtwin_base::error::Result;

@@ -17,12 +17,13 @@ use super::allowance::Allowance;
 use crate::pairs::candidates::{PageStripes, by_pair, heavy_buckets, sample_heavy_share};
 use crate::pairs::chunk_runs::{Pruned, RunBuilder, group, laid_down, pruned};
 use crate::pairs::counts::OverlapCounts;
+use crate::pairs::overlap_work::{OverlapWork, Pages};
 use crate::pairs::pair_buckets::PairCounter;
 use crate::shuffle::page_counts::sum;
 use webtwin_base::error::Result;
-use webtwin_base::ids::{FPrint, HostId, Page};
+use webtwin_base::ids::{FPrint, Page};
 use webtwin_core::overlap::planner::{self, Load, MOST_PASS_BITS, Method, least_disk_bytes, pass_bits};
-use webtwin_core::overlap::prune::{self, PageSet, SharedChunks};
+use webtwin_core::overlap::prune::{self, SharedChunks};
 use webtwin_core::overlap::rows::{Row, Shares};
 use webtwin_core::overlap::{SimilarPair, is_pairwise_similar};
 use webtwin_engine::{Net, Owners};
@@ -31,41 +32,6 @@ use webtwin_spill::{Partitions, RunLog, partition_bits};
 
 /// Rounds of pruning after which no more is hoped for.
 const MOST_ROUNDS: usize = 6;
-
-/// What is known of the pages.
-pub struct Pages<'a> {
-    /// Number of pages.
-    pub count: usize,
-    /// Host of each, or nothing when no filter asks for it.
-    pub hosts: &'a [HostId],
-    /// Exact copies of others, which count as pages of a chunk and then are left out.
-    pub copies: &'a PageSet,
-}
-
-/// What one worker did, and how all counted.
-#[derive(Debug, Clone, Default)]
-pub struct OverlapWork {
-    /// Rows and pairs, this worker's.
-    pub counts: OverlapCounts,
-    /// Rows left after pruning, this worker's.
-    pub core_rows: u64,
-    /// Pairs that they make, once for each chunk.
-    pub core_pairs: u64,
-    /// Pages left after pruning, of all.
-    pub core_pages: u64,
-    /// Of these, pages of the most frequent chunk, of all.
-    pub longest: u64,
-    /// Rounds of pruning.
-    pub rounds: u32,
-    /// Pairs handed to their owners, after the selection of candidates; this worker's.
-    pub sent: u64,
-    /// The planner's reason.
-    pub why: String,
-    /// Bytes written to disk.
-    pub spilled_bytes: u64,
-    /// Stages with their seconds, by this worker's clock.
-    pub seconds: Vec<(&'static str, f64)>,
-}
 
 /// What is known when all pairs have been handed on.
 pub struct AllPairs {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::pairs::overlap_merge::Changes;
+use crate::pairs::changes::Changes;
 use crate::reading::worker_pages::WorkerPages;
 use webtwin_base::by_hash::Hashes;
 use webtwin_base::error::Result;

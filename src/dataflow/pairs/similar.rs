@@ -3,10 +3,9 @@
 use super::counts::PairCounts;
 use super::kinds::{Kind, Pairs};
 use super::overlap_before::{self, Before, HandOn};
-use super::{minhash_pairs, overlap, signatures, simhash_pairs, views};
+use super::{fprint_docid, minhash_pairs, overlap, signatures, simhash_pairs, views};
+use crate::parts::Part;
 use crate::run::Run;
-use crate::sinks::paper_tables;
-use crate::sinks::tables::Part;
 use crate::steps::Step;
 use crate::web::Web;
 use webtwin_base::error::Result;
@@ -66,7 +65,7 @@ impl Similar {
         }
         if run.job.output.fprint_docid {
             let (partitions, bits) = (run.partitions, run.job.chunks.bits);
-            similar.parts.extend(paper_tables::fprint_docid(run.net, run.shelf, &web.crawl, partitions, bits)?);
+            similar.parts.extend(fprint_docid::fprint_docid(run.net, run.shelf, &web.crawl, partitions, bits)?);
         }
         Ok(similar)
     }

@@ -148,7 +148,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::reading::worker_pages::Capture;
+    use crate::reading::capture::Capture;
     use webtwin_engine::Owners;
 
     proptest! {

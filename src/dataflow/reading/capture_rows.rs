@@ -8,8 +8,7 @@ use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::reading::item_record::codec;
-use crate::reading::worker_pages::{Capture, HTML, Place, mime};
+use crate::reading::capture::{Capture, HTML, Place, codec, mime};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, FPrint, Page, SimHash};
 use webtwin_core::text::language::Language;

@@ -10,19 +10,21 @@ use std::sync::{Arc, Mutex};
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::enough_memory::enough_bytes;
 use crate::memory_estimate::MemoryEstimate;
 use crate::reading::addresses::{HostAddress, Noted};
+use crate::reading::capture::{Capture, mime, short_title};
 use crate::reading::captures::host_key;
+use crate::reading::item_part::Part;
 use crate::reading::item_record::PageRecord;
 use crate::reading::known_pages::{KnownPages, content};
+use crate::reading::other_records::{Redirect, Revisit, Segment};
 use crate::reading::rejection::Rejection;
-use crate::reading::resume::{Part, Recorder, Resume};
-use crate::reading::revisits::Revisit;
-use crate::reading::segments::Segment;
+use crate::reading::resume::{Recorder, Resume};
 use crate::reading::shingle_sets::ShingleSets;
 use crate::reading::tools::Tools;
 use crate::reading::work_queue::WorkQueue;
-use crate::reading::worker_pages::{Capture, Redirect, WorkerPages, mime, short_title};
+use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::memory::too_little;
 use webtwin_base::error::Result;
 use webtwin_base::ids::doc_id;
@@ -159,7 +161,8 @@ fn make_room_to_read_on(net: &Net<'_>, shelf: &mut WorkerPages, items: usize, jo
     }
     let all = mine.times(workers * items.div_ceil(net.peers()).max(done), done);
     // A tenth more: other items may hold more than those read so far.
-    let needed_bytes = all.enough_for(job, all.pages * net.processes() as u64, (workers, net.processes())) / 10 * 11;
+    let needed = enough_bytes(&all, job, all.pages * net.processes() as u64, workers, net.processes());
+    let needed_bytes = needed / 10 * 11;
     Err(too_little("pages and links, and the steps after".into(), needed_bytes, allowed_bytes))
 }
 
@@ -265,7 +268,7 @@ impl Reader {
                 }
             }
             Some(Means::Segment(segment)) => {
-                self.shelf.segments.push(Segment::of(&segment, offset, self.item));
+                self.shelf.segments.push(Segment::of(&segment, offset, self.item.0, self.item.1));
                 return Ok(());
             }
             Some(Means::Redirect(redirect)) if self.follow.redirects => self.redirect(&redirect, offset),

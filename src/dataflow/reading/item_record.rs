@@ -15,12 +15,12 @@ use bincode::Options;
 use serde::{Deserialize, Serialize};
 
 use crate::reading::addresses::HostAddress;
+use crate::reading::capture::{Capture, codec};
+use crate::reading::item_part::Part;
+use crate::reading::other_records::{Redirect, Revisit, Segment};
 use crate::reading::rejection::Rejection;
-use crate::reading::resume::Part;
-use crate::reading::revisits::Revisit;
-use crate::reading::segments::Segment;
 use crate::reading::shingle_sets::ShingleSets;
-use crate::reading::worker_pages::{Capture, Redirect, WorkerPages};
+use crate::reading::worker_pages::WorkerPages;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, FPrint, doc_id};
 use webtwin_pages::record::Names;
@@ -136,11 +136,6 @@ impl PageRecord {
     }
 }
 
-/// Whole numbers of fixed width; nothing may follow what is read.
-pub(crate) fn codec() -> impl Options {
-    bincode::DefaultOptions::new().with_fixint_encoding()
-}
-
 fn append(value: &impl Serialize, to: &mut Vec<u8>) {
     codec().serialize_into(to, value).expect("plain values go into memory");
 }
@@ -218,7 +213,7 @@ pub(super) fn pages_of(record: &[u8]) -> Vec<(u128, Range<usize>)> {
 ///
 /// # Errors
 /// Those of the disk that takes what has no room in memory.
-pub(super) fn decode(record: &[u8], (item, source): (u32, u32), worker: u32, shelf: &mut WorkerPages) -> Result<bool> {
+pub(super) fn decode(record: &[u8], item: u32, source: u32, worker: u32, shelf: &mut WorkerPages) -> Result<bool> {
     let Some((head, mut parts)) = split(record) else { return Ok(false) };
     let Head { rejections, redirects, addresses, revisits, segments, end, pages } = head;
     let mut of_pages = Vec::with_capacity(pages.len());
@@ -378,12 +373,12 @@ mod tests {
             // The same two items with the same numbers, one of them out of its record, are the same shelf.
             let mut to = empty(with_sets);
             shelf(&before, with_features, 4, &mut to);
-            prop_assert!(decode(&record, (5, 3), 1, &mut to).unwrap());
+            prop_assert!(decode(&record, 5, 3, 1, &mut to).unwrap());
             prop_assert_eq!(format!("{to:?}"), format!("{from:?}"));
 
             // Other numbers go into rows only.
             let mut other = empty(with_sets);
-            prop_assert!(decode(&record, (8, 6), 2, &mut other).unwrap());
+            prop_assert!(decode(&record, 8, 6, 2, &mut other).unwrap());
             let mut rows = other.captures.map(|row| (row.item, row.source, row.worker));
             prop_assert!(rows.all(|row| row.unwrap() == (8, 6, 2)));
             prop_assert!(other.rejections.rows().map(Result::unwrap).all(|row| (row.item, row.source) == (8, 6)));
@@ -399,13 +394,13 @@ mod tests {
             let mut record = Vec::new();
             encode(&part, &from, &mut record).unwrap();
             let mut other = empty(true);
-            prop_assert!(!decode(&[], (5, 3), 1, &mut other).unwrap());
-            prop_assert!(!decode(&record[..cut % record.len()], (5, 3), 1, &mut other).unwrap());
-            prop_assert!(!decode(&[&record[..], b"x"].concat(), (5, 3), 1, &mut other).unwrap());
+            prop_assert!(!decode(&[], 5, 3, 1, &mut other).unwrap());
+            prop_assert!(!decode(&record[..cut % record.len()], 5, 3, 1, &mut other).unwrap());
+            prop_assert!(!decode(&[&record[..], b"x"].concat(), 5, 3, 1, &mut other).unwrap());
             prop_assert_eq!(format!("{other:?}"), format!("{:?}", empty(true)));
             let at = at % record.len();
             record[at] = to;
-            if !decode(&record, (5, 3), 1, &mut other).unwrap() {
+            if !decode(&record, 5, 3, 1, &mut other).unwrap() {
                 prop_assert_eq!(format!("{other:?}"), format!("{:?}", empty(true)));
             }
         }

@@ -2,15 +2,18 @@
 
 pub mod addresses;
 mod arrived_captures;
+pub mod capture;
 pub mod capture_rows;
 pub mod captures;
 pub mod features;
 pub mod first_look;
 pub mod idf;
 pub mod ingest;
+mod item_part;
 pub mod item_record;
 pub mod known_pages;
 pub mod least_pages;
+pub mod other_records;
 pub mod rejection;
 pub mod resume;
 pub mod revisits;

@@ -22,11 +22,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
+use crate::reading::capture::{Capture, Place};
+use crate::reading::other_records::Revisit;
 use crate::reading::rejection::Rejection;
 use crate::reading::segments;
-use crate::reading::worker_pages::{Capture, Place, WorkerPages};
+use crate::reading::worker_pages::WorkerPages;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, doc_id, splitmix64};
 use webtwin_core::chunks::bytes;
@@ -39,31 +39,6 @@ use webtwin_pages::work_items::Work;
 
 /// Rounds of the search: a longer chain of revisits ends unresolved.
 const ROUNDS: usize = 20;
-
-/// A revisit record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Revisit {
-    /// Canonical URL.
-    pub url: String,
-    /// Seconds since 1970; 0 when unknown.
-    pub fetch_time: i64,
-    /// Its own names; the payload is that of its original.
-    pub names: Names,
-    /// Record id of the original, as [`Names::id`].
-    pub refers_to: u64,
-    /// Doc id of the original's URL; 0 if it is not named.
-    pub original: DocId,
-    /// Fetch time of the original; 0 if it is not named.
-    pub original_time: i64,
-    /// Number of the input.
-    pub source: u32,
-    /// Number of the work item.
-    pub item: u32,
-    /// Where its record starts.
-    pub offset: u64,
-    /// Length of the record.
-    pub length: u64,
-}
 
 /// Input of a revisit, and that of the record it refers to, which may be a revisit, too: each pair once.
 pub type Referrals = BTreeSet<[u32; 2]>;

@@ -11,11 +11,8 @@
 //! # Cost
 //! Each segment is read twice; from a compressed file without members, so is all before it.
 
-use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
-
 use crate::reading::ingest::{Queue, Reader};
-use crate::reading::rejection::Rejection;
+use crate::reading::other_records::Segment;
 use crate::reading::worker_pages::WorkerPages;
 use webtwin_base::error::{Error, Result};
 use webtwin_engine::Net;
@@ -23,40 +20,6 @@ use webtwin_job::{Input, Job};
 use webtwin_pages::record::{Found, RawPage, Reason, Refusal, Refused};
 use webtwin_pages::warc::segments::{self, join};
 use webtwin_pages::work_items::Work;
-
-/// A segment of a record. Orders by record, number, block and place in the input.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Segment {
-    /// Record id of the first segment, as a hash.
-    pub origin: u64,
-    /// Its number, from 1 on.
-    pub number: u32,
-    /// Hash of its block.
-    pub block: u64,
-    /// Number of the input.
-    pub source: u32,
-    /// Where its record starts.
-    pub offset: u64,
-    /// Number of the work item.
-    pub item: u32,
-    /// Bytes of its block.
-    pub bytes: u64,
-    /// Bytes of the whole block, as the last segment says; 0 if it does not.
-    pub total: u64,
-}
-
-impl Segment {
-    /// Notes a segment that was read in an item of an input.
-    pub fn of(segment: &segments::Segment, offset: u64, (item, source): (u32, u32)) -> Segment {
-        let segments::Segment { origin, number, total, ref block, .. } = *segment;
-        Segment { origin, number, block: xxh3_64(block), source, offset, item, bytes: block.len() as u64, total }
-    }
-
-    fn rejected(&self, reason: Reason, detail: impl Into<String>) -> Rejection {
-        let Segment { source, offset, item, bytes, .. } = *self;
-        Rejection { source, offset, reason, detail: detail.into(), item, bytes }
-    }
-}
 
 /// Turns the segments on all shelves into captures and rejections.
 ///

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::by_key::{Keyed, each_key};
 use crate::reading::captures::Crawl;
-use crate::reading::worker_pages::Redirect;
+use crate::reading::other_records::Redirect;
 use crate::shuffle::directory::TablePartitions;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, DocId, HostId, Page};

@@ -1,6 +1,5 @@
 //! Rows of pairs and of `LinkSummary` on their way to tables: to the owners of the pages that they begin with.
 
-use super::tables::PairRow;
 use crate::pairs::kinds::Pairs;
 use crate::reading::captures::Crawl;
 use crate::shuffle::stretches::Stretches;
@@ -10,6 +9,9 @@ use webtwin_core::clusters::link_summary::LinkSummary;
 use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::{Net, Owners};
 use webtwin_spill::Column;
+
+/// A row of `pairs`: two pages, the [`Kind`](crate::pairs::kinds::Kind) as a number, and the value.
+pub type PairRow = [u32; 4];
 
 /// Brings pairs to the owners of their smaller pages, and rows of `LinkSummary` to the owners of their source clusters' smallest pages;
 /// there they wait for tables, ascending. One exchange.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::arrived::{self, Arrived, slices};
 use super::drafts::{Draft, Rows};
-use super::write::put_file;
+use super::stage::put_file;
 use crate::memory_estimate::A_FILE_MADE;
 use webtwin_base::build_info;
 use webtwin_base::error::Result;
@@ -112,7 +112,7 @@ impl<'t> Making<'t> {
 /// Those of a table are numbered from 0 in the order of its rows.
 ///
 /// A collective call, and one for each round of parts that travel.
-pub(super) fn put_tables(
+pub(crate) fn put_tables(
     net: &mut Net<'_>,
     attempt: &Attempt,
     mut parts: Vec<Draft<'_>>,

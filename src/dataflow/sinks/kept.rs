@@ -5,10 +5,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::avoid::{self, Verdict};
+use super::collection_rows::{CollectionRow, MemberRow};
 use super::contents::Told;
 use super::kept_before::{self, KeptBefore};
 use super::pins::{self, PinCounts};
-use super::report::{self, CollectionRow, MemberRow};
+use super::report;
 use super::substitutes;
 use super::ways::{Ways, WaysThrough};
 use crate::clusters::places;

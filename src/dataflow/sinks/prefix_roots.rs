@@ -7,7 +7,7 @@
 use bytemuck::{Pod, Zeroable};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::report::{CollectionRow, MemberRow};
+use super::collection_rows::{CollectionRow, MemberRow};
 use crate::reading::captures::Crawl;
 use crate::shuffle::stretches::Stretches;
 use webtwin_base::error::{Error, Result};

@@ -1,79 +1,20 @@
-//! Collections with their root's URL, and the largest findings for the summary.
+//! Collections with their root's URL.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::reading::captures::Crawl;
-use crate::shuffle::directory::Directory;
 use crate::shuffle::stretches::Stretches;
 use crate::sinks::avoid::Judged;
+use crate::sinks::collection_rows::{CollectionRow, MemberRow};
 use crate::sinks::contents::{Told, contents};
 use webtwin_base::error::{Error, Result};
-use webtwin_base::ids::{ClusterId, DocId, HostId, Page, SimilarClusterId, doc_id};
-use webtwin_core::clusters::collection::{PageCollection, SimilarCluster};
+use webtwin_base::ids::Page;
+use webtwin_core::clusters::collection::SimilarCluster;
 use webtwin_core::clusters::identical::Content;
 use webtwin_engine::{Net, Owners};
 use webtwin_spill::Column;
-
-/// A row of the `collections` table. Orders by similar cluster, then collection.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct CollectionRow {
-    /// Smallest page of the similar cluster.
-    pub similar_cluster: SimilarClusterId,
-    /// Smallest page of the collection.
-    pub collection: Page,
-    /// Collections in the similar cluster.
-    pub cardinality: u32,
-    /// Pages in the collection, those attached to it among them.
-    pub size: u32,
-    /// Its entry page: the one in the fewest folders, of these the one named as entries are.
-    pub root: Page,
-    /// URL of that page.
-    pub root_url: String,
-    /// Longest folder that the URLs of its pages begin with, those attached to it aside.
-    pub prefix: String,
-    /// Whether it is the collection that is kept of its cluster.
-    pub kept: bool,
-    /// Links to its pages from other hosts.
-    pub links_from_elsewhere: u64,
-    /// The first collection of the similar cluster that is identical to it (\[CSG00\] Definition 3); itself if none is before.
-    pub identical_to: Page,
-}
-
-/// A row of the `members` table. Orders by similar cluster, collection, trivial cluster, page.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, bytemuck::Pod, bytemuck::Zeroable, Serialize, Deserialize,
-)]
-#[repr(C)]
-pub struct MemberRow {
-    /// Smallest page of the similar cluster.
-    pub similar_cluster: SimilarClusterId,
-    /// Smallest page of the collection.
-    pub collection: Page,
-    /// Trivial cluster of the page; of a page without copies it is named by the page itself.
-    pub cluster: ClusterId,
-    /// The page.
-    pub page: Page,
-    /// 1 for a page that was attached to the collection without a counterpart in the others, 0 otherwise.
-    pub attached: u32,
-}
-
-impl MemberRow {
-    /// The rows of a collection, in no particular order; `labels` has for each page its trivial cluster.
-    pub fn of(similar: SimilarClusterId, collection: &PageCollection, labels: &[ClusterId]) -> Vec<MemberRow> {
-        let smallest = collection.first_page();
-        let row = |cluster, page, attached| MemberRow {
-            similar_cluster: similar,
-            collection: smallest,
-            cluster,
-            page,
-            attached,
-        };
-        let members = collection.members.iter().map(|&(cluster, page)| row(cluster, page, 0));
-        members.chain(collection.nearby.iter().map(|&page| row(labels[page], page, 1))).collect()
-    }
-}
 
 /// Collections and members, each with the owner of its similar cluster's smallest page, ascending.
 ///
@@ -245,70 +186,6 @@ fn to_last_slash(url: &str) -> &str {
     let path = url.find(['?', '#']).unwrap_or(url.len());
     let host = url.find("://").map_or(0, |at| at + 3);
     url[host..path].rfind('/').map_or(url, |slash| &url[..=host + slash])
-}
-
-/// One of the largest findings, as `summary.json` shows it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Largest {
-    /// Hosts that carry it, by which \[CSG00\] Table 2 ranks.
-    pub hosts: u32,
-    /// Servers among these: hosts that are no aliases of each other.
-    pub servers: u32,
-    /// Copies: collections of a similar cluster, pages of a trivial one.
-    pub copies: u32,
-    /// Pages of its largest collection; 1 for a trivial cluster.
-    pub size: u32,
-    /// The root that is kept, or the page that is kept.
-    #[serde(with = "webtwin_base::ids::as_text")]
-    pub doc_id: DocId,
-    /// Its URL.
-    pub url: String,
-}
-
-/// Findings shown of each kind.
-pub const SHOWN: usize = 20;
-
-/// The largest of all workers' findings, of several kinds: most hosts first, then size, copies, and the smaller doc id. One round.
-pub fn largest<const N: usize>(net: &mut Net<'_>, mine: [Vec<Largest>; N]) -> Result<[Vec<Largest>; N]> {
-    let top = |mut all: Vec<Largest>| {
-        all.sort_unstable_by(|x, y| (y.hosts, y.size, y.copies, x.doc_id).cmp(&(x.hosts, x.size, x.copies, y.doc_id)));
-        all.truncate(SHOWN);
-        all
-    };
-    let all = net.all_gather("largest findings", mine.map(top).to_vec())?;
-    Ok(std::array::from_fn(|kind| top(all.iter().flat_map(|of_worker| of_worker[kind].iter().cloned()).collect())))
-}
-
-/// The similar clusters of some rows, as findings (\[CSG00\] Table 2).
-///
-/// `server` has for every host the smallest of its server.
-pub fn similar_clusters_of(rows: &[CollectionRow], directory: &Directory, server: &[HostId]) -> Vec<Largest> {
-    rows.chunk_by(|x, y| x.similar_cluster == y.similar_cluster)
-        .map(|collections| {
-            let kept = collections.iter().find(|row| row.kept).unwrap_or(&collections[0]);
-            let (hosts, servers) = hosts_and_servers(collections.iter().map(|row| row.root), directory, server);
-            Largest {
-                hosts,
-                servers,
-                copies: collections.len() as u32,
-                size: collections.iter().map(|row| row.size).max().expect("a chunk is not empty"),
-                doc_id: doc_id(&kept.root_url),
-                url: kept.root_url.clone(),
-            }
-        })
-        .collect()
-}
-
-/// Hosts that some pages stand on, and servers; `server` has for every host the smallest of its server.
-pub fn hosts_and_servers(pages: impl Iterator<Item = Page>, directory: &Directory, server: &[HostId]) -> (u32, u32) {
-    let mut hosts: Vec<HostId> = pages.map(|page| directory.hosts[page]).collect();
-    hosts.sort_unstable();
-    hosts.dedup();
-    let count = hosts.len() as u32;
-    hosts.iter_mut().for_each(|host| *host = server[*host]);
-    hosts.sort_unstable();
-    hosts.dedup();
-    (count, hosts.len() as u32)
 }
 
 #[cfg(test)]

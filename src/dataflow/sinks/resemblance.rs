@@ -43,13 +43,18 @@ impl Resemblance {
     /// Returns the fraction of the page's chunks that the page that stays has, from 0 to 1, to six places; 1 for a page without
     /// chunks, all of which are kept.
     pub fn contained(self) -> f64 {
-        if self.own == 0 { 1.0 } else { super::summary::share(self.common.into(), self.own.into()) }
+        if self.own == 0 { 1.0 } else { share(self.common.into(), self.own.into()) }
     }
 
     /// From 0 to 1, to six places, so that it prints the same everywhere; 0 for pages without chunks.
     pub fn share(self) -> f64 {
-        super::summary::share(self.common.into(), self.all.into())
+        share(self.common.into(), self.all.into())
     }
+}
+
+/// A share, to six places, so that it prints the same everywhere.
+pub fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { (part as f64 * 1e6 / whole as f64).round() / 1e6 }
 }
 
 /// Chunks of a page that is compared, ascending; where the page has no more, the last one again.

@@ -4,11 +4,11 @@ use std::mem::take;
 
 use super::avoid_table::{self, AvoidTable, CrawlerLists};
 use super::by_domain;
+use super::hosts::hosts;
 use super::kept::Kept;
-use super::paper_tables;
 use super::prefix_roots::PrefixRoots;
-use super::tables::Part;
 use super::url_rules::{self, FoundRules};
+use crate::parts::Part;
 use crate::run::Run;
 use crate::steps::Step;
 use crate::web::Web;
@@ -52,7 +52,7 @@ impl SkipLists {
         let known = by_domain::Known { crawl, labels, to_skip: &to_skip, redirects: &redirects };
         let rules =
             run.step(web, URL_RULES, |run| url_rules::learned(run.net, &known, &run.job.url_rules, partitions))?;
-        let hosts = paper_tables::hosts(run.net, crawl, &to_skip, partitions)?;
+        let hosts = hosts(run.net, crawl, &to_skip, partitions)?;
         Ok(SkipLists { avoid, lists, rules, hosts })
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::report::{self, Largest};
+use super::largest::{self, Largest};
+use super::resemblance::share;
 use super::summary::{self, Saving, SkipContained, Summary};
 use crate::pairs::counts::{OverlapCounts, PairCounts};
 use crate::pairs::kinds::Kind;
@@ -101,13 +102,13 @@ pub fn summarise(
         |x, y| x.cluster == y.cluster,
         |pages| {
             let pages_on = pages.iter().map(|row| row.page);
-            let hosts = report::hosts_and_servers(pages_on, &found.crawl.directory, server);
+            let hosts = largest::hosts_and_servers(pages_on, &found.crawl.directory, server);
             trivial.push((pages[0].keep, hosts, pages.len() as u32));
         },
     )?;
     let trivial = named(net, &found.crawl, trivial)?;
-    let similar = report::similar_clusters_of(&found.collections, &found.crawl.directory, server);
-    let [largest_trivial_clusters, largest_similar_clusters] = report::largest(net, [trivial, similar])?;
+    let similar = largest::similar_clusters_of(&found.collections, &found.crawl.directory, server);
+    let [largest_trivial_clusters, largest_similar_clusters] = largest::largest(net, [trivial, similar])?;
 
     let get = |name: &str| all.get(name).copied().unwrap_or(0);
     let pages = Saving { pages: found.crawl.directory.len() as u64, bytes: get("bytes") };
@@ -144,8 +145,8 @@ pub fn summarise(
         pages_in_collections: get("members"),
         taken_out: get("taken out"),
         skip,
-        skip_share_of_pages: summary::share(skip.pages, pages.pages),
-        skip_share_of_bytes: summary::share(skip.bytes, pages.bytes),
+        skip_share_of_pages: share(skip.pages, pages.pages),
+        skip_share_of_bytes: share(skip.bytes, pages.bytes),
         skip_by_reason,
         skip_contained: SkipContained {
             below_half: get("contained below half"),
@@ -163,7 +164,7 @@ pub fn summarise(
 /// that page.
 fn named(net: &mut Net<'_>, crawl: &Crawl, mut clusters: Vec<(Page, (u32, u32), u32)>) -> Result<Vec<Largest>> {
     clusters.sort_unstable_by_key(|&(keep, (hosts, _), pages)| (std::cmp::Reverse((hosts, pages)), keep));
-    clusters.truncate(report::SHOWN);
+    clusters.truncate(largest::SHOWN);
     let directory = crawl.directory.clone();
     let rows = clusters.into_iter().map(|row| Ok((directory.owner(row.0), row)));
     let asked = net.exchange_values("kept pages", rows)?;

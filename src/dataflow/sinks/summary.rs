@@ -16,8 +16,9 @@ use crate::pairs::signatures::SignatureCounts;
 use crate::pairs::simhash_pairs::SimhashCounts;
 use crate::pairs::views::ViewCounts;
 use crate::sinks::kept_before::KeptBefore;
+use crate::sinks::largest::Largest;
 use crate::sinks::pins::PinCounts;
-use crate::sinks::report::Largest;
+use crate::sinks::resemblance::share;
 use crate::sinks::url_rules::RuleCounts;
 use crate::sinks::ways::Ways;
 use webtwin_core::applications::keep::Why;
@@ -191,11 +192,6 @@ pub fn bars(groups: &BTreeMap<u64, u64>, pages: u64) -> Vec<Bar> {
     bars[0].pages = pages - grouped;
     bars.iter_mut().for_each(|bar| bar.share = share(bar.pages, pages));
     bars
-}
-
-/// A share, to six places, so that it prints the same everywhere.
-pub fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { (part as f64 * 1e6 / whole as f64).round() / 1e6 }
 }
 
 #[cfg(test)]

@@ -13,10 +13,11 @@ use crate::reading::capture_rows::Numbers;
 use crate::reading::captures::{Crawl, host};
 use crate::sinks::avoid::Verdict;
 use crate::sinks::avoid_table::Avoid;
+use crate::sinks::by_first::PairRow;
+use crate::sinks::collection_rows::{CollectionRow, MemberRow};
 use crate::sinks::drafts::{Draft, Rows, by_page, by_page_aside};
 use crate::sinks::found::ReplicaTables;
 use crate::sinks::rejected;
-use crate::sinks::report::{CollectionRow, MemberRow};
 use crate::sinks::url_rules;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, Page};
@@ -25,9 +26,6 @@ use webtwin_core::overlap::prune::PageSet;
 use webtwin_pages::surt::surt_key_of;
 use webtwin_storage::table::{Column, Table};
 use webtwin_storage::texts::Texts;
-
-/// A part of a table: its name, the partition, the rows.
-pub type Part = (&'static str, usize, Table);
 
 /// Names of the tables that every run has, with or without rows.
 pub const NAMES: [&str; 11] = [
@@ -43,9 +41,6 @@ pub const NAMES: [&str; 11] = [
     "server_pairs",
     url_rules::TABLE,
 ];
-
-/// A row of `pairs`: two pages, the [`Kind`] as a number, and the value.
-pub type PairRow = [u32; 4];
 
 /// A row of `segments`: a page, and the number and place of a segment after the first that its content is in.
 type SegmentRow = (Page, u32, (u32, u64));

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::by_domain::{Known, OfDomain, What, each_domain};
-use super::tables::Part;
+use crate::parts::Part;
 use crate::shuffle::directory::TablePartitions;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Number;

@@ -1,7 +1,4 @@
-//! Writes a run: tables and exports by their owners, `summary.json`, then the manifest, which makes it a result.
-
-use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
+//! Stages the files of a `replicas` run: tables and exports by their owners, and `summary.json`.
 
 use crate::memory_estimate::lacking_to_make_tables;
 use crate::reading::rejection::Rejection;
@@ -10,31 +7,17 @@ use crate::sinks::exports;
 use crate::sinks::files::{self, Making};
 use crate::sinks::found::ReplicaTables;
 use crate::sinks::rejected::Rejected;
+use crate::sinks::stage::{Staged, attempt, or_discard, written};
 use crate::sinks::tables::{NAMES, TableRows, drafts, empty};
-use crate::steps::Step;
-use webtwin_base::build_info::peak_memory_bytes;
 use webtwin_base::error::Result;
 use webtwin_base::heap::give_back_what_is_free;
-use webtwin_base::progress::Laps;
 use webtwin_engine::Net;
-use webtwin_job::{Digest, Job};
+use webtwin_job::Job;
 use webtwin_results::views::views;
-use webtwin_spill::{Rows, spilled_bytes, taken_at_once_bytes};
+use webtwin_spill::Rows;
 use webtwin_storage::location::Location;
-use webtwin_storage::manifest::{FileEntry, Manifest, ProcessCosts};
-use webtwin_storage::output::{Attempt, random_id};
-use webtwin_storage::table::{Table, encode};
-
-/// The files of a run before it is committed.
-pub struct Staged {
-    pub(crate) attempt: Attempt,
-    /// By path; of all workers, at worker 0.
-    pub(crate) files: Vec<FileEntry>,
-    /// As [`Manifest::earlier`].
-    pub(crate) earlier: Option<String>,
-    /// As [`Manifest::taken_up`].
-    pub(crate) taken_up: Vec<Step>,
-}
+use webtwin_storage::manifest::FileEntry;
+use webtwin_storage::output::Attempt;
 
 /// Stages everything but the manifest; worker 0 learns of all files.
 ///
@@ -90,141 +73,6 @@ fn make_room(net: &mut Net<'_>, found: &mut ReplicaTables, job: &Job) -> Result<
     // All have given up theirs before one counts what is free.
     net.gather_in_process(())?;
     Ok(())
-}
-
-/// A new attempt to make `folder` a result, the same on all workers.
-pub(crate) fn attempt(net: &mut Net<'_>, folder: &Location) -> Result<Attempt> {
-    let id = random_id()?;
-    Attempt::new(folder, &net.all_gather("attempts", id)?[0])
-}
-
-/// Stages files; when that fails for any worker, or ends the first process, what was staged goes.
-pub(crate) fn or_discard<T>(
-    net: &mut Net<'_>,
-    attempt: &Attempt,
-    stage: impl FnOnce(&mut Net<'_>) -> Result<T>,
-) -> Result<T> {
-    let temporary = (net.index() == 0).then(|| attempt.temporary());
-    let staged = stage(net);
-    match temporary {
-        Some(Some(temporary)) if staged.is_ok() => temporary.release(),
-        Some(None) if staged.is_err() => attempt.discard(),
-        _ => {}
-    }
-    staged
-}
-
-/// The files of all workers, by path.
-fn written(net: &mut Net<'_>, mine: Vec<FileEntry>) -> Result<Vec<FileEntry>> {
-    let mut files: Vec<FileEntry> = net.all_gather("files", mine)?.into_iter().flatten().collect();
-    files.sort_unstable();
-    Ok(files)
-}
-
-/// Stages the parts of tables, `summary.json` and `views.sql`; worker 0 learns of all files.
-pub fn put_tables(
-    net: &mut Net<'_>,
-    folder: &Location,
-    parts: Vec<Draft<'_>>,
-    making: Making<'_>,
-    summary: &str,
-) -> Result<Staged> {
-    let attempt = attempt(net, folder)?;
-    let files = or_discard(net, &attempt, |net| {
-        let mine = files::put_tables(net, &attempt, parts, making)?;
-        put_summary(net, &attempt, mine, summary)
-    })?;
-    Ok(Staged { attempt, files, earlier: None, taken_up: Vec::new() })
-}
-
-/// Stages `summary.json` and `views.sql` beside the parts of tables that this worker has staged, which are `mine`; worker 0
-/// learns of all files, by path.
-pub(crate) fn put_summary(
-    net: &mut Net<'_>,
-    attempt: &Attempt,
-    mine: Vec<FileEntry>,
-    summary: &str,
-) -> Result<Vec<FileEntry>> {
-    let put = |path: &str, text: &str| attempt.write(path, |file| file.append(text.as_bytes()));
-    let mut files = written(net, mine)?;
-    if net.index() == 0 {
-        files.extend([put("summary.json", &format!("{summary}\n"))?, put("views.sql", &views(&files, None))?]);
-        files.sort_unstable();
-    }
-    Ok(files)
-}
-
-/// Commits a run: worker 0 writes the manifest, which names all files.
-///
-/// One round, by which it learns what each process has taken.
-///
-/// # Errors
-/// As [`Manifest::commit`], the same on all workers.
-pub fn commit(
-    net: &mut Net<'_>,
-    job: &Job,
-    counts: &[(&str, u64)],
-    recipes: &[(&str, String)],
-    laps: Laps,
-    staged: Staged,
-) -> Result<()> {
-    let Staged { attempt, files, earlier, taken_up } = staged;
-    let (seconds, costs) = (laps.seconds.clone(), costs(net, laps));
-    let of_workers = or_discard(net, &attempt, |net| net.all_gather("costs", costs))?;
-    if net.index() == 0 {
-        let manifest = manifest(net, job, counts, recipes, seconds, files, attempt.id());
-        let taken_up = taken_up.iter().map(|step| step.name.to_string()).collect();
-        let processes = of_workers.into_iter().step_by(net.workers_per_process()).collect();
-        Manifest { earlier, taken_up, processes, ..manifest }.commit(&attempt)?;
-    }
-    Ok(())
-}
-
-/// What this process has taken so far.
-fn costs(net: &Net<'_>, laps: Laps) -> ProcessCosts {
-    let traffic = net.traffic();
-    ProcessCosts {
-        peak_memory_bytes: peak_memory_bytes(),
-        cpu_seconds: laps.cpu_seconds,
-        exchanged_bytes: traffic.exchanged_bytes.load(Ordering::Relaxed),
-        sent_bytes: traffic.sent_bytes.load(Ordering::Relaxed),
-        spilled_bytes: spilled_bytes(),
-        spilled_at_once_bytes: taken_at_once_bytes(),
-    }
-}
-
-fn manifest(
-    net: &Net<'_>,
-    job: &Job,
-    counts: &[(&str, u64)],
-    recipes: &[(&str, String)],
-    seconds: BTreeMap<String, f64>,
-    files: Vec<FileEntry>,
-    attempt: &str,
-) -> Manifest {
-    Manifest {
-        digest: Digest::of(job).hex(),
-        recipes: recipes.iter().map(|(name, recipe)| (name.to_string(), recipe.clone())).collect(),
-        workers: net.peers() as u64,
-        seconds,
-        counts: counts.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
-        // With the one by which all learn that it is committed.
-        rounds: Some(net.rounds() + 1),
-        files,
-        ..Manifest::new(attempt, serde_json::to_value(job).expect("a job is plain values"))
-    }
-}
-
-/// Stages a file of a table, of which there are others before and after it.
-pub(crate) fn put_part(attempt: &Attempt, name: &str, number: usize, table: &Table) -> Result<FileEntry> {
-    put_file(attempt, name, number, table.rows() as u64, &encode(table)?)
-}
-
-/// The same, of so many rows that are encoded.
-pub(super) fn put_file(attempt: &Attempt, name: &str, number: usize, rows: u64, bytes: &[u8]) -> Result<FileEntry> {
-    let path = format!("{name}/part-{number:05}.parquet");
-    attempt.put(&path, bytes)?;
-    Ok(FileEntry::of(&path, Some(rows), bytes))
 }
 
 /// Exports, summary and views: the files that only worker 0 writes.

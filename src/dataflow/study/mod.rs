@@ -8,29 +8,27 @@ mod matches;
 mod near;
 mod web;
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::clusters::links;
 use super::reading::captures;
 use super::replicas::{ReadCrawl, account, read_crawl};
-use crate::memory_estimate::{MemoryEstimate, make_room};
+use crate::enough_memory::make_room;
+use crate::memory_estimate::MemoryEstimate;
 use crate::reading::captures::Crawl;
 use crate::reading::ingest::Queue;
 use crate::shuffle::directory::TablePartitions;
 use crate::shuffle::memory::agree;
 use crate::sinks::drafts::by_page;
-use crate::sinks::files::Making;
+use crate::sinks::files::{Making, put_tables};
 use crate::sinks::rejected::{self, Rejected};
+use crate::sinks::stage::{Staged, attempt, commit, or_discard, put_summary};
 use crate::sinks::summary::Records;
-use crate::sinks::write::{commit, put_tables};
 pub use find::{StudyFindings, find};
 pub use near::overlap_settings;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{Page, doc_id};
 use webtwin_base::progress::Laps;
-use webtwin_core::study::bow_tie::BowTiePlace;
 use webtwin_core::study::clusters::Step;
 use webtwin_core::study::estimate::{Estimate, PERCENTS, estimate};
 use webtwin_core::study::report::Tables;
@@ -42,25 +40,6 @@ use webtwin_storage::manifest::Manifest;
 use webtwin_storage::table::{Column, Table};
 use webtwin_storage::texts::Texts;
 
-/// The web of a study: its links, and what a crawl reaches.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Reached {
-    /// Pages, documents or not.
-    pub pages: u64,
-    /// Links between them.
-    pub links: u64,
-    /// URL of the page from which the crawl was simulated.
-    pub seed: String,
-    /// Pages it reaches.
-    pub connected: u64,
-    /// Documents it reaches, of all documents; per cent.
-    pub documents_connected_percent: f64,
-    /// Pages by their place in the bow tie.
-    pub pages_by_place: BTreeMap<BowTiePlace, u64>,
-    /// Documents likewise.
-    pub documents_by_place: BTreeMap<BowTiePlace, u64>,
-}
-
 /// `summary.json` of a study.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -69,7 +48,7 @@ pub struct Summary {
     /// Records by what became of them.
     pub records: Records,
     /// Connected and disconnected pages.
-    pub web: Reached,
+    pub web: web::Reached,
     /// The paper's tables.
     pub tables: Tables,
     /// Section 4.2: all duplicates estimated by the growth in `study.reference`.
@@ -125,7 +104,11 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     };
     let making = Making::by(net, job, &["duplicates", "rejected"], &empty)?;
     let told = serde_json::to_string_pretty(&summary).expect("plain values");
-    let files = put_tables(net, folder, parts, making, &told)?;
+    let attempt = attempt(net, folder)?;
+    let files = or_discard(net, &attempt, |net| {
+        let mine = put_tables(net, &attempt, parts, making)?;
+        put_summary(net, &attempt, mine, &told)
+    })?;
     laps.lap("3 write");
     let complete = &summary.tables.complete;
     let counts = [
@@ -138,7 +121,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
         ("connected", summary.tables.connected.documents),
     ];
     let recipes = [("chunks", job.chunks.recipe()), ("doc_id", "xxh3-64-v1".into())];
-    commit(net, job, &counts, &recipes, laps, files)?;
+    commit(net, job, &counts, &recipes, laps, Staged::new(attempt, files))?;
     Ok(summary)
 }
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::pairs::overlap_join::{Pages, similar_pairs};
+use crate::pairs::overlap_join::similar_pairs;
+use crate::pairs::overlap_work::Pages;
 use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::components::components;
 use webtwin_base::error::Result;

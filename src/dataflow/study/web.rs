@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Reached;
+use serde::{Deserialize, Serialize};
+
 use crate::shuffle::memory::hold_bytes_against_bound;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::Page;
@@ -12,6 +13,25 @@ use webtwin_core::study::bow_tie::{BowTiePlace, Graph, bow_tie};
 use webtwin_core::study::report::percent;
 use webtwin_engine::Net;
 use webtwin_job::Job;
+
+/// The web of a study: its links, and what a crawl reaches.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reached {
+    /// Pages, documents or not.
+    pub pages: u64,
+    /// Links between them.
+    pub links: u64,
+    /// URL of the page from which the crawl was simulated.
+    pub seed: String,
+    /// Pages it reaches.
+    pub connected: u64,
+    /// Documents it reaches, of all documents; per cent.
+    pub documents_connected_percent: f64,
+    /// Pages by their place in the bow tie.
+    pub pages_by_place: BTreeMap<BowTiePlace, u64>,
+    /// Documents likewise.
+    pub documents_by_place: BTreeMap<BowTiePlace, u64>,
+}
 
 /// Bytes of a link: in the list, and once in each direction.
 const A_LINK: u64 = 16;

@@ -1,17 +1,15 @@
-//! The papers' tables that are no finding: `FPrint-DocID` and the Server Map. (The URL Map is `pages`.)
+//! The table `hosts`, the papers' Server Map. (The URL Map is `pages`.)
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::parts::Part;
 use crate::reading::captures::{Crawl, host};
-use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::directory::TablePartitions;
-use crate::sinks::tables::Part;
 use webtwin_base::error::Result;
-use webtwin_base::ids::{FPrint, HostId, Page};
-use webtwin_core::overlap::FPrintDocId;
+use webtwin_base::ids::{HostId, Page};
 use webtwin_engine::{Net, Owners};
 use webtwin_pages::public_suffix::registered_domain;
 use webtwin_storage::table::{Column, Table};
@@ -68,40 +66,4 @@ fn host_table(rows: &[HostRow]) -> Table {
         ("skip_pages", counts(|row| row.skip_pages)),
         ("skip_bytes", counts(|row| row.skip_bytes)),
     ])
-}
-
-/// The `fprint_docid` table: a row for every distinct chunk of every page, by fingerprint, then page. One exchange.
-///
-/// `bits` is the width of a fingerprint: partitions are ranges of it.
-pub fn fprint_docid(
-    net: &mut Net<'_>,
-    shelf: &WorkerPages,
-    crawl: &Crawl,
-    partitions: TablePartitions,
-    bits: u32,
-) -> Result<Vec<Part>> {
-    let leading = |fprint: FPrint| fprint << (64 - bits);
-    let partition = |fprint: FPrint| partitions.of(leading(fprint));
-    let (mut slots, mut fprints) = (shelf.kept(), shelf.fprints.reader());
-    let source = |send: &mut dyn FnMut(FPrintDocId)| {
-        let Some((slot, page)) = slots.next() else { return Ok(false) };
-        fprints.get(slot)?.iter().for_each(|&fprint| send(FPrintDocId::new(fprint, page)));
-        Ok(true)
-    };
-    let to = |row: &FPrintDocId| partitions.owner(leading(row.fprint()));
-    let mut rows = Vec::new();
-    net.exchange_from("FPrint-DocID by range", source, to, |some| {
-        rows.extend_from_slice(some);
-        Ok(())
-    })?;
-    rows.sort_unstable_by_key(FPrintDocId::key);
-    let runs = rows.chunk_by(|x, y| partition(x.fprint()) == partition(y.fprint()));
-    let doc_ids = crawl.directory.doc_ids()?;
-    let table = |rows: &[FPrintDocId]| {
-        Table::new([
-            ("fprint", Column::Id(rows.iter().map(FPrintDocId::fprint).collect())),
-            ("doc_id", Column::Id(rows.iter().map(|row| doc_ids[row.doc]).collect())),
-        ])
-    };
-    Ok(runs.map(|rows| ("fprint_docid", partition(rows[0].fprint()), table(rows))).collect())
 }
