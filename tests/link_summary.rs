@@ -8,6 +8,7 @@ use webtwin::clusters::merge::may_merge;
 use webtwin::clusters::union_find::sizes;
 use webtwin::dataflow::clusters::link_summary::{Before, of_clusters};
 use webtwin::dataflow::clusters::links::Links;
+use webtwin::dataflow::clusters::trivial::Trivial;
 use webtwin::dataflow::shuffle::directory::{Directory, TablePartitions};
 use webtwin::engine::{Cluster, run};
 use webtwin::ids::{ClusterId, HostId, Page};
@@ -74,11 +75,11 @@ proptest! {
             let mut before = None;
             let mut found = (Vec::new(), Vec::new());
             for (labels, now) in [(&labels[0], &labels[1]), (&labels[1], &labels[1])] {
-                let clusters = (&labels[..], &sizes(labels)[..]);
+                let clusters = Trivial { labels, sizes: &sizes(labels) };
                 let (rows, merging) =
-                    of_clusters(net, (&links, hosts), clusters, before.take(), &job.clusters)?;
+                    of_clusters(net, &links, hosts, clusters, before.take(), &job.clusters)?;
                 found = (rows.all()?.into_owned(), merging.blocks().flat_map(Result::unwrap).map(<(Page, Page)>::from).collect::<Vec<_>>());
-                before = Some(Before::new(net, (rows, merging), [&labels[..], &now[..]])?);
+                before = Some(Before::new(net, rows, merging, [&labels[..], &now[..]])?);
             }
             Ok(found)
         }).unwrap();

@@ -274,14 +274,14 @@ fn rows_come_back_in_the_order_of_their_pages_however_little_memory_there_is() {
             everywhere(move |net| {
                 net.memory = memory::beside(net, 0, &job.effort);
                 let row = |n: u64| [splitmix64(n) % pages as u64, splitmix64(n + 7)];
-                let mut stretches = Stretches::new(net, (pages, rows), 1);
+                let mut stretches = Stretches::new(net, pages, rows, 1);
                 (0..rows).map(row).try_for_each(|row| stretches.push(row[0] as usize, row))?;
                 let mut expected: Vec<[u64; 2]> = (0..rows).map(row).collect();
                 expected.sort_unstable();
                 let sorted = stretches.sorted(net, |row| *row)?;
                 assert_eq!(sorted.take()?, expected, "{rows} rows of {pages} pages within {memory_bytes}");
 
-                let mut stretches = Stretches::new(net, (pages, rows), 1);
+                let mut stretches = Stretches::new(net, pages, rows, 1);
                 (0..rows).map(row).try_for_each(|row| stretches.push(row[0] as usize, row))?;
                 let (mut next, mut count) = (0, 0);
                 stretches.each(net, |places, rows| {

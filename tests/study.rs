@@ -56,7 +56,7 @@ proptest! {
                 shelf.pages.push(page);
             }
             let links = given.1.iter().copied().filter(|link| mine(link.0)).map(<[Page; 2]>::from).collect();
-            let found = find(net, &job, &shelf, (pages, MemoryEstimate::default()), links, seed)?;
+            let found = find(net, &job, &shelf, pages, MemoryEstimate::default(), links, seed)?;
             let near: Vec<_> = found.near.iter().map(|near| (**near).clone()).collect();
             Ok(((*found.tables).clone(), near, found.web.seed, found.web.told.clone()))
         }).unwrap();

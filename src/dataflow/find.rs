@@ -12,6 +12,7 @@ use super::clusters::context_pass::{CONTEXT, context_pass};
 use super::clusters::giant_clusters::giants;
 use super::clusters::grown::{GROWTH, Grown, SECOND_GROWTH};
 use super::clusters::servers::ServerOverlap;
+use super::clusters::trivial::Trivial;
 use super::pairs::similar::{HAMMING, MINHASH, OVERLAP, SIGNATURES, Similar, VIEWS};
 use super::pairs::{apart, editions};
 use super::reading::least_pages::LeastPages;
@@ -67,8 +68,9 @@ pub fn find(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>) -
     }
 
     // Which servers overlap [SGM98 3], which copy stays, and what a crawler may skip [CSG00 5.1].
-    let servers = ServerOverlap::of(run, &web, (&trivial, &grown.sizes))?;
-    let giants = giants(run.net, &web.crawl, &trivial, &grown.sizes, &similar.pairs)?;
+    let clusters = Trivial { labels: &trivial, sizes: &grown.sizes };
+    let servers = ServerOverlap::of(run, &web, clusters)?;
+    let giants = giants(run.net, &web.crawl, clusters, &similar.pairs)?;
     let similar_clusters = take(&mut grown.similar_clusters);
     let given = Given { labels: &trivial, similar: &similar, decisions: &decisions, earlier: earlier.as_ref() };
     let kept = Kept::of(run, &mut web, similar_clusters, &given)?;

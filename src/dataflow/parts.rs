@@ -2,5 +2,13 @@
 
 use webtwin_storage::table::Table;
 
-/// A part of a table: its name, the partition, the rows.
-pub type Part = (&'static str, usize, Table);
+/// A part of a table.
+#[derive(Debug)]
+pub struct Part {
+    /// Name of the table.
+    pub name: &'static str,
+    /// The partition.
+    pub partition: usize,
+    /// Its rows.
+    pub rows: Table,
+}

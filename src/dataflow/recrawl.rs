@@ -79,7 +79,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
     let (job, least) = (&job, seen[0].2.as_ref());
     let are_implied = next.implied.originals;
     let speaks = net.is_keeper();
-    let done = replicas::run_and_tell_originals(net, job, queue, folder, (are_implied, least));
+    let done = replicas::run_and_tell_originals(net, job, queue, folder, are_implied, least);
     let (summary, needed) = done.inspect_err(|error| {
         if speaks && matches!(error, Error::TooFewPages { .. }) {
             next.records.discard();

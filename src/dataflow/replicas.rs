@@ -29,7 +29,7 @@ use webtwin_storage::location::Location;
 /// # Errors
 /// Any of [`Error`], the same on all workers; then there is no manifest and so no result.
 pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Result<Summary> {
-    Ok(run_and_tell_originals(net, job, queue, folder, (false, None))?.0)
+    Ok(run_and_tell_originals(net, job, queue, folder, false, None)?.0)
 }
 
 /// What a crawl needs of earlier ones.
@@ -51,7 +51,8 @@ pub fn run_and_tell_originals(
     job: &Job,
     queue: &Queue,
     folder: &Location,
-    (are_implied, least): (bool, Option<&LeastPages>),
+    are_implied: bool,
+    least: Option<&LeastPages>,
 ) -> Result<(Summary, Needed)> {
     let mut laps = Laps::start();
     let ReadCrawl { mut shelf, floors, ghostscript, referrals, has_revisits } = read_crawl(net, job, queue)?;

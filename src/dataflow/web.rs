@@ -46,7 +46,7 @@ pub fn settle(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>)
     let held = MemoryEstimate::with(shelf, &crawl.pages, None);
     agree(net, held.shelf_bytes(), 4 * crawl.pages.len() as u64, &job.effort)?;
     let texts = crawl.pages.map(|row| (row.exact, row.page));
-    let exact = exact::fold(net, (texts, crawl.pages.len() as u64))?;
+    let exact = exact::fold(net, texts, crawl.pages.len() as u64)?;
     let links = links::resolve(net, shelf, &crawl)?;
     let from_elsewhere = links::from_elsewhere(net, &links)?;
     let links_to_host = links::to_hosts(net, &from_elsewhere, &crawl)?;

@@ -126,5 +126,5 @@ pub(crate) fn shelf(pages: &[MadePage], me: usize, peers: usize) -> WorkerPages 
 /// (centre, copy) of the pages of a crawl, with some worker.
 pub(crate) fn exact_pairs(net: &mut Net<'_>, crawl: &Crawl) -> Result<Column<SimilarPair>> {
     let texts = crawl.pages.map(|row| (row.exact, row.page));
-    exact::fold(net, (texts, crawl.pages.len() as u64))
+    exact::fold(net, texts, crawl.pages.len() as u64)
 }

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::trivial::Trivial;
 use crate::pairs::kinds::Pairs;
 use crate::reading::captures::Crawl;
 use crate::sinks::largest::SHOWN;
@@ -59,8 +60,7 @@ pub struct Weak {
 pub fn giants(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    labels: &[ClusterId],
-    sizes: &[u32],
+    Trivial { labels, sizes }: Trivial<'_>,
     pairs: &Pairs,
 ) -> Result<Vec<Giant>> {
     let all = (0..sizes.len()).map(ClusterId::from_index);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::link_summary::{self, Before, MergingLinks};
+use super::trivial::Trivial;
 use super::{growth, second_look, tolerant};
 use crate::run::Run;
 use crate::steps::Step;
@@ -54,12 +55,12 @@ impl Grown {
         let keeps = second_look::is_asked_for(run.job) && step == GROWTH;
         let mut kept = None;
         let (link_summary, similar_clusters) = run.recorded(web, step, |run| {
-            let links = (&web.links, &web.crawl.directory.hosts[..]);
+            let (trivial, hosts) = (Trivial { labels, sizes: &sizes }, &web.crawl.directory.hosts);
             let (link_summary, merging) =
-                link_summary::of_clusters(run.net, links, (labels, &sizes), before, &run.job.clusters)?;
+                link_summary::of_clusters(run.net, &web.links, hosts, trivial, before, &run.job.clusters)?;
             kept = keeps.then(|| Arc::clone(&merging));
             let edges = edges_of(&link_summary, run.job.clusters.merge)?;
-            let similar_clusters = collections(run, web, (labels, &sizes), (edges, merging))?;
+            let similar_clusters = collections(run, web, trivial, edges, merging)?;
             Ok((link_summary, similar_clusters))
         })?;
         // One that was restored is in memory.
@@ -78,7 +79,7 @@ impl Grown {
         labels: &[ClusterId],
     ) -> Result<Option<Before>> {
         let Grown { link_summary, merging, .. } = self;
-        merging.map(|merging| Before::new(net, (link_summary, merging), [&previous, labels])).transpose()
+        merging.map(|merging| Before::new(net, link_summary, merging, [&previous, labels])).transpose()
     }
 }
 
@@ -86,14 +87,18 @@ impl Grown {
 fn collections(
     run: &mut Run<'_, '_>,
     web: &Web,
-    clusters: (&[ClusterId], &[u32]),
-    (edges, merging): (Vec<(ClusterId, ClusterId)>, Arc<MergingLinks>),
+    trivial: Trivial<'_>,
+    edges: Vec<(ClusterId, ClusterId)>,
+    merging: Arc<MergingLinks>,
 ) -> Result<Vec<SimilarCluster>> {
-    let (directory, linked, settings) = (&web.crawl.directory, (&web.links, &web.from_elsewhere), &run.job.clusters);
+    let Web { crawl, links, from_elsewhere, .. } = web;
+    let (net, directory, settings) = (&mut *run.net, &crawl.directory, &run.job.clusters);
     match settings.merge {
-        MergeCondition::Tolerant => tolerant::similar_clusters(run.net, directory, clusters, merging, linked, settings),
+        MergeCondition::Tolerant => {
+            tolerant::similar_clusters(net, directory, trivial, merging, links, from_elsewhere, settings)
+        }
         MergeCondition::Exact | MergeCondition::Extended => {
-            growth::similar_clusters(run.net, directory, clusters.0, linked, edges, settings)
+            growth::similar_clusters(net, directory, trivial.labels, links, from_elsewhere, edges, settings)
         }
     }
 }

@@ -37,7 +37,8 @@ pub fn similar_clusters(
     net: &mut Net<'_>,
     directory: &Directory,
     labels: &[ClusterId],
-    (links, from_elsewhere): (&Links, &Column<u32>),
+    links: &Links,
+    from_elsewhere: &Column<u32>,
     edges: Vec<(ClusterId, ClusterId)>,
     settings: &Clusters,
 ) -> Result<Vec<SimilarCluster>> {

@@ -66,9 +66,11 @@ impl PagePlaces {
 /// As [`HashPartitions::alike`].
 pub(super) fn on_each_host<Group>(
     net: &mut Net<'_>,
-    (name, bits): (&str, u32),
+    name: &str,
+    bits: u32,
     links: impl Iterator<Item = Result<(Page, Page)>>,
-    (hosts, places): (&[HostId], &PagePlaces),
+    hosts: &[HostId],
+    places: &PagePlaces,
     mut each: impl FnMut(&HostLinks<'_>) -> Vec<(Page, Group)>,
 ) -> Result<Vec<(Page, Group)>> {
     let rows = links.filter_ok(|&(src, dst)| hosts[src] == hosts[dst]).map_ok(<[Page; 2]>::from);
@@ -102,7 +104,7 @@ pub(super) fn by_source(
     into: &mut Vec<[u32; 2]>,
 ) {
     let by_place = |link: &[Page; 2]| link.map(|page| places.of(page));
-    by_number(links, (|link: &[Page; 2]| places.of(link[0]), by_place), count, ends, into);
+    by_number(links, |link: &[Page; 2]| places.of(link[0]), by_place, count, ends, into);
 }
 
 /// Replaces the content of `own` by the links from some places, as [`by_source`] has laid them, counted from the first.

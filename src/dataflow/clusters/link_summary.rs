@@ -5,6 +5,7 @@ use std::sync::Arc;
 use itertools::Itertools;
 
 use crate::clusters::links::Links;
+use crate::clusters::trivial::Trivial;
 use crate::shuffle::hash_partitions::HashPartitions;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, HostId, Page};
@@ -63,7 +64,8 @@ impl Before {
     /// Only when the run has ended.
     pub fn new(
         net: &mut Net<'_>,
-        (rows, merging): (Column<LinkSummary>, Arc<MergingLinks>),
+        rows: Column<LinkSummary>,
+        merging: Arc<MergingLinks>,
         labels: [&[ClusterId]; 2],
     ) -> Result<Before> {
         let changed = net.once_per_process(|| {
@@ -94,7 +96,7 @@ impl Before {
 }
 
 /// `LinkSummary`, this worker's share of the rows, in no particular order; and the links of those that may merge if growth is
-/// tolerant. `links` are this worker's, with the hosts of all pages.
+/// tolerant. `links` are this worker's, `hosts` those of all pages.
 ///
 /// Where something was found before, only links from or to clusters that have changed are counted.
 ///
@@ -102,11 +104,13 @@ impl Before {
 /// As [`summary`].
 pub fn of_clusters(
     net: &mut Net<'_>,
-    (links, hosts): (&Links, &[HostId]),
-    (labels, sizes): (&[ClusterId], &[u32]),
+    links: &Links,
+    hosts: &[HostId],
+    trivial: Trivial<'_>,
     before: Option<Before>,
     settings: &Clusters,
 ) -> Result<(Column<LinkSummary>, Arc<MergingLinks>)> {
+    let labels = trivial.labels;
     let is_anew = |&(src, dst): &(Page, Page)| {
         before.as_ref().is_none_or(|before| !before.stays(labels[src]) || !before.stays(labels[dst]))
     };
@@ -125,7 +129,7 @@ pub fn of_clusters(
         Ok(())
     };
     let anew = links.blocks().flatten_ok().filter_ok(is_anew);
-    summary(net, (count, anew), hosts, (labels, sizes), settings.single_site, each)?;
+    summary(net, count, anew, hosts, trivial, settings.single_site, each)?;
     if let Some(before) = before {
         before.add_to(labels, &mut rows, &mut merging)?;
     }
@@ -136,7 +140,7 @@ pub fn of_clusters(
 /// owns, each once, in an order of their own, and the links that a row counts.
 ///
 /// `links` come from this worker's pages, at most `count` of them; where one link between two clusters is given, all are.
-/// `labels[page]` is a page's trivial cluster, `sizes[cluster]` its pages. With `single_site` only links within a host
+/// With `single_site` only links within a host
 /// count, and none to a page without copies: copies that all link to it on their own host are no mirrors. One exchange.
 ///
 /// # Errors
@@ -147,9 +151,10 @@ pub fn of_clusters(
 /// 8 bytes for each link that counts, or what the step has memory for; 20 more for those of some megabytes' worth at a time.
 pub fn summary(
     net: &mut Net<'_>,
-    (count, links): (usize, impl Iterator<Item = Result<(Page, Page)>>),
+    count: usize,
+    links: impl Iterator<Item = Result<(Page, Page)>>,
     hosts: &[HostId],
-    (labels, sizes): (&[ClusterId], &[u32]),
+    Trivial { labels, sizes }: Trivial<'_>,
     single_site: bool,
     mut each: impl FnMut(LinkSummary, &[ClusterLink]) -> Result<()>,
 ) -> Result<()> {

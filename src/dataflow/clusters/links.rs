@@ -276,7 +276,7 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Res
         }
         Ok(false)
     };
-    let mut arrived = Stretches::new(net, (crawl.pages.len(), all / net.peers() as u64), 1);
+    let mut arrived = Stretches::new(net, crawl.pages.len(), all / net.peers() as u64, 1);
     net.exchange_from(
         "LINK",
         source,
@@ -296,7 +296,7 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Res
     let (mut ends, mut targets, mut of_page) = (Vec::new(), Vec::new(), Vec::new());
     arrived.each(net, |places, rows| {
         let source = |link: &[Page; 2]| link[0].0 - places.start as u32;
-        by_number(rows, (source, |link: &[Page; 2]| link[1]), places.len(), &mut ends, &mut targets);
+        by_number(rows, source, |link: &[Page; 2]| link[1], places.len(), &mut ends, &mut targets);
         let mut start = 0;
         for &end in &ends {
             of_page.clear();

@@ -13,3 +13,4 @@ pub mod redirects;
 pub mod second_look;
 pub mod servers;
 pub mod tolerant;
+pub mod trivial;

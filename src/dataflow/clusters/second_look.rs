@@ -113,7 +113,7 @@ pub(crate) fn look(
     let by_links = proposed_by_links(net, labels, places, context)?;
     let by_place = proposed_by_place(net, labels, places, context)?;
     let proposed = net.once_per_process(|| [&by_links[..], &by_place].concat())?;
-    let all_texts = compared(net, shelf, (&proposed, labels.len()))?;
+    let all_texts = compared(net, shelf, &proposed, labels.len())?;
     drop(proposed);
     let (texts, of_places) = all_texts.split_at(by_links.len());
     let best = best_by_far(&by_links, texts, (net.index(), net.peers()));
@@ -199,8 +199,7 @@ fn proposed_by_links(
     let key = |row: &Named| of(row.page);
     let within = links.blocks().flatten_ok().filter_ok(is_within).map_ok(<[Page; 2]>::from);
     let within = (within, |row: &[Page; 2]| of(row[0]));
-    let (mut pages, mut links) =
-        two_alike(net, ("names and links in mirrors", bits), (rows.flatten_ok(), key), within)?;
+    let (mut pages, mut links) = two_alike(net, "names and links in mirrors", bits, (rows.flatten_ok(), key), within)?;
 
     let mut mine = Vec::new();
     let at = PagePlaces::new(net, labels.len())?;
@@ -236,9 +235,9 @@ fn proposed_by_links(
 }
 
 /// The agreement of the texts of pairs, of so many pages: chunks common to both pages, of those of either, in millionths.
-fn compared(net: &mut Net<'_>, shelf: &WorkerPages, (pairs, pages): (&[Candidate], usize)) -> Result<Arc<Vec<u32>>> {
+fn compared(net: &mut Net<'_>, shelf: &WorkerPages, pairs: &[Candidate], pages: usize) -> Result<Arc<Vec<u32>>> {
     let (mut ends, mut pairs_of) = (Vec::new(), Vec::new());
-    let own = pairs_of_own(shelf, (pairs, pages), &mut ends, &mut pairs_of);
+    let own = pairs_of_own(shelf, pairs, pages, &mut ends, &mut pairs_of);
     let pairs_with = |page: Page| {
         let rank = own.rank(page).expect("it is this worker's");
         pairs_of[if rank == 0 { 0 } else { ends[rank - 1] as usize }..ends[rank] as usize].iter().copied()
@@ -276,7 +275,8 @@ fn compared(net: &mut Net<'_>, shelf: &WorkerPages, (pairs, pages): (&[Candidate
 /// This worker's pages with the numbers of the pairs that each is in: where those of each end, by its rank.
 fn pairs_of_own(
     shelf: &WorkerPages,
-    (pairs, pages): (&[Candidate], usize),
+    pairs: &[Candidate],
+    pages: usize,
     ends: &mut Vec<u32>,
     pairs_of: &mut Vec<u32>,
 ) -> Ranks {
@@ -287,6 +287,6 @@ fn pairs_of_own(
     for (pair, at) in pairs.iter().zip(0..) {
         rows.extend([pair.a, pair.b].into_iter().filter_map(|page| Some([own.rank(page)? as u32, at])));
     }
-    by_number(&rows, (|row: &[u32; 2]| row[0], |row: &[u32; 2]| row[1]), own.count(), ends, pairs_of);
+    by_number(&rows, |row: &[u32; 2]| row[0], |row: &[u32; 2]| row[1], own.count(), ends, pairs_of);
     own
 }

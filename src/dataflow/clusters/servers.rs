@@ -15,6 +15,7 @@ use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::clusters::trivial::Trivial;
 use crate::parts::Part;
 use crate::reading::captures::{Crawl, host, path};
 use crate::run::Run;
@@ -25,7 +26,7 @@ use crate::shuffle::page_counts;
 use crate::steps::Step;
 use crate::web::Web;
 use webtwin_base::error::Result;
-use webtwin_base::ids::{ClusterId, HostId, Number};
+use webtwin_base::ids::{HostId, Number};
 use webtwin_core::overlap::servers::{
     Addresses, FRONT, Server, ServerPage, ServerPair, ServerPairKind, Surplus, kind, pairs_of_cluster, surplus,
 };
@@ -78,23 +79,23 @@ struct ServerPairRow {
 const SERVERS: Step = Step::named("servers");
 
 impl ServerOverlap {
-    /// Finds how servers overlap, by the trivial clusters of all pages and their sizes.
+    /// Finds how servers overlap, by the trivial clusters of all pages.
     ///
     /// # Errors
     /// As [`overlap`].
-    pub fn of(run: &mut Run<'_, '_>, web: &Web, clusters: (&[ClusterId], &[u32])) -> Result<ServerOverlap> {
-        run.step(web, SERVERS, |run| overlap(run.net, &web.crawl, clusters, &run.job.servers, run.partitions))
+    pub fn of(run: &mut Run<'_, '_>, web: &Web, trivial: Trivial<'_>) -> Result<ServerOverlap> {
+        run.step(web, SERVERS, |run| overlap(run.net, &web.crawl, trivial, &run.job.servers, run.partitions))
     }
 }
 
-/// Pairs the servers of all pages, in clusters by their labels with their sizes, and finds which hosts are one.
+/// Pairs the servers of all pages in trivial clusters, and finds which hosts are one.
 ///
 /// # Errors
 /// Those of the disk, when it does not take what has no room in memory; or when the run has ended.
 pub fn overlap(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    (labels, sizes): (&[ClusterId], &[u32]),
+    Trivial { labels, sizes }: Trivial<'_>,
     settings: &Servers,
     partitions: TablePartitions,
 ) -> Result<ServerOverlap> {
@@ -277,7 +278,9 @@ fn parts(net: &mut Net<'_>, pairs: Vec<ToldPair>, partitions: TablePartitions) -
     let mut rows = net.exchange_values("server pairs", pairs.into_iter().map(row))?;
     rows.sort_unstable();
     let runs = rows.chunk_by(|x, y| partitions.of(x.a) == partitions.of(y.a));
-    Ok(runs.map(|rows| ("server_pairs", partitions.of(rows[0].a), table(rows))).collect())
+    let part =
+        |rows: &[ServerPairRow]| Part { name: "server_pairs", partition: partitions.of(rows[0].a), rows: table(rows) };
+    Ok(runs.map(part).collect())
 }
 
 /// The `server_pairs` table without rows.

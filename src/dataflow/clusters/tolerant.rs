@@ -20,6 +20,7 @@ use itertools::Itertools;
 use crate::clusters::host_links::{PagePlaces, by_source, links_of, on_each_host};
 use crate::clusters::link_summary::MergingLinks;
 use crate::clusters::links::{LinkedPage, Links};
+use crate::clusters::trivial::Trivial;
 use crate::shuffle::components::components;
 use crate::shuffle::directory::Directory;
 use crate::shuffle::hash_partitions::{is_own, two_alike};
@@ -68,17 +69,18 @@ struct Pieces {
 pub fn similar_clusters(
     net: &mut Net<'_>,
     directory: &Directory,
-    (labels, cluster_sizes): (&[ClusterId], &[u32]),
+    Trivial { labels, sizes }: Trivial<'_>,
     merging: Arc<MergingLinks>,
-    (links, from_elsewhere): (&Links, &Column<u32>),
+    links: &Links,
+    from_elsewhere: &Column<u32>,
     settings: &Clusters,
 ) -> Result<Vec<SimilarCluster>> {
-    let copied = net.once_per_process(|| PageSet::new(labels.len(), |page| cluster_sizes[labels[page]] > 1))?;
+    let copied = net.once_per_process(|| PageSet::new(labels.len(), |page| sizes[labels[page]] > 1))?;
     let bits = partition_bits::<[Page; 2]>(links.len() as u64);
     let web = Web { directory, labels, copied, bits };
     let pieces = web.grown(net, merging)?;
     let pieces = web.joined(net, pieces, links)?;
-    let mut found = web.verified(net, &pieces, (links, from_elsewhere), settings)?;
+    let mut found = web.verified(net, &pieces, links, from_elsewhere, settings)?;
     drop(pieces);
     if settings.attach != Attach::None {
         web.attach(net, &mut found, links, settings.attach)?;
@@ -108,7 +110,7 @@ impl Web<'_> {
         each: impl FnMut(&HostLinks<'_>) -> Vec<(Page, Group)>,
     ) -> Result<Vec<(Page, Group)>> {
         let places = PagePlaces::new(net, self.labels.len())?;
-        on_each_host(net, (name, self.bits), links, (&self.directory.hosts, &places), each)
+        on_each_host(net, name, self.bits, links, &self.directory.hosts, &places, each)
     }
 
     /// The pieces that links join, and their mirrors. On a host with a contested piece all pieces are grown page by page.
@@ -252,7 +254,8 @@ impl Web<'_> {
         &self,
         net: &mut Net<'_>,
         pieces: &Pieces,
-        (links, from_elsewhere): (&Links, &Column<u32>),
+        links: &Links,
+        from_elsewhere: &Column<u32>,
         settings: &Clusters,
     ) -> Result<Vec<SimilarCluster>> {
         let places = PagePlaces::new(net, self.labels.len())?;
@@ -277,7 +280,7 @@ impl Web<'_> {
         let pages = (pages, |row: &LinkedPage| similar_cluster(row.page));
         let links = links.blocks().flatten_ok().filter_ok(is_within).map_ok(<[Page; 2]>::from);
         let links = (links, |row: &[Page; 2]| similar_cluster(row[0]));
-        let (mut pages, mut within) = two_alike(net, (name, self.bits), pages, links)?;
+        let (mut pages, mut within) = two_alike(net, name, self.bits, pages, links)?;
 
         let mut found = Vec::new();
         let (mut some, mut some_links, mut here, mut links) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());

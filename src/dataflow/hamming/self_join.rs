@@ -79,7 +79,7 @@ pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, outpu
     let rows = piece_rows(work.set.manifest.count, net.peers());
     let at = net.position();
     net.dataflow(|scope, failures| {
-        let runs = failures.divert(read_f(scope, work, rows, (at.process, at.processes)));
+        let runs = failures.divert(read_f(scope, work, rows, at.process, at.processes));
         let pairs = near_documents(near_runs(runs, &passes), work, &tally, failures);
         merge_and_write(pairs.exchange(|pair| splitmix64(pair.id())), output, failures);
     })?;
@@ -97,7 +97,7 @@ pub(super) fn near(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>) -> Res
     let at = net.position();
     let found: Rc<RefCell<Vec<NearRuns>>> = Rc::default();
     net.dataflow(|scope, failures| {
-        let runs = failures.divert(read_f(scope, work, rows, (at.process, at.processes)));
+        let runs = failures.divert(read_f(scope, work, rows, at.process, at.processes));
         keep(near_runs(runs, &passes), &found);
     })?;
     let found = found.take();
@@ -137,7 +137,8 @@ fn read_f<'s>(
     scope: Scope<'s, u64>,
     work: &Arc<HammingWork>,
     piece_rows: u64,
-    (process, processes): (usize, usize),
+    process: usize,
+    processes: usize,
 ) -> Rows<'s, Fallible<Run>> {
     let work = Arc::clone(work);
     source(scope, "read F", move |capability, info| {

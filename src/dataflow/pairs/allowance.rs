@@ -38,7 +38,8 @@ impl Allowance {
     pub(crate) fn of(
         pool: &MemoryPool,
         pages: usize,
-        (row_bytes, disk_bytes): (u64, u64),
+        row_bytes: u64,
+        disk_bytes: u64,
         with_chunks: bool,
     ) -> Result<Allowance> {
         if !pool.is_bounded() {
@@ -128,7 +129,7 @@ mod tests {
             bounds,
             ..MemoryPool::default()
         };
-        let allowance = |pool: &MemoryPool| Allowance::of(pool, 1_000_000, (1 << 20, u64::MAX), true);
+        let allowance = |pool: &MemoryPool| Allowance::of(pool, 1_000_000, 1 << 20, u64::MAX, true);
         let least = least_bytes(1_000_000, 2, 1 << 20, true);
         assert!(least > pool.memory_bytes);
         let Err(refused) = allowance(&pool) else { panic!() };

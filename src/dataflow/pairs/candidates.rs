@@ -127,7 +127,8 @@ pub(crate) fn by_pair(
     net: &mut Net<'_>,
     tape: &RunLog<u32>,
     heavy: Option<&HeavyBuckets>,
-    (stripes, buckets): (PageStripes, Range<usize>),
+    stripes: PageStripes,
+    buckets: Range<usize>,
     allowance: &Allowance,
     work: &mut OverlapWork,
 ) -> Result<Partitions<u64>> {

@@ -19,7 +19,9 @@ use webtwin_spill::{MemoryPool, PARTITION_BYTES, Partitions, RunLog};
 /// Step 1, one pass: rows of its keys with the owners of their fingerprints, in `2^bits` buckets.
 pub(crate) fn laid_down<R: Row>(
     net: &mut Net<'_>,
-    (shares, bits, pass): (Shares, u32, u64),
+    shares: Shares,
+    bits: u32,
+    pass: u64,
     mut source: impl FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bool>,
     allowance: &Allowance,
 ) -> Result<Partitions<R>> {
@@ -52,7 +54,8 @@ pub(crate) struct RunBuilder {
 /// Sees to it that the memory suffices for so many bytes beside what is foreseen; `rows` are those of the bucket.
 fn make_room_for<R: Row>(
     table: &mut Partitions<R>,
-    (rows, bytes): (u64, u64),
+    rows: u64,
+    bytes: u64,
     allowance: &Allowance,
     settings: &Overlap,
 ) -> Result<()> {
@@ -95,7 +98,8 @@ enum Frequent {
 fn take<R: Row>(
     table: &mut Partitions<R>,
     bucket: usize,
-    (rows, room): (&mut Vec<R>, &mut Vec<R>),
+    rows: &mut Vec<R>,
+    room: &mut Vec<R>,
     pages: &Pages<'_>,
     allowance: &Allowance,
     settings: &Overlap,
@@ -104,7 +108,7 @@ fn take<R: Row>(
     let row_bytes = 2 * size_of::<R>() as u64 + A_PAGE_OF_CHUNK;
     let all = table.rows_of(bucket);
     if (all * row_bytes).saturating_sub(FORESEEN) <= allowance.buckets {
-        make_room_for(table, (all, all * row_bytes), allowance, settings)?;
+        make_room_for(table, all, all * row_bytes, allowance, settings)?;
         table.take(bucket, rows)?;
         return Ok(Vec::new());
     }
@@ -120,7 +124,7 @@ fn take<R: Row>(
         false => count * A_PAGE_OF_CHUNK,
     };
     let bytes = few * row_bytes + frequent.values().map(bytes).sum::<u64>();
-    make_room_for(table, (all, bytes), allowance, settings)?;
+    make_room_for(table, all, bytes, allowance, settings)?;
     let alone = |&count: &u64| match are_too_many(count) {
         true => Frequent::TooMany(0, vec![0; hosts]),
         false => Frequent::Pages(Vec::with_capacity(count as usize)),
@@ -218,7 +222,7 @@ pub(crate) fn group<R: Row>(
     let (mut rows, mut room, mut docs, mut scratch) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for bucket in 0..table.count() {
         net.check()?;
-        for frequent in take(table, bucket, (&mut rows, &mut room), pages, allowance, settings)? {
+        for frequent in take(table, bucket, &mut rows, &mut room, pages, allowance, settings)? {
             match frequent {
                 Frequent::Pages(mut docs) => {
                     docs.sort_unstable();

@@ -27,7 +27,8 @@ use webtwin_spill::Column;
 /// 12 bytes a page, or what the step has memory for; 12 a pair.
 pub fn fold(
     net: &mut Net<'_>,
-    (texts, count): (impl Iterator<Item = Result<(FPrint, Page)>>, u64),
+    texts: impl Iterator<Item = Result<(FPrint, Page)>>,
+    count: u64,
 ) -> Result<Column<SimilarPair>> {
     let rows = texts.filter_ok(|text| text.0 != 0).map_ok(|(fprint, page)| FPrintDocId::new(fprint, page));
     let mut shares = HashPartitions::new(net, "FPrint-DocID-Exact", count, rows, FPrintDocId::fprint)?;

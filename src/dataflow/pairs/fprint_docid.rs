@@ -43,5 +43,7 @@ pub fn fprint_docid(
             ("doc_id", Column::Id(rows.iter().map(|row| doc_ids[row.doc]).collect())),
         ])
     };
-    Ok(runs.map(|rows| ("fprint_docid", partition(rows[0].fprint()), table(rows))).collect())
+    let part =
+        |rows: &[FPrintDocId]| Part { name: "fprint_docid", partition: partition(rows[0].fprint()), rows: table(rows) };
+    Ok(runs.map(part).collect())
 }

@@ -48,7 +48,8 @@ pub(crate) fn keep(
     pairs: &mut Vec<SimilarPair>,
     owners: &impl Owners<Page>,
     context: &Context<'_>,
-    (larger, doubt): (impl Fn(Page, Page) -> u32, u32),
+    larger: impl Fn(Page, Page) -> u32,
+    doubt: u32,
 ) -> Result<u64> {
     let hosts = &context.crawl.directory.hosts;
     let similar = pairs.len() as u64;
@@ -189,7 +190,7 @@ fn part_neighbours(
     let rows = asked.map(Ok).chain(rows().map_ok(of_kind(1)));
     let rows = (rows, |row: &[u32; 4]| component(Page(row[0])));
     let pages = (pages, |row: &Linked| component(row.page));
-    let (mut all_rows, mut all_linked) = two_alike(net, ("pairs and pages with links", bits), rows, pages)?;
+    let (mut all_rows, mut all_linked) = two_alike(net, "pairs and pages with links", bits, rows, pages)?;
 
     let (mut rows, mut linked, mut by_kind) = (Vec::new(), Vec::new(), [const { Vec::new() }; 2]);
     for share in 0..all_rows.count() {

@@ -211,7 +211,7 @@ pub fn similar_pairs(
     memory::agree(net, held.shelf_bytes(), memory::for_each_page(net, GUARD_A_PAGE, pages), &job.effort)?;
     let context = Context { crawl, joined: &[exact_pairs], links };
     // Values are resemblances already.
-    let guarded = keep(net, settings.guard, &mut similar, &*directory, &context, (|_, _| 1, 0))?;
+    let guarded = keep(net, settings.guard, &mut similar, &*directory, &context, |_, _| 1, 0)?;
     Ok((similar, MinhashCounts { pages: compared, candidates, left_out, similar: found, guarded }))
 }
 

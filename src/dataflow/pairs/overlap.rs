@@ -6,7 +6,7 @@ use crate::memory_estimate::MemoryEstimate;
 use crate::pairs::counts::OverlapCounts;
 use crate::pairs::exact::copies;
 use crate::pairs::guards::{Context, GUARD_A_PAGE, keep};
-use crate::pairs::overlap_before::{self, Before, Digests};
+use crate::pairs::overlap_before::{self, Before, Digests, Leaving};
 use crate::pairs::overlap_join::{self, AllPairs};
 use crate::pairs::overlap_merge::{self, Given, Outcome};
 use crate::pairs::overlap_work::Pages;
@@ -41,7 +41,8 @@ pub fn similar_pairs(
     crawl: &Crawl,
     exact_pairs: &Column<SimilarPair>,
     links: &Links,
-    (job, before): (&Job, Option<&Before<'_>>),
+    job: &Job,
+    before: Option<&Before<'_>>,
 ) -> Result<(Vec<SimilarPair>, Vec<SimilarPair>, OverlapCounts)> {
     let hosts = &crawl.directory.hosts;
     let is_copy = copies(net, exact_pairs, hosts.len())?;
@@ -63,9 +64,10 @@ pub fn similar_pairs(
         None => from_scratch(net, shelf, &pages, job, |pair| pairs.push(pair))?,
     };
     if let (Some(before), Some(digests)) = (before, &digests) {
-        let found = (&pairs[..], &all.work.counts);
+        let (chunks, counts) = (&all.chunks[..], &all.work.counts);
+        let found = Leaving { crawl, digests, is_copy: &is_copy, chunks, pairs: &pairs, counts };
         // The end of the run tells of an error.
-        let _ = overlap_before::leave(net, before.shares, job, (crawl, digests), (&is_copy, &all.chunks), found);
+        let _ = overlap_before::leave(net, before.shares, job, &found);
     }
     let mut counts = all.work.counts.clone();
     if job.with_views() {
@@ -88,7 +90,7 @@ pub fn similar_pairs(
     let larger = |a: Page, b: Page| chunks[a].max(chunks[b]);
     agree(net, held.shelf_bytes(), for_each_page(net, GUARD_A_PAGE, hosts.len()), &job.effort)?;
     let context = Context { crawl, joined: &[exact_pairs], links };
-    let refused = keep(net, job.overlap.guard, &mut pairs, &all, &context, (larger, job.overlap.doubt))?;
+    let refused = keep(net, job.overlap.guard, &mut pairs, &all, &context, larger, job.overlap.doubt)?;
     if net.index() == 0 {
         counts.guarded = refused;
     }

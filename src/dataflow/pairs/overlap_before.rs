@@ -108,7 +108,21 @@ impl Digests {
     }
 }
 
-/// Leaves what this worker has found to the next run; `pairs` before the guard.
+/// What a worker has found for the next run.
+pub(crate) struct Leaving<'a> {
+    /// Its pages, and their digests.
+    pub crawl: &'a Crawl,
+    pub digests: &'a Digests,
+    /// Exact copies of other pages.
+    pub is_copy: &'a PageSet,
+    /// Chunks that count of every page, where they matter.
+    pub chunks: &'a [u32],
+    /// Similar pairs before the guard.
+    pub pairs: &'a [SimilarPair],
+    pub counts: &'a OverlapCounts,
+}
+
+/// Leaves what this worker has found to the next run.
 ///
 /// # Errors
 /// [`webtwin_base::error::Error::Storage`], which the end of the run tells.
@@ -116,9 +130,7 @@ pub(crate) fn leave(
     net: &Net<'_>,
     shares: &dyn Shares,
     job: &Job,
-    (crawl, digests): (&Crawl, &Digests),
-    (is_copy, chunks): (&PageSet, &[u32]),
-    (pairs, counts): (&[SimilarPair], &OverlapCounts),
+    &Leaving { crawl, digests, is_copy, chunks, pairs, counts }: &Leaving<'_>,
 ) -> Result<()> {
     let mut rows = digests.of_pages.iter();
     let pages = crawl.pages.map(|row| {
@@ -153,7 +165,8 @@ pub(super) fn read(net: &Net<'_>, shares: &dyn Shares, job: &Job) -> Option<Shar
 pub(crate) fn each_left_page(
     resume: &Resume,
     memory_is_bounded: bool,
-    (index, workers): (usize, usize),
+    index: usize,
+    workers: usize,
     hand_on: HandOn<'_>,
 ) {
     let known = resume.known_pages(memory_is_bounded);

@@ -88,7 +88,7 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
     let mine = (rows, pool.most_disk_bytes());
     let (rows, disk_bytes) = net.all_reduce("rows to come", mine, |x, y| (x.0 + y.0, x.1.min(y.1)))?;
     let row_bytes = rows / net.peers() as u64 * size_of::<R>() as u64;
-    let allowance = Allowance::of(&pool, pages.count, (row_bytes, disk_bytes), with_chunks)?;
+    let allowance = Allowance::of(&pool, pages.count, row_bytes, disk_bytes, with_chunks)?;
     let mut work = OverlapWork::default();
     let mut clock = Clock(Instant::now());
 
@@ -101,7 +101,7 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
         counts: OverlapCounts::default(),
     };
     for pass in 0..1 << allowance.pass_bits {
-        let mut table: Partitions<R> = laid_down(net, (shares, bits, pass), sources(), &allowance)?;
+        let mut table: Partitions<R> = laid_down(net, shares, bits, pass, sources(), &allowance)?;
         clock.stage(&mut work, "exchange rows");
         group(net, &mut table, shares, pages, settings, &allowance, &mut runs)?;
         work.spilled_bytes += table.spilled_bytes();
@@ -183,9 +183,8 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
     let mut passes = stripes.passes(1 << pass_bits).peekable();
     while let Some(of_pass) = passes.next() {
         let (runs, heavy) = tape.as_ref().expect("it is there until the last pass");
-        let of_stripes = (stripes, of_pass.clone());
         counter.give_back();
-        let mut pairs = by_pair(net, runs, heavy.as_deref(), of_stripes, &allowance, &mut work)?;
+        let mut pairs = by_pair(net, runs, heavy.as_deref(), stripes, of_pass.clone(), &allowance, &mut work)?;
         if passes.peek().is_none() {
             tape = None;
         }

@@ -115,7 +115,7 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
     let is_asked = |page, fprint| changes.is_changed.contains(page) || on_changed.contains(fprint);
     let first = postings(net, shelf, is_asked, &changes, &rows_before)?;
     drop(rows_before);
-    let (come, gone, mut anew) = judge_twice(&first, &changes, is_copy, (settings, &on_changed));
+    let (come, gone, mut anew) = judge_twice(&first, &changes, is_copy, settings, &on_changed);
     anew.sort_unstable();
     anew.dedup();
     let anew = net.broadcast("pages that count other chunks", anew)?;
@@ -142,8 +142,8 @@ pub(crate) fn similar_pairs(net: &mut Net<'_>, given: &Given<'_>, found: impl Fn
         let same = standing.iter().filter(|row| row.chunks != COPY && !is_anew.contains(row.page));
         same.filter(|row| !is_copy.contains(row.page)).for_each(|row| chunks[row.page] = row.chunks);
     }
-    let of = (&*changes, is_copy, &*is_anew);
-    let runs = [first, second].map(|rows| runs_of(&rows, of, (settings, &on_changed), &mut chunks));
+    let runs =
+        [first, second].map(|rows| runs_of(&rows, &changes, is_copy, &is_anew, settings, &on_changed, &mut chunks));
     let made: u64 = runs.iter().flat_map(|runs| Runs(runs)).map(|docs| pairs_with(docs, &is_anew).count() as u64).sum();
     let [made] = net.all_sum("pairs to count anew", [made])?;
     if before.is_beyond(made, counts_before.emitted) {
@@ -276,7 +276,8 @@ fn judge_twice(
     rows: &[Row64],
     changes: &Changes,
     is_copy: &PageSet,
-    (settings, asked): (&Overlap, &AskedChunks),
+    settings: &Overlap,
+    asked: &AskedChunks,
 ) -> (OverlapCounts, OverlapCounts, Vec<Page>) {
     let (mut come, mut gone, mut anew) = (OverlapCounts::default(), OverlapCounts::default(), Vec::new());
     let (mut come_furniture, mut gone_furniture) = (0, 0);
@@ -316,8 +317,11 @@ fn judge_twice(
 /// for these pages.
 fn runs_of(
     rows: &[Row64],
-    (changes, is_copy, is_anew): (&Changes, &PageSet, &PageSet),
-    (settings, asked): (&Overlap, &AskedChunks),
+    changes: &Changes,
+    is_copy: &PageSet,
+    is_anew: &PageSet,
+    settings: &Overlap,
+    asked: &AskedChunks,
     chunks: &mut [u32],
 ) -> Vec<u32> {
     let (mut runs, mut docs, mut scratch) = (Vec::new(), Vec::new(), Vec::new());

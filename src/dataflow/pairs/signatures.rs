@@ -112,10 +112,11 @@ pub fn similar_pairs(
     let partition = |at: usize| directory.partition(own[at]);
     let runs = signed.chunk_by(|&x, &y| partition(x) == partition(y));
     let doc_ids = directory.doc_ids()?;
-    let table = |rows: &[usize]| table((&doc_ids, &own), rows, &rp, &hm, dims);
-    let mut parts: Vec<Part> = runs.map(|rows| (TABLE, partition(rows[0]), table(rows))).collect();
+    let table = |rows: &[usize]| table(&doc_ids, &own, rows, &rp, &hm, dims);
+    let mut parts: Vec<Part> =
+        runs.map(|rows| Part { name: TABLE, partition: partition(rows[0]), rows: table(rows) }).collect();
     if counts.signatures == 0 && net.index() == 0 {
-        parts.push((TABLE, 0, table(&[])));
+        parts.push(Part { name: TABLE, partition: 0, rows: table(&[]) });
     }
     Ok(SignaturePairs { pairs, counts, parts })
 }
@@ -201,7 +202,7 @@ fn collide(
 const BILLIONTHS: u32 = 1_000_000_000;
 
 /// Rows of the pages at these places.
-fn table((doc_ids, own): (&[DocId], &[Page]), rows: &[usize], rp: &[u64], hm: &[u64], dims: usize) -> Table {
+fn table(doc_ids: &[DocId], own: &[Page], rows: &[usize], rp: &[u64], hm: &[u64], dims: usize) -> Table {
     let ids = rows.iter().map(|&at| doc_ids[own[at]]).collect();
     let mut columns = vec![("doc_id".to_string(), Column::Id(ids))];
     for (name, values) in [("rp", rp), ("hm", hm)] {

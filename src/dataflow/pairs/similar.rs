@@ -88,10 +88,10 @@ impl Similar {
     /// F >= T chunks of a pair of pages are equal (\[SGM98\] section 2).
     fn by_overlap(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
         let (resume, job) = (run.resume, run.job);
-        let worker = (run.net.index(), run.net.peers());
+        let (index, workers) = (run.net.index(), run.net.peers());
         let each_page = |hand_on: HandOn<'_>| {
             if let Some(resume) = resume {
-                overlap_before::each_left_page(resume, job.effort.memory_bytes > 0, worker, hand_on);
+                overlap_before::each_left_page(resume, job.effort.memory_bytes > 0, index, workers, hand_on);
             }
         };
         let tell = |what| drop(resume.map(|resume| resume.pairs.set(what)));
@@ -101,7 +101,7 @@ impl Similar {
         let exact = self.pairs.of(Kind::Exact);
         let found;
         (found, self.weak, self.counts.overlap) = run.recorded(web, OVERLAP, |run| {
-            overlap::similar_pairs(run.net, run.shelf, &web.crawl, exact, &web.links, (job, before.as_ref()))
+            overlap::similar_pairs(run.net, run.shelf, &web.crawl, exact, &web.links, job, before.as_ref())
         })?;
         self.put(run, Kind::Overlap, found)
     }
@@ -121,10 +121,11 @@ impl Similar {
         let (found, parts): (_, Vec<(u64, Table)>);
         (found, self.counts.signatures, parts) = run.recorded(web, SIGNATURES, |run| {
             let found = signatures::similar_pairs(run.net, &web.crawl, &web.links, exact, run.job)?;
-            let parts = found.parts.into_iter().map(|(_, partition, rows)| (partition as u64, rows)).collect();
+            let parts = found.parts.into_iter().map(|part| (part.partition as u64, part.rows)).collect();
             Ok((found.pairs, found.counts, parts))
         })?;
-        self.parts.extend(parts.into_iter().map(|(partition, rows)| (signatures::TABLE, partition as usize, rows)));
+        let part = |(partition, rows)| Part { name: signatures::TABLE, partition: partition as usize, rows };
+        self.parts.extend(parts.into_iter().map(part));
         self.put(run, Kind::Signatures, found)
     }
 

@@ -141,7 +141,7 @@ pub fn views(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, job: &Job) -
     found.counts.boilerplate = boilerplate.len() as u64;
     let mut contradicted = 0;
     let compared = Compared { wanted: &wanted, boilerplate: &boilerplate, settings };
-    let rows = compare(net, shelf, &compared, (&mut found.originals, &mut contradicted))?;
+    let rows = compare(net, shelf, &compared, &mut found.originals, &mut contradicted)?;
     let mut rows = net.exchange("views", rows, |&[_, a, ..]| crawl.directory.owner(Page(a)))?;
     rows.sort_unstable();
     found.pairs = KINDS.map(|kind| {
@@ -335,7 +335,8 @@ fn compare(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
     &Compared { wanted, boilerplate, settings }: &Compared<'_>,
-    (originals, contradicted): (&mut Vec<Page>, &mut u64),
+    originals: &mut Vec<Page>,
+    contradicted: &mut u64,
 ) -> Result<Vec<[u32; 4]>> {
     let compared = || wanted.iter().filter(|row| row.block != SAMPLED);
     let count = compared().map(|row| shelf.fprints.size(row.slot as usize) as u64).sum();

@@ -229,7 +229,7 @@ pub fn settle(
     drop(arrived);
     let of_workers: Vec<usize> = all.iter().map(|counts| counts.iter().sum::<u32>() as usize).collect();
     let read = std::mem::take(&mut shelf.addresses);
-    let (directory, addresses) = directory(net, (&order, &hosts, &read), &of_workers, partitions)?;
+    let (directory, addresses) = directory(net, &order, &hosts, &read, &of_workers, partitions)?;
     Ok(Crawl { directory, pages, addresses, overlapping })
 }
 
@@ -312,7 +312,9 @@ fn reject_others(order: &mut Vec<Ordered>, arrived: &ArrivedCaptures, rejections
 /// And the hosts of the addresses that this worker has read.
 fn directory(
     net: &mut Net<'_>,
-    (pages, own_hosts, addresses): (&[Ordered], &HostNumbers, &[HostAddress]),
+    pages: &[Ordered],
+    own_hosts: &HostNumbers,
+    addresses: &[HostAddress],
     of_workers: &[usize],
     partitions: TablePartitions,
 ) -> Result<(Arc<Directory>, HostAddresses)> {

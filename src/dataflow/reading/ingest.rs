@@ -89,12 +89,12 @@ pub fn read(net: &mut Net<'_>, queue: &Queue, job: &Job) -> Result<WorkerPages> 
     let mut recorder = queue.resume.as_ref().map(Recorder::new);
     let items = &queue.work.items;
     let first_original = items.partition_point(|item| !queue.work.is_original(item.input));
-    let mut result = read_items(net, (queue, &queue.turns, 0..first_original), job, &mut reader, &mut recorder);
+    let mut result = read_items(net, queue, &queue.turns, 0..first_original, job, &mut reader, &mut recorder);
     if result.is_ok() && first_original < items.len() {
         let revisits = net.all_sum("revisits to resolve", [reader.shelf.revisits.len() as u64])?;
         if revisits != [0] {
-            let originals = (queue, &queue.original_turns, first_original..items.len());
-            result = read_items(net, originals, job, &mut reader, &mut recorder);
+            let originals = first_original..items.len();
+            result = read_items(net, queue, &queue.original_turns, originals, job, &mut reader, &mut recorder);
         }
     }
     if let Some(resume) = &queue.resume {
@@ -110,7 +110,9 @@ pub fn read(net: &mut Net<'_>, queue: &Queue, job: &Job) -> Result<WorkerPages> 
 /// Reads the items in a range, in turn.
 fn read_items(
     net: &Net<'_>,
-    (queue, turns, range): (&Queue, &WorkQueue, Range<usize>),
+    queue: &Queue,
+    turns: &WorkQueue,
+    range: Range<usize>,
     job: &Job,
     reader: &mut Reader,
     recorder: &mut Option<Recorder<'_>>,

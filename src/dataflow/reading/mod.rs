@@ -9,7 +9,7 @@ pub mod features;
 pub mod first_look;
 pub mod idf;
 pub mod ingest;
-mod item_part;
+pub mod item_part;
 pub mod item_record;
 pub mod known_pages;
 pub mod least_pages;

@@ -212,7 +212,7 @@ fn search(
         let questions = questions(revisits, found, net.index() as u32, asked);
         let keys = asked_for(net, &questions)?;
         let is_asked = |key: u64| keys.binary_search(&key).is_ok();
-        let offers = offers(shelf, revisits, found, floors, net.index() as u32, (asked, is_asked))?;
+        let offers = offers(shelf, revisits, found, floors, net.index() as u32, asked, is_asked)?;
         let (mut news, mut waiting) = (0, 0);
         for Answer { revisit, content, source, .. } in round(net, offers, questions, asked)? {
             if !content.is_known() {
@@ -308,7 +308,8 @@ fn offers(
     found: &[Option<Content>],
     floors: &[u64],
     me: u32,
-    (asked, is_asked): (Asked, impl Fn(u64) -> bool),
+    asked: Asked,
+    is_asked: impl Fn(u64) -> bool,
 ) -> Result<Vec<Offer>> {
     let keys = |url: DocId, time: i64, names: Names, is_known: bool| {
         let keys = match asked.is_by_names() {

@@ -45,7 +45,8 @@ impl<K: Ord + Copy> Gather<K> {
 /// Two looks at each row.
 pub fn by_number<R, T: Copy + Default>(
     rows: &[R],
-    (number, made): (impl Fn(&R) -> u32, impl Fn(&R) -> T),
+    number: impl Fn(&R) -> u32,
+    made: impl Fn(&R) -> T,
     count: usize,
     ends: &mut Vec<u32>,
     into: &mut Vec<T>,
@@ -76,7 +77,7 @@ mod tests {
         #[test]
         fn rows_by_number_are_as_after_a_stable_sort(rows in prop::collection::vec((0u32..9, 0u32..99), 0..40)) {
             let (mut ends, mut into) = (vec![7], vec![7]);
-            by_number(&rows, (|row: &(u32, u32)| row.0, |row: &(u32, u32)| row.1), 9, &mut ends, &mut into);
+            by_number(&rows, |row: &(u32, u32)| row.0, |row: &(u32, u32)| row.1, 9, &mut ends, &mut into);
             let mut start = 0;
             for (number, &end) in (0..).zip(&ends) {
                 let want: Vec<u32> = rows.iter().filter(|row| row.0 == number).map(|row| row.1).collect();

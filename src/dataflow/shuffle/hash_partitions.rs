@@ -151,7 +151,8 @@ pub fn is_own(net: &Net<'_>, key: impl Into<u64>) -> bool {
 /// As [`HashPartitions::new`].
 pub fn two_alike<T: Pod + Send, U: Pod + Send, K: Into<u64>>(
     net: &mut Net<'_>,
-    (name, bits): (&str, u32),
+    name: &str,
+    bits: u32,
     (first, first_key): (impl IntoIterator<Item: IntoRow<T>>, impl Fn(&T) -> K),
     (second, second_key): (impl IntoIterator<Item: IntoRow<U>>, impl Fn(&U) -> K),
 ) -> Result<(HashPartitions<T>, HashPartitions<U>)> {

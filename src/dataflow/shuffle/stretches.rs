@@ -22,7 +22,7 @@ pub struct Stretches<T> {
 
 impl<T: Pod> Stretches<T> {
     /// For about `rows` rows of so many pages; one of so many kinds of rows that share the memory of the step.
-    pub fn new(net: &Net<'_>, (pages, rows): (usize, u64), kinds: u64) -> Stretches<T> {
+    pub fn new(net: &Net<'_>, pages: usize, rows: u64, kinds: u64) -> Stretches<T> {
         let bits = partition_bits::<T>(rows);
         let partitions = Partitions::new(1 << bits, &net.memory.for_partitions(kinds, bits));
         Stretches { pages, stretch: (pages >> bits) + 1, partitions, _give_back: net.memory.give_back() }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::resemblance::Resemblance;
 use super::ways::{Ways, WaysThrough};
+use crate::clusters::trivial::Trivial;
 use crate::reading::capture_rows::CaptureRow;
 use crate::reading::captures::{Crawl, path};
 use crate::shuffle::directory::Directory;
@@ -200,16 +201,36 @@ pub fn seeds(keep: &Keep) -> HashSet<String> {
     keep.seeds.iter().filter_map(|seed| Some(CanonicalUrl::parse(seed).ok()?.to_string())).collect()
 }
 
-/// The pages of trivial clusters of two pages or more. `kept_before` are this worker's pages that the earlier result kept, and `pinned`
-/// the pages that are pinned; both ascend. `originals` are those that others rightly call canonical.
+/// How this worker's pages are linked, by which copies are judged.
+pub struct Linked<'a> {
+    /// Links from other hosts to each of them.
+    pub from_elsewhere: &'a Column<u32>,
+    /// Links on the shortest way to each of them.
+    pub depths: &'a [u32],
+    /// Links from other hosts to every host.
+    pub links_to_host: &'a [u32],
+}
+
+/// Pages that were chosen before copies are judged.
+pub struct Chosen<'a> {
+    /// This worker's pages that the earlier result kept, ascending.
+    pub kept_before: &'a [Page],
+    /// Pages that are pinned, ascending.
+    pub pinned: &'a [Page],
+    /// Pages that others rightly call canonical.
+    pub originals: &'a PageSet,
+    /// URLs that a crawler starts with.
+    pub seeds: &'a HashSet<String>,
+}
+
+/// The pages of trivial clusters of two pages or more.
 pub fn copies<'a>(
     net: &mut Net<'_>,
     crawl: &'a Crawl,
-    (labels, sizes): (&[ClusterId], &[u32]),
-    (from_elsewhere, depths): (&Column<u32>, &[u32]),
-    links_to_host: &[u32],
-    (keeping, kept_before, pinned, originals): (&Keeping, &[Page], &[Page], &PageSet),
-    seeds: &HashSet<String>,
+    Trivial { labels, sizes }: Trivial<'_>,
+    keeping: &Keeping,
+    &Linked { from_elsewhere, depths, links_to_host }: &Linked<'_>,
+    &Chosen { kept_before, pinned, originals, seeds }: &Chosen<'_>,
 ) -> Result<Copies<'a>> {
     let mut linked = from_elsewhere.rows().zip(depths);
     let rows = crawl.pages.map(|row| {
@@ -310,7 +331,8 @@ pub fn verdicts(
     crawl: &Crawl,
     mut copies: Copies<'_>,
     judged: &Judged<'_>,
-    (keeping, compares): (&Keeping, bool),
+    keeping: &Keeping,
+    compares: bool,
 ) -> Result<Column<Verdict>> {
     let mut placed = judged.placed(net, &copies)?;
     let mut verdicts = Column::new(&net.memory);
@@ -320,7 +342,7 @@ pub fn verdicts(
         copies.take(share, &mut some)?;
         take_placed(&mut placed, share, &mut here)?;
         for copies in some.chunk_by(|x, y| x.cluster == y.cluster) {
-            let mut found = verdicts_on(copies, &here, &crawl.directory.hosts, (keeping, compares));
+            let mut found = verdicts_on(copies, &here, &crawl.directory.hosts, keeping, compares);
             found.try_for_each(|verdict| verdicts.push(verdict))?;
         }
     }
@@ -333,7 +355,8 @@ fn verdicts_on<'c>(
     copies: &'c [PageCopy],
     placed: &'c [Placed],
     hosts: &'c [HostId],
-    (keeping, compares): (&'c Keeping, bool),
+    keeping: &'c Keeping,
+    compares: bool,
 ) -> impl Iterator<Item = Verdict> + 'c {
     let collection_stays = move |page: Page| find(placed, page).map(|row| row.kept == 1);
     let host = |page: Page| hosts[page];

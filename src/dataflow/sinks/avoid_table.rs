@@ -99,8 +99,8 @@ impl Avoid {
 /// 32 bytes and then 40 for each page to skip, or what the step has memory for.
 pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &Column<Verdict>) -> Result<AvoidTable> {
     let directory = crawl.directory.clone();
-    let own = (crawl.pages.len(), verdicts.len() as u64);
-    let mut asked = Stretches::new(net, own, 2);
+    let (pages_here, most) = (crawl.pages.len(), verdicts.len() as u64);
+    let mut asked = Stretches::new(net, pages_here, most, 2);
     let take = |rows: &[Verdict]| rows.iter().try_for_each(|row| asked.push(directory.place(row.keep), *row));
     net.exchange_into(
         "pages to skip",
@@ -116,7 +116,7 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &Column<Verdict>) -> Res
         let row = Avoid { page, keep, resemblance, keep_time: kept.fetch_time, keep_url: 0, role, _padding: [0; 3] };
         Ok((directory.owner(page), (row, kept.url().to_string())))
     });
-    let (mut found, mut keep_urls) = (Stretches::new(net, own, 2), Rows::new(&net.memory));
+    let (mut found, mut keep_urls) = (Stretches::new(net, pages_here, most, 2), Rows::new(&net.memory));
     let take = |(row, url): (Avoid, String)| {
         found.push(directory.place(row.page), Avoid { keep_url: keep_urls.len() as u32, ..row })?;
         keep_urls.push(&url)
@@ -152,10 +152,10 @@ pub struct CrawlerLists {
 ///
 /// # Memory
 /// All of it; or within a bound what [`each_host`] and [`Sorter`] need.
-pub fn lists(net: &mut Net<'_>, crawl: &Crawl, to_skip: (&[Page], &PrefixRoots)) -> Result<CrawlerLists> {
+pub fn lists(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], roots: &PrefixRoots) -> Result<CrawlerLists> {
     let mut wide = 0;
     let mut found = Rows::new(&net.memory);
-    each_host(net, crawl, to_skip, |pages| {
+    each_host(net, crawl, to_skip, roots, |pages| {
         // A prefix speaks for one site of the host: http or https, at one port.
         let of_sites = pages.chunk_by(|x, y| site(&x.url) == site(&y.url)).map(cover);
         let mut sites: Vec<AvoidLists> = of_sites

@@ -29,8 +29,8 @@ pub fn by_first(
 ) -> Result<(Column<PairRow>, Column<LinkSummary>)> {
     let (directory, pages) = (&crawl.directory, crawl.pages.len());
     let count = pairs.len() as u64;
-    let mut owned = Stretches::new(net, (pages, count), 2);
-    let mut owned_summary = Stretches::new(net, (pages, link_summary.len() as u64), 2);
+    let mut owned = Stretches::new(net, pages, count, 2);
+    let mut owned_summary = Stretches::new(net, pages, link_summary.len() as u64, 2);
     let rows = pairs.rows().map(|row| row.map(|(kind, SimilarPair { a, b, value })| [a.0, b.0, kind as u32, value]));
     net.exchange_two(
         "pairs and link summary",

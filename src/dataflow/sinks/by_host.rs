@@ -40,7 +40,8 @@ impl Keyed for OnHost {
 pub fn each_host(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    (to_skip, roots): (&[Page], &PrefixRoots),
+    to_skip: &[Page],
+    roots: &PrefixRoots,
     mut each: impl FnMut(&[Visited]) -> Result<()>,
 ) -> Result<()> {
     let owners = HashOwners::new(net);

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use bytemuck::Pod;
 
+use crate::parts::Part;
 use crate::reading::captures::Crawl;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
@@ -46,13 +47,18 @@ impl fmt::Debug for Draft<'_> {
     }
 }
 
-impl<'r> From<(&'r str, usize, Table)> for Draft<'r> {
-    fn from((name, partition, table): (&'r str, usize, Table)) -> Self {
-        Draft { name, partition, rows: Rows::Made(table) }
+impl From<Part> for Draft<'_> {
+    fn from(Part { name, partition, rows }: Part) -> Self {
+        Draft::made(name, partition, rows)
     }
 }
 
 impl<'r> Draft<'r> {
+    /// A part whose rows are made.
+    pub(super) fn made(name: &'r str, partition: usize, rows: Table) -> Draft<'r> {
+        Draft { name, partition, rows: Rows::Made(rows) }
+    }
+
     /// Bytes that its rows take on disk, about. What is made for that stays while `room` has as many bytes, which it takes.
     ///
     /// # Errors

@@ -141,7 +141,7 @@ pub(crate) fn put_tables(
         let Arrived { held, stored } = arrived::bring(net, rows)?;
         let name = |place: &Place| tables[place.table].0.as_str();
         let mut here: Vec<(Place, Draft<'_>)> = here;
-        here.extend(held.into_iter().map(|(place, rows)| (place, (name(&place), place.partition, rows).into())));
+        here.extend(held.into_iter().map(|(place, rows)| (place, Draft::made(name(&place), place.partition, rows))));
         here.extend(stored.slices().map(|(place, rows, make)| {
             (place, Draft { name: name(&place), partition: place.partition, rows: Rows::Unmade(rows, make) })
         }));
@@ -172,7 +172,7 @@ fn plans(net: &mut Net<'_>, parts: &mut Vec<Draft<'_>>, making: &Making<'_>) -> 
         if !weighed.contains_key(name) {
             weighed.insert(name.into(), vec![Weighed { partition: 0, worker: 0, bytes: 0 }]);
             if net.index() == 0 {
-                parts.push((name, 0, (making.empty)(name)?).into());
+                parts.push(Draft::made(name, 0, (making.empty)(name)?));
             }
         }
     }

@@ -51,7 +51,9 @@ pub fn hosts(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], partitions: Tab
     }
     let rows: Vec<HostRow> = all.into_iter().map(|((host_id, host), sum)| HostRow { host_id, host, ..sum }).collect();
     let runs = rows.chunk_by(|x, y| partitions.of(x.host_id) == partitions.of(y.host_id));
-    Ok(runs.map(|rows| ("hosts", partitions.of(rows[0].host_id), host_table(rows))).collect())
+    let part =
+        |rows: &[HostRow]| Part { name: "hosts", partition: partitions.of(rows[0].host_id), rows: host_table(rows) };
+    Ok(runs.map(part).collect())
 }
 
 fn host_table(rows: &[HostRow]) -> Table {

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::avoid::{self, Verdict};
+use super::avoid::{self, Chosen, Linked, Verdict};
 use super::collection_rows::{CollectionRow, MemberRow};
 use super::contents::Told;
 use super::kept_before::{self, KeptBefore};
@@ -13,6 +13,7 @@ use super::report;
 use super::substitutes;
 use super::ways::{Ways, WaysThrough};
 use crate::clusters::places;
+use crate::clusters::trivial::Trivial;
 use crate::pairs::kinds::Kind;
 use crate::pairs::similar::Similar;
 use crate::run;
@@ -116,20 +117,20 @@ fn keep(
     let depths = through.depths(net, crawl)?;
     // Within a bound they make way for copies, and come again.
     let through = (!memory_is_bounded).then_some(through);
-    let linked = (from_elsewhere, &depths[..]);
+    let linked = Linked { from_elsewhere, depths: &depths, links_to_host };
     let memory = kept_before::read(net, crawl, &job.keep, given.earlier)?;
     let pinned = pins::pages(crawl, &decisions.pins)?;
-    let first = (&keeping, &memory.pages[..], &pinned[..], originals);
+    let chosen = Chosen { kept_before: &memory.pages, pinned: &pinned, originals, seeds: &seeds };
     let sizes = net.once_per_process(|| sizes(labels))?;
-    let copies = avoid::copies(net, crawl, (labels, &sizes), linked, links_to_host, first, &seeds)?;
+    let copies = avoid::copies(net, crawl, Trivial { labels, sizes: &sizes }, &keeping, &linked, &chosen)?;
     drop((depths, sizes));
     let judged = avoid::judge(net, &copies, &similar_clusters, links_to_host, &keeping)?;
-    let mut verdicts = avoid::verdicts(net, crawl, copies, &judged, (&keeping, job.keep.min_resemblance > 0.0))?;
-    substitutes::compare(net, crawl, shelf, labels, &mut verdicts, (job.keep.min_resemblance, &keeping))?;
+    let mut verdicts = avoid::verdicts(net, crawl, copies, &judged, &keeping, job.keep.min_resemblance > 0.0)?;
+    substitutes::compare(net, crawl, shelf, labels, &mut verdicts, job.keep.min_resemblance, &keeping)?;
     let gathered = |net: &mut Net<'_>| through.map_or_else(|| gathered(net), Ok);
     let ways = avoid::clear_ways(net, crawl, labels, &mut verdicts, gathered)?;
     let kept_before = memory.outcome(net, &verdicts)?;
-    let pins = pins::outcome(net, crawl, (!job.keep.pins.is_empty(), &decisions.pins), &verdicts)?;
+    let pins = pins::outcome(net, crawl, !job.keep.pins.is_empty(), &decisions.pins, &verdicts)?;
     let told = Told { labels, links, exact_pairs: given.similar.pairs.of(Kind::Exact) };
     let (collections, members) = report::rows(net, crawl, &judged, told)?;
     let told_of = similar_clusters.iter().filter(|cluster| !cluster.double);

@@ -66,7 +66,8 @@ pub fn pages(crawl: &Crawl, pins: &[Pin]) -> Result<Vec<Page>> {
 pub fn outcome(
     net: &mut Net<'_>,
     crawl: &Crawl,
-    (is_asked, pins): (bool, &[Pin]),
+    is_asked: bool,
+    pins: &[Pin],
     verdicts: &Column<Verdict>,
 ) -> Result<Option<PinCounts>> {
     if !is_asked {

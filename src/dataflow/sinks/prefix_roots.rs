@@ -44,14 +44,15 @@ impl PrefixRoots {
     pub fn new(
         net: &mut Net<'_>,
         crawl: &Crawl,
-        (collections, members): (&[CollectionRow], &Column<MemberRow>),
+        collections: &[CollectionRow],
+        members: &Column<MemberRow>,
         scope: PrefixScope,
     ) -> Result<PrefixRoots> {
         if scope == PrefixScope::Host {
             return Ok(PrefixRoots { scope, folders: Column::default() });
         }
         let directory = &*crawl.directory;
-        let mut found = Stretches::new(net, (crawl.pages.len(), members.len() as u64), 1);
+        let mut found = Stretches::new(net, crawl.pages.len(), members.len() as u64, 1);
         let mut collections = collections.iter().peekable();
         let folders = members.rows().map(|member| {
             let member = member?;

@@ -27,7 +27,8 @@ impl Rejected {
     pub(crate) fn gather(
         net: &mut Net<'_>,
         rejections: Rows<Rejection>,
-        (sources, partitions): (usize, usize),
+        sources: usize,
+        partitions: usize,
     ) -> Result<Rejected> {
         let dealt = RoundRobin::new(net.peers());
         // Inputs are in ascending order, and a partition has a range of them.

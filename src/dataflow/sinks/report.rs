@@ -64,7 +64,7 @@ pub fn rows(
     let count = |(similar, _): (&SimilarCluster, _)| {
         similar.collections.iter().map(|collection| collection.members.len() as u64).sum::<u64>()
     };
-    let mut owned = Stretches::new(net, (crawl.pages.len(), told_of().map(count).sum()), 1);
+    let mut owned = Stretches::new(net, crawl.pages.len(), told_of().map(count).sum(), 1);
     let smallest = |row: &MemberRow| row.similar_cluster.smallest();
     let take = |rows: &[MemberRow]| rows.iter().try_for_each(|row| owned.push(directory.place(smallest(row)), *row));
     net.exchange_into("members", members, |row| directory.owner(smallest(row)), take)?;
@@ -116,7 +116,7 @@ fn name_collections(
         let at = here.binary_search(&[similar_cluster, collection]).expect("all collections of these pages are there");
         match &mut names[at] {
             None => names[at] = Some(Name { prefix: url.to_string(), root: page, root_url: url.to_string() }),
-            Some(name) => name.join(url, (page, url)),
+            Some(name) => name.join(url, page, url),
         }
     }
     let parts = here.iter().zip(names).zip(contents).map(|((&[similar_cluster, collection], name), content)| {
@@ -131,7 +131,7 @@ fn name_collections(
         all[at].1 += content;
         match (&mut names[at], name) {
             (_, None) => {}
-            (Some(other), Some(name)) => other.join(&name.prefix, (name.root, &name.root_url)),
+            (Some(other), Some(name)) => other.join(&name.prefix, name.root, &name.root_url),
             (none, name) => *none = name,
         }
     }
@@ -153,7 +153,7 @@ struct Name {
 
 impl Name {
     /// Adds other pages of the collection, with this prefix and entry page.
-    fn join(&mut self, prefix: &str, (root, root_url): (Page, &str)) {
+    fn join(&mut self, prefix: &str, root: Page, root_url: &str) {
         self.prefix.truncate(in_common(&self.prefix, prefix).len());
         if (entry_rank(root_url), root) < (entry_rank(&self.root_url), self.root) {
             (self.root, self.root_url) = (root, root_url.to_string());

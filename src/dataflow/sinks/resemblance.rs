@@ -229,7 +229,7 @@ pub fn with_kept(
         let rows = leaving().map(|(slot, page, keep)| -> Result<Vec<Row>> {
             Ok(of_page.get(slot)?.chunks(AT_ONCE).map(|some| Row::of([keep, page], some)).collect())
         });
-        in_shares(net, (rows.flatten_ok(), count), &mut counted)?;
+        in_shares(net, rows.flatten_ok(), count, &mut counted)?;
     }
     let counted = net.exchange("resemblance", counted, |row| asks(row.page))?;
     let mut found: Vec<_> = counted.into_iter().map(|row| (row.page, row.resemblance)).collect();
@@ -240,7 +240,8 @@ pub fn with_kept(
 /// Compares pages whose chunks leave where they lie. One exchange.
 fn in_shares(
     net: &mut Net<'_>,
-    (rows, count): (impl Iterator<Item = Result<Row>>, u64),
+    rows: impl Iterator<Item = Result<Row>>,
+    count: u64,
     counted: &mut Vec<Counted>,
 ) -> Result<()> {
     let mut shares = HashPartitions::new(net, "chunks to compare", count, rows, |row| u64::from(row.keep))?;

@@ -44,9 +44,9 @@ impl SkipLists {
         let avoid = run.step(web, AVOID, |run| avoid_table::rows(run.net, crawl, &kept.verdicts))?;
         let to_skip = avoid.pages()?;
         let lists = run.step(web, PREFIXES, |run| {
-            let members = (&kept.collections[..], &kept.members);
-            let roots = PrefixRoots::new(run.net, crawl, members, run.job.keep.prefix_scope)?;
-            avoid_table::lists(run.net, crawl, (&to_skip, &roots))
+            let scope = run.job.keep.prefix_scope;
+            let roots = PrefixRoots::new(run.net, crawl, &kept.collections, &kept.members, scope)?;
+            avoid_table::lists(run.net, crawl, &to_skip, &roots)
         })?;
         let redirects = take(&mut run.shelf.redirects);
         let known = by_domain::Known { crawl, labels, to_skip: &to_skip, redirects: &redirects };

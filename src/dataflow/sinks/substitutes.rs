@@ -69,7 +69,8 @@ pub fn compare(
     shelf: &mut WorkerPages,
     labels: &[ClusterId],
     verdicts: &mut Column<Verdict>,
-    (least, keeping): (f64, &Keeping),
+    least: f64,
+    keeping: &Keeping,
 ) -> Result<()> {
     let texts = Texts::take(net, shelf)?;
     let directory = &crawl.directory;

@@ -109,10 +109,10 @@ pub fn drafts<'r>(found: &'r ReplicaTables, rows: &'r TableRows, sources: &'r [S
         crawl,
         revisits,
         |&page| page,
-        |rows| revisit_table((crawl, doc_ids), rows, sources),
+        |rows| revisit_table(crawl, doc_ids, rows, sources),
     ));
     drafts.extend(by_page("segments", crawl, segments, |row| row.0, |rows| Ok(segment_table(doc_ids, rows, sources))));
-    let make = |rows: &[Avoid]| avoid((crawl, doc_ids), rows, &found.avoid.keep_urls);
+    let make = |rows: &[Avoid]| avoid(crawl, doc_ids, rows, &found.avoid.keep_urls);
     drafts.extend(by_page_aside("avoid", crawl, &found.avoid.rows, |row| row.page, make)?);
     drafts.extend(crawl.directory.parts(found.links.worker()).map(|(partition, own)| {
         let make = move |piece: Range<usize>| {
@@ -136,7 +136,7 @@ pub fn empty(name: &str, crawl: &Crawl) -> Result<Table> {
         "link_summary" => link_summary(&[], &[]),
         "collections" => collections(&[], &[]),
         "members" => members(&[], &[]),
-        "avoid" => avoid((crawl, &[]), &[], &webtwin_spill::Rows::default())?,
+        "avoid" => avoid(crawl, &[], &[], &webtwin_spill::Rows::default())?,
         "server_pairs" => servers::empty(),
         url_rules::TABLE => url_rules::table(&[]),
         _ => rejected::table(&[], &[]),
@@ -202,7 +202,7 @@ fn pages(crawl: &Crawl, own: Range<u32>, sources: &[String]) -> Result<Table> {
 }
 
 /// A run without such pages does not have this table.
-fn revisit_table((crawl, doc_ids): (&Crawl, &[DocId]), rows: &[Page], sources: &[String]) -> Result<Table> {
+fn revisit_table(crawl: &Crawl, doc_ids: &[DocId], rows: &[Page], sources: &[String]) -> Result<Table> {
     let (mut reader, mut urls, mut originals) = (crawl.reader(), Texts::new(), Vec::with_capacity(rows.len()));
     for &page in rows {
         let row = reader.page(page)?;
@@ -289,11 +289,7 @@ fn members(doc_ids: &[DocId], rows: &[MemberRow]) -> Table {
     ])
 }
 
-fn avoid(
-    (crawl, doc_ids): (&Crawl, &[DocId]),
-    rows: &[Avoid],
-    keep_urls: &webtwin_spill::Rows<String>,
-) -> Result<Table> {
+fn avoid(crawl: &Crawl, doc_ids: &[DocId], rows: &[Avoid], keep_urls: &webtwin_spill::Rows<String>) -> Result<Table> {
     let (mut reader, mut kept) = (crawl.reader(), keep_urls.reader());
     let [mut urls, mut keep_urls, mut keep_is] = [const { Texts::new() }; 3];
     for row in rows {

@@ -91,7 +91,9 @@ impl RulesWriter {
         let saved = self.rows.iter().map(|row| row.1.saved).sum();
         let [rules, domains, saved] = net.all_sum("URL rules", [self.rows.len() as u64, self.domains, saved])?;
         let of_partition = self.rows.chunk_by(|x, y| partitions.of(x.0) == partitions.of(y.0));
-        let parts = of_partition.map(|rows| (TABLE, partitions.of(rows[0].0), table(rows))).collect();
+        let part =
+            |rows: &[(u64, RuleRow)]| Part { name: TABLE, partition: partitions.of(rows[0].0), rows: table(rows) };
+        let parts = of_partition.map(part).collect();
         let bytes = |row: &RuleRow| (size_of::<RuleRow>() + row.scope.len() + row.pattern.len()) as u64;
         let mut all = Sorter::new(&net.memory);
         let rows = self.rows.into_iter().map(|row| Ok((0, row.1)));

@@ -109,7 +109,7 @@ impl WaysThrough {
         let rows = rows.map(|row| row?);
         let pages = (rows, |page: &WebPage| page.host);
         let links = (links.blocks().flatten_ok().map_ok(<[Page; 2]>::from), |link: &[Page; 2]| hosts[link[0]]);
-        let (mut pages, mut within) = two_alike(net, ("pages and links by host", bits), pages, links)?;
+        let (mut pages, mut within) = two_alike(net, "pages and links by host", bits, pages, links)?;
         let words = Array::new(&net.memory.part(2));
         let mut links = StoredLinks { words, places: Vec::new(), room: Vec::new() };
         let (mut parts, mut web, mut of_part) = (Vec::new(), Vec::new(), Vec::new());

@@ -32,7 +32,7 @@ pub fn result(
     job: &Job,
 ) -> Result<Staged> {
     let partitions = job.output.partitions as usize;
-    let rejected = Rejected::gather(net, rejections, (sources.len(), partitions))?;
+    let rejected = Rejected::gather(net, rejections, sources.len(), partitions)?;
     let made = std::mem::take(&mut found.more_tables);
     let rows = TableRows::of(found)?;
     make_room(net, found, job)?;

@@ -49,7 +49,8 @@ pub fn find(
     net: &mut Net<'_>,
     job: &Job,
     shelf: &WorkerPages,
-    (pages, held): (usize, MemoryEstimate),
+    pages: usize,
+    held: MemoryEstimate,
     links: Vec<[Page; 2]>,
     seed: Option<Page>,
 ) -> Result<StudyFindings> {
@@ -59,7 +60,7 @@ pub fn find(
 
     agree(net, held.shelf_bytes(), 0, &job.effort)?;
     let texts = shelf.kept().map(|(slot, page)| Ok((shelf.exact[slot], page)));
-    let equal = exact::fold(net, (texts, shelf.slots() as u64))?;
+    let equal = exact::fold(net, texts, shelf.slots() as u64)?;
     let same: Arc<Vec<Page>> = components(net, "same multisets", pages, equal.rows().map_ok(|pair| (pair.a, pair.b)))?;
     drop(equal);
     let matches = matches::matches(net, shelf, &same)?;
@@ -83,6 +84,6 @@ pub fn find(
     shelf.kept().for_each(|(slot, page)| lengths[page] = shelf.fprints.size(slot) as u32);
     let lengths = sum(net, "paragraphs of documents", &lengths)?;
     agree(net, held.shelf_bytes(), 0, &job.effort)?;
-    let near = near::near(net, shelf, &lengths, (&same, &tables.1.labels), &documents)?;
+    let near = near::near(net, shelf, &lengths, &same, &tables.1.labels, &documents)?;
     Ok(StudyFindings { documents, same, tables, clustered, near, web })
 }

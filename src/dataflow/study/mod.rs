@@ -73,8 +73,8 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     agree(net, MemoryEstimate::with(&shelf, &crawl.pages, None).shelf_bytes(), 0, &job.effort)?;
     let links = links::resolve(net, &mut shelf, &crawl)?;
     let links = links.read(0..links.len())?.into_iter().map(<[Page; 2]>::from).collect();
-    let pages = (crawl.directory.len(), MemoryEstimate::with(&shelf, &crawl.pages, None));
-    let found = find(net, job, &shelf, pages, links, seed)?;
+    let held = MemoryEstimate::with(&shelf, &crawl.pages, None);
+    let found = find(net, job, &shelf, crawl.directory.len(), held, links, seed)?;
     let mut summary = Summary {
         digest: webtwin_job::Digest::of(job).hex(),
         records: account(net, &shelf, &crawl, &queue.work)?,
@@ -94,8 +94,8 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let sources = &queue.work.inputs;
     let pages = crawl.directory.owned(net.index());
     let documents: Vec<Page> = pages.filter(|&page| found.documents.contains(page)).collect();
-    let kinds = (sources.len(), partitions.count());
-    let not_kept = Rejected::gather(net, std::mem::take(&mut shelf.rejections), kinds)?;
+    let rejections = std::mem::take(&mut shelf.rejections);
+    let not_kept = Rejected::gather(net, rejections, sources.len(), partitions.count())?;
     let mut parts = by_page("duplicates", &crawl, &documents, |&page| page, |rows| table(&crawl, &found, rows));
     parts.extend(not_kept.drafts(sources));
     let empty = |name: &str| match name {

@@ -30,7 +30,8 @@ pub(super) fn near(
     net: &mut Net<'_>,
     shelf: &WorkerPages,
     lengths: &[u32],
-    (same, clusters): (&[Page], &[Page]),
+    same: &[Page],
+    clusters: &[Page],
     documents: &PageSet,
 ) -> Result<[Arc<(Near, PageSet)>; 3]> {
     let pages = same.len();

@@ -48,7 +48,7 @@ pub(super) fn of_table(collection: &Arc<Collection>, job: &Job, workers: usize) 
         let making = begun.elapsed().as_secs_f64();
         let begun = Instant::now();
         let documents = collection.documents() as usize;
-        let found = find(net, job, &shelf, (documents, MemoryEstimate::on(&shelf)), links, None)?;
+        let found = find(net, job, &shelf, documents, MemoryEstimate::on(&shelf), links, None)?;
         let studying = begun.elapsed().as_secs_f64();
         let held = net.once_per_process(|| held_against_truth(collection, &found))?;
         Result::clone(&held)?;

@@ -14,6 +14,7 @@ use webtwin_base::ids::{ClusterId, Page};
 use webtwin_core::clusters::merge::may_merge;
 use webtwin_core::clusters::union_find::sizes;
 use webtwin_dataflow::clusters::links::{self, Links};
+use webtwin_dataflow::clusters::trivial::Trivial;
 use webtwin_dataflow::clusters::{growth, link_summary, tolerant};
 use webtwin_dataflow::shuffle::directory::{Directory, TablePartitions};
 use webtwin_engine::{Cluster, Net, run as run_on};
@@ -127,8 +128,8 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters) -> 
     let from_elsewhere = links::from_elsewhere(net, &out)?;
     stage("links from elsewhere");
 
-    let clusters = (&labels[..], &sizes[..]);
-    let (rows, merging) = link_summary::of_clusters(net, (&out, &directory.hosts), clusters, None, settings)?;
+    let clusters = Trivial { labels, sizes };
+    let (rows, merging) = link_summary::of_clusters(net, &out, &directory.hosts, clusters, None, settings)?;
     done.summary_rows = rows.len() as u64;
     let edges: Vec<(ClusterId, ClusterId)> = match settings.merge {
         MergeCondition::Tolerant => Vec::new(),
@@ -146,10 +147,10 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters) -> 
 
     let mut found = match settings.merge {
         MergeCondition::Tolerant => {
-            tolerant::similar_clusters(net, directory, clusters, merging, (&out, &from_elsewhere), settings)?
+            tolerant::similar_clusters(net, directory, clusters, merging, &out, &from_elsewhere, settings)?
         }
         MergeCondition::Exact | MergeCondition::Extended => {
-            growth::similar_clusters(net, directory, labels, (&out, &from_elsewhere), edges, settings)?
+            growth::similar_clusters(net, directory, labels, &out, &from_elsewhere, edges, settings)?
         }
     };
     stage("growth");
