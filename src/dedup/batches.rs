@@ -278,11 +278,6 @@ pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// A line without its end, a mark at its beginning and blanks around it; nothing for a blank line.
-pub(crate) fn bare(line: &[u8]) -> &[u8] {
-    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::batches::{Row, bare};
+use super::batches::Row;
 use super::fields::Purpose;
 use super::order::Key;
 use super::settings::{Keep, Settings};
 use webtwin_job::Limits;
 use webtwin_pages::fetch_time;
-use webtwin_pages::json_fields::{Scalar, Wanted, without_nan};
-use webtwin_pages::record::Reason;
+use webtwin_pages::json_fields::{Scalar, Wanted, text_of_line, without_nan};
+use webtwin_pages::record::{Reason, Refusal};
 
 /// A record, as a line has it.
 #[derive(Debug)]
@@ -45,17 +45,12 @@ pub(crate) fn of_line<'t>(
     wanted: &Wanted,
     repaired: &'t mut Option<String>,
 ) -> Result<LineRecord<'t>, NoRecord> {
-    let bare = bare(line);
-    if bare.is_empty() {
-        return Err(NoRecord::Blank);
-    }
+    let Some(text) = text_of_line(line) else { return Err(NoRecord::Blank) };
     if line.len() as u64 > settings.limits.record_bytes.saturating_add(1) {
         return Err(NoRecord::Rejected(Reason::RecordTooLarge, too_long(line.len() as u64, &settings.limits)));
     }
-    let text = std::str::from_utf8(bare).map_err(|error| {
-        let detail = format!("byte {} of the line is no UTF-8", error.valid_up_to());
-        NoRecord::Rejected(Reason::NotUtf8, detail)
-    })?;
+    let rejected = |(reason, detail): Refusal| NoRecord::Rejected(reason, detail);
+    let text = text.map_err(rejected)?;
     let mut found = match wanted.find(text) {
         Ok(found) => found,
         Err(detail) => {
@@ -70,15 +65,8 @@ pub(crate) fn of_line<'t>(
         return Err(NoRecord::Annotated);
     }
     let text = match found.take(Purpose::Text.number()) {
-        Some(Scalar::Text(text)) => text,
-        other => {
-            let names = settings.text_fields.join("|");
-            let detail = match other {
-                None => format!("no field {names}"),
-                Some(other) => format!("{names} is {}, but must be a string", other.what()),
-            };
-            return Err(NoRecord::Rejected(Reason::BadField, detail));
-        }
+        Some(text) => text.string(&settings.text_fields).map_err(rejected)?,
+        None => return Err(rejected((Reason::BadField, format!("no field {}", settings.text_fields.join("|"))))),
     };
     let id = match found.take(Purpose::Id.number()) {
         Some(Scalar::Text(id)) => Some(id.into_owned()),
@@ -105,7 +93,7 @@ pub(crate) fn of_line<'t>(
 ///
 /// # Errors
 /// Why the row is rejected, with the reason for people.
-pub(crate) fn text_of_row<'r>(row: &'r Row, limits: &Limits) -> Result<&'r str, (Reason, String)> {
+pub(crate) fn text_of_row<'r>(row: &'r Row, limits: &Limits) -> Result<&'r str, Refusal> {
     let Some(text) = &row.text else { return Err((Reason::BadField, "the text is null".into())) };
     if text.len() as u64 > limits.record_bytes {
         return Err((Reason::RecordTooLarge, too_long(text.len() as u64, limits)));

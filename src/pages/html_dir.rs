@@ -3,7 +3,7 @@
 
 use url::{Position, Url};
 
-use super::record::{Form, Found, Names, RawPage, Reason, Refused, Sink};
+use super::record::{Form, Found, RawPage, Reason, Refused, Sink};
 use super::sniff::{self, is_html};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::read_at::ReadAt;
@@ -46,22 +46,9 @@ pub fn read_files(folder: &Location, files: &[Listed], input: &Input, sink: &mut
         };
         let body = file.read_at(0, listed.stamp.bytes as usize)?;
         sink(Found::Page(RawPage {
-            url: url_of(&base, relative),
-            fetch_time: 0,
-            status: 200,
             mime: mime.into(),
-            charset: None,
             length: body.len() as u64,
-            body,
-            form,
-            offset: 0,
-            mended: None,
-            canonical: None,
-            editions: Vec::new(),
-            address: 0,
-            names: Names::default(),
-            converted_from: None,
-            payloads: Vec::new(),
+            ..RawPage::new(url_of(&base, relative), body, form)
         }))?;
     }
     Ok(())

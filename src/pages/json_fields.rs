@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::record::{Reason, Refusal};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// Number of purposes that fields may have.
@@ -41,7 +42,7 @@ pub enum Scalar<'t> {
     Other(&'static str),
 }
 
-impl Scalar<'_> {
+impl<'t> Scalar<'t> {
     /// Names the kind of value.
     pub fn what(&self) -> &'static str {
         match self {
@@ -49,6 +50,17 @@ impl Scalar<'_> {
             Scalar::Whole(_) | Scalar::Real(_) => "a number",
             Scalar::Bool(_) => "true or false",
             Scalar::Other(what) => what,
+        }
+    }
+
+    /// Returns a string, of which the field has one of these names.
+    ///
+    /// # Errors
+    /// What the value is, if it is no string.
+    pub fn string(self, names: &[String]) -> Result<Cow<'t, str>, Refusal> {
+        match self {
+            Scalar::Text(text) => Ok(text),
+            other => Err((Reason::BadField, format!("{} is {}, but must be a string", names.join("|"), other.what()))),
         }
     }
 
@@ -222,6 +234,16 @@ impl<'t> Visitor<'t> for Seed<'_, '_, 't> {
         Seed { wanted, depth, ends, leads, found }.offer(Some(Scalar::Other("an object")));
         Ok(())
     }
+}
+
+/// The text of a line without a mark before it and blanks around it; `None` if there is nothing else.
+///
+/// # Errors
+/// Where it is no UTF-8.
+pub fn text_of_line(line: &[u8]) -> Option<Result<&str, Refusal>> {
+    let bare = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+    let refuse = |at: usize| (Reason::NotUtf8, format!("byte {at} of the line is no UTF-8"));
+    (!bare.is_empty()).then(|| std::str::from_utf8(bare).map_err(|error| refuse(error.valid_up_to())))
 }
 
 /// The name of a field.

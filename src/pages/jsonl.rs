@@ -11,8 +11,8 @@ use serde::de::IgnoredAny;
 
 use super::decoded::{Compression, Decoded, FileReader, OfFile, sort_out};
 use super::fetch_time;
-use super::json_fields::{Scalar, Wanted, without_nan};
-use super::record::{Form, Found, Names, RawPage, Reason, Refused, Sink};
+use super::json_fields::{Scalar, Wanted, text_of_line, without_nan};
+use super::record::{Form, Found, RawPage, Reason, Refusal, Refused, Sink};
 use webtwin_base::error::Result;
 use webtwin_base::read_at::ReadAt;
 use webtwin_job::Fields;
@@ -167,37 +167,29 @@ fn with_bytes(found: Found, bytes: u64) -> Found {
 }
 
 fn line(bytes: &[u8], offset: u64, fields: &Fields, wanted: &Wanted, sink: &mut Sink<'_>) -> Result<()> {
-    let bare = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii();
-    if bare.is_empty() {
-        return Ok(());
-    }
-    let page = match std::str::from_utf8(bare) {
-        Ok(text) => page(text, fields, wanted).or_else(|refusal| match without_nan(text) {
+    let Some(text) = text_of_line(bytes) else { return Ok(()) };
+    let page = |text| {
+        page(text, fields, wanted).or_else(|refusal| match without_nan(text) {
             Some(text) => page(&text, fields, wanted).map(|page| RawPage { mended: Some(Reason::BadJson), ..page }),
             None => Err(refusal),
-        }),
-        Err(error) => Err((Reason::NotUtf8, format!("byte {} of the line is no UTF-8", error.valid_up_to()))),
+        })
     };
-    sink(match page {
+    sink(match text.and_then(page) {
         Ok(page) => Found::Page(RawPage { offset, length: bytes.len() as u64, ..page }),
         Err((reason, detail)) => Found::Refused(Refused::new(offset, reason, detail)),
     })
 }
 
-fn page(text: &str, fields: &Fields, wanted: &Wanted) -> std::result::Result<RawPage, (Reason, String)> {
+fn page(text: &str, fields: &Fields, wanted: &Wanted) -> std::result::Result<RawPage, Refusal> {
     // The parser's messages quote no content.
     let mut row = wanted.find(text).map_err(|reason| (Reason::BadJson, reason))?;
-    let string = |scalar: Scalar<'_>, names: &[String]| match scalar {
-        Scalar::Text(text) => Ok(text.into_owned()),
-        other => Err((Reason::BadField, format!("{} is {}, but must be a string", names.join("|"), other.what()))),
-    };
     let Some(url) = row.take(URL) else {
         return Err((Reason::BadField, missing("url", &fields.url, text)));
     };
-    let url = string(url, &fields.url)?;
+    let url = url.string(&fields.url)?;
     let (body, form) = match (row.take(HTML), row.take(TEXT)) {
-        (Some(html), _) => (string(html, &fields.html)?, Form::Html),
-        (None, Some(text)) => (string(text, &fields.text)?, Form::Text),
+        (Some(html), _) => (html.string(&fields.html)?, Form::Html),
+        (None, Some(text)) => (text.string(&fields.text)?, Form::Text),
         (None, None) => {
             let names = [&fields.html[..], &fields.text].concat();
             return Err((Reason::BadField, missing("html or text", &names, text)));
@@ -212,22 +204,10 @@ fn page(text: &str, fields: &Fields, wanted: &Wanted) -> std::result::Result<Raw
         Some(_) => None,
     };
     Ok(RawPage {
-        url,
         fetch_time: fetched.unwrap_or(0),
-        status: 200,
-        mime: String::new(),
         charset: Some("utf-8".into()),
-        body: body.into_bytes(),
-        form,
-        offset: 0,
-        length: 0,
         mended: fetched.is_none().then_some(Reason::BadDate),
-        canonical: None,
-        editions: Vec::new(),
-        address: 0,
-        names: Names::default(),
-        converted_from: None,
-        payloads: Vec::new(),
+        ..RawPage::new(url, body.into_owned().into_bytes(), form)
     })
 }
 

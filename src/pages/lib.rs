@@ -17,6 +17,7 @@ pub mod fetch_time;
 pub mod html_dir;
 pub mod json_fields;
 pub mod jsonl;
+pub mod parquet_columns;
 pub mod parquet_rows;
 pub mod record;
 pub mod warc;

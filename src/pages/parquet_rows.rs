@@ -4,21 +4,17 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use parquet::basic::{LogicalType, Type as Physical};
-use parquet::column::reader::ColumnReader;
+use parquet::basic::Type as Physical;
 use parquet::data_type::ByteArray;
 use parquet::file::reader::FileReader;
-use parquet::schema::types::ColumnDescPtr;
 
-use super::fetch_time;
-use super::record::{Form, Found, Names, RawPage, Reason, Refused, Sink};
+use super::parquet_columns::{self, Column, is_string, is_time};
+use super::record::{Form, Found, RawPage, Reason, Refused, Sink};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::read_at::ReadAt;
 use webtwin_job::Fields;
 use webtwin_job::Limits;
-use webtwin_storage::parquet_file::{
-    Fault, ParquetFile, find_column, has_rows_below_zero, next_values, rows_of, ticks,
-};
+use webtwin_storage::parquet_file::{Fault, ParquetFile, has_rows_below_zero, rows_of};
 
 /// Rows decoded at once: enough to amortise the calls, too few for large pages to pile up.
 const BATCH: usize = 64;
@@ -26,10 +22,8 @@ const BATCH: usize = 64;
 /// A Parquet file whose columns have been found and checked.
 pub struct ParquetRows {
     file: ParquetFile,
-    url: usize,
-    html: Option<usize>,
-    text: Option<usize>,
-    time: Option<usize>,
+    /// Leaves of URL, HTML, text and time.
+    leaves: [Option<usize>; 4],
 }
 
 impl ParquetRows {
@@ -42,26 +36,21 @@ impl ParquetRows {
     pub fn open(file: Arc<dyn ReadAt>, name: &str, fields: &Fields) -> Result<ParquetRows> {
         let file = ParquetFile::open(file).map_err(|fault| fault.of_input(name))?;
         let find = |names: &[String], must_be: &str, fits: fn(Physical) -> bool| {
-            find_column(&file, names, must_be, fits)
+            parquet_columns::find(&file, names, must_be, fits)
                 .map_err(|reason| Error::input(name, format!("{reason}; see input.fields")))
         };
-        let bytes: fn(Physical) -> bool = |physical| physical == Physical::BYTE_ARRAY;
-        let url = find(&fields.url, "a string", bytes)?;
-        let html = find(&fields.html, "a string or binary", bytes)?;
-        let text = find(&fields.text, "a string", bytes)?;
-        let time = find(&fields.time, "a timestamp, a date, a whole number or a string", |physical| {
-            matches!(physical, Physical::BYTE_ARRAY | Physical::INT32 | Physical::INT64 | Physical::INT96)
-        })?;
-        let missing = |names: String| {
-            let columns = file.reader.metadata().file_metadata().schema_descr().columns();
-            let has: Vec<String> = columns.iter().map(|column| column.path().string()).collect();
-            Error::input(name, format!("has no column {names}, a string; it has {}; see input.fields", has.join(", ")))
-        };
-        let url = url.ok_or_else(|| missing(fields.url.join(" or ")))?;
-        if html.is_none() && text.is_none() {
-            return Err(missing([fields.html.join(" or "), fields.text.join(" or ")].join(" or ")));
+        let url = find(&fields.url, "a string", is_string)?;
+        let html = find(&fields.html, "a string or binary", is_string)?;
+        let text = find(&fields.text, "a string", is_string)?;
+        let time = find(&fields.time, "a timestamp, a date, a whole number or a string", is_time)?;
+        let missing = |names: &[String]| Err(parquet_columns::missing(&file, name, names, "input.fields"));
+        if url.is_none() {
+            return missing(&fields.url);
         }
-        Ok(ParquetRows { file, url, html, text, time })
+        if html.is_none() && text.is_none() {
+            return missing(&[&fields.html[..], &fields.text].concat());
+        }
+        Ok(ParquetRows { file, leaves: [url, html, text, time] })
     }
 
     /// Number of row groups in the file.
@@ -112,17 +101,13 @@ impl ParquetRows {
         limits: &Limits,
         sink: &mut Sink<'_>,
     ) -> std::result::Result<(), Fault> {
-        let mut url = Some(self.column(group, self.url)?);
-        let open = |leaf: Option<usize>| leaf.map(|leaf| self.column(group, leaf)).transpose();
-        let (mut html, mut text, mut time) = (open(self.html)?, open(self.text)?, open(self.time)?);
+        let mut columns = Column::open(&self.file, group, &self.leaves)?;
+        let [url, html, text, time] = &mut columns[..] else { unreachable!("there are four leaves") };
         while *row < end {
             let rows = BATCH.min((end - *row) as usize);
             let batch = self.file.guard(|| {
-                let urls = strings(&mut url, rows)?;
-                let html = strings(&mut html, rows)?;
-                let texts = strings(&mut text, rows)?;
-                let times = times(&mut time, rows)?;
-                Ok(urls.into_iter().zip(html).zip(texts.into_iter().zip(times)))
+                let pages = url.strings(rows)?.into_iter().zip(html.strings(rows)?);
+                Ok(pages.zip(text.strings(rows)?.into_iter().zip(time.times(rows)?)))
             })?;
             for ((url, html), (text, time)) in batch {
                 sink(found(*row, url, html, text, time, limits)).map_err(Fault::Run)?;
@@ -131,57 +116,6 @@ impl ParquetRows {
         }
         Ok(())
     }
-
-    fn column(&self, group: usize, leaf: usize) -> std::result::Result<OpenColumn, Fault> {
-        let column = self.file.reader.metadata().file_metadata().schema_descr().column(leaf);
-        Ok(OpenColumn { reader: self.file.column(group, leaf)?, column })
-    }
-}
-
-struct OpenColumn {
-    reader: ColumnReader,
-    column: ColumnDescPtr,
-}
-
-fn strings(column: &mut Option<OpenColumn>, rows: usize) -> parquet::errors::Result<Vec<Option<ByteArray>>> {
-    let Some(OpenColumn { reader: ColumnReader::ByteArrayColumnReader(reader), column }) = column else {
-        return Ok(vec![None; rows]);
-    };
-    next_values(reader, column.max_def_level(), rows)
-}
-
-/// Fetch times: `None` where there is none, `Some(None)` where it cannot be read.
-fn times(column: &mut Option<OpenColumn>, rows: usize) -> parquet::errors::Result<Vec<Option<Option<i64>>>> {
-    let Some(OpenColumn { reader, column }) = column else {
-        return Ok(vec![None; rows]);
-    };
-    let present = column.max_def_level();
-    let logical = column.logical_type_ref();
-    Ok(match reader {
-        ColumnReader::ByteArrayColumnReader(reader) => {
-            let read = |text: ByteArray| std::str::from_utf8(text.data()).ok().and_then(fetch_time::parse);
-            next_values(reader, present, rows)?.into_iter().map(|text| text.map(read)).collect()
-        }
-        ColumnReader::Int64ColumnReader(reader) => {
-            let ticks = ticks(logical);
-            let timestamp = matches!(logical, Some(LogicalType::Timestamp(_)));
-            let read = |number: i64| if timestamp { number.div_euclid(ticks) } else { fetch_time::of_number(number) };
-            next_values(reader, present, rows)?
-                .into_iter()
-                .map(|number| number.map(|number| Some(read(number))))
-                .collect()
-        }
-        ColumnReader::Int32ColumnReader(reader) => {
-            let unit = if matches!(logical, Some(LogicalType::Date)) { 86_400 } else { 1 };
-            let read = |number: i32| Some(i64::from(number) * unit);
-            next_values(reader, present, rows)?.into_iter().map(|number| number.map(read)).collect()
-        }
-        ColumnReader::Int96ColumnReader(reader) => {
-            let values = next_values(reader, present, rows)?;
-            values.into_iter().map(|value| value.map(|value| Some(value.to_seconds()))).collect()
-        }
-        _ => vec![None; rows],
-    })
 }
 
 fn found(
@@ -206,23 +140,13 @@ fn found(
     }
     let body = body.data().to_vec();
     Found::Page(RawPage {
-        url: url.to_string(),
         fetch_time: time.flatten().unwrap_or(0),
-        status: 200,
-        mime: String::new(),
         // A binary column may hold a page as fetched, in any charset; what is valid UTF-8 throughout is taken as UTF-8.
         charset: std::str::from_utf8(&body).is_ok().then(|| "utf-8".into()),
         length: body.len() as u64,
-        body,
-        form,
         offset: row,
         mended: matches!(time, Some(None)).then_some(Reason::BadDate),
-        canonical: None,
-        editions: Vec::new(),
-        address: 0,
-        names: Names::default(),
-        converted_from: None,
-        payloads: Vec::new(),
+        ..RawPage::new(url, body, form)
     })
 }
 

@@ -85,6 +85,30 @@ pub struct RawPage {
     pub payloads: Vec<u64>,
 }
 
+impl RawPage {
+    /// A page of which nothing else is known.
+    pub fn new(url: impl Into<String>, body: Vec<u8>, form: Form) -> RawPage {
+        RawPage {
+            url: url.into(),
+            fetch_time: 0,
+            status: 200,
+            mime: String::new(),
+            charset: None,
+            body,
+            form,
+            offset: 0,
+            length: 0,
+            mended: None,
+            canonical: None,
+            editions: Vec::new(),
+            address: 0,
+            names: Names::default(),
+            converted_from: None,
+            payloads: Vec::new(),
+        }
+    }
+}
+
 /// By what a record may be referred to, beside its URL and date; each as a hash, 0 where it has none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Names {

@@ -12,7 +12,7 @@ use super::decoded::{Compression, Decoded, sort_out};
 use super::detect::{Kind, detect};
 use super::origin::Origin;
 use super::parquet_rows::ParquetRows;
-use super::record::{Form, Found, Names, RawPage, Refused, Sink};
+use super::record::{Form, Found, RawPage, Refused, Sink};
 use super::side_files::{SideFile, SideFiles, recognise_found};
 use super::sniff::is_html;
 use super::warc::{self, RangeEnd};
@@ -404,22 +404,11 @@ pub(super) fn read_stream(origin: &Origin, compression: Compression, input: &Inp
 pub(super) fn synthetic(synth: &Synth, numbers: Range<u64>, sink: &mut Sink<'_>) -> Result<()> {
     for (number, page) in numbers.clone().zip(synth.pages(numbers)) {
         sink(Found::Page(RawPage {
-            url: page.url,
             fetch_time: page.fetch_time,
-            status: 200,
             mime: "text/html".into(),
-            charset: None,
             length: page.html.len() as u64,
-            body: page.html,
-            form: Form::Html,
             offset: number,
-            mended: None,
-            canonical: None,
-            editions: Vec::new(),
-            address: 0,
-            names: Names::default(),
-            converted_from: None,
-            payloads: Vec::new(),
+            ..RawPage::new(page.url, page.html, Form::Html)
         }))?;
     }
     Ok(())

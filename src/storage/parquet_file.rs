@@ -6,9 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use parquet::basic::{LogicalType, TimeUnit, Type as Physical};
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::DataType;
+use parquet::column::reader::ColumnReader;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
 use parquet::file::serialized_reader::ReadOptionsBuilder;
@@ -97,64 +95,6 @@ fn guard<T>(
     }
 }
 
-/// Finds the first of `names` among the columns of a file, lists aside; a name with a dot leads into a group. Returns the
-/// number of the leaf, or `None` if the file has none of them.
-///
-/// # Errors
-/// The reason why the column cannot be used: it is a group, a list or of another type than `fits` accepts.
-pub fn find_column(
-    file: &ParquetFile,
-    names: &[String],
-    must_be: &str,
-    fits: fn(Physical) -> bool,
-) -> std::result::Result<Option<usize>, String> {
-    let columns = file.reader.metadata().file_metadata().schema_descr().columns();
-    for name in names {
-        let wrong = |is: String| Err(format!("column {name} is {is}, but must be {must_be}"));
-        let Some(leaf) = columns.iter().position(|column| column.path().string() == *name) else {
-            let below = format!("{name}.");
-            match columns.iter().find(|column| column.path().string().starts_with(&below)) {
-                Some(column) => return wrong(if column.max_rep_level() > 0 { "a list" } else { "a group" }.into()),
-                None => continue,
-            }
-        };
-        let column = &columns[leaf];
-        return match (column.max_rep_level(), column.physical_type()) {
-            (0, physical) if fits(physical) => Ok(Some(leaf)),
-            (0, physical) => wrong(physical.to_string()),
-            _ => wrong("a list".into()),
-        };
-    }
-    Ok(None)
-}
-
-/// Reads the next `rows` values of a column that is in no list, `None` where one is absent. `present` is the column's
-/// highest definition level, at which a value is there.
-///
-/// # Errors
-/// If the column ends early, or does not decode.
-pub fn next_values<T: DataType>(
-    reader: &mut ColumnReaderImpl<T>,
-    present: i16,
-    rows: usize,
-) -> parquet::errors::Result<Vec<Option<T::T>>> {
-    let (mut levels, mut values) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
-    let mut read = 0;
-    while read < rows {
-        let (records, ..) =
-            reader.read_records(rows - read, (present > 0).then_some(&mut levels), None, &mut values)?;
-        if records == 0 {
-            return Err(ParquetError::EOF(format!("a column ends {} rows early", rows - read)));
-        }
-        read += records;
-    }
-    if present == 0 {
-        return Ok(values.into_iter().map(Some).collect());
-    }
-    let mut values = values.into_iter();
-    Ok(levels.into_iter().map(|level| if level == present { values.next() } else { None }).collect())
-}
-
 /// Adapts a file to the crate.
 pub struct Chunks {
     file: Arc<dyn ReadAt>,
@@ -234,16 +174,4 @@ pub fn rows_of(file: &ParquetFile, group: usize) -> usize {
 /// Whether the footer gives a row group fewer than no rows: then nobody knows how many there are.
 pub fn has_rows_below_zero(file: &ParquetFile, group: usize) -> bool {
     file.reader.metadata().row_group(group).num_rows() < 0
-}
-
-/// Ticks per second of a timestamp.
-pub fn ticks(logical: Option<&LogicalType>) -> i64 {
-    match logical {
-        Some(LogicalType::Timestamp(timestamp)) => match timestamp.unit {
-            TimeUnit::MILLIS => 1_000,
-            TimeUnit::MICROS => 1_000_000,
-            TimeUnit::NANOS => 1_000_000_000,
-        },
-        _ => 1,
-    }
 }

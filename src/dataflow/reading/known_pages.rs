@@ -105,27 +105,16 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use webtwin_pages::record::{Form, Names};
+    use webtwin_pages::record::Form;
 
     #[test]
     fn whatever_a_page_depends_on_is_part_of_its_content_and_nothing_else() {
         let page = RawPage {
-            url: "as written".into(),
             fetch_time: 1,
-            status: 200,
             mime: "text/html".into(),
-            charset: None,
-            body: b"<p>page".to_vec(),
-            form: Form::Html,
             offset: 3,
             length: 4,
-            mended: None,
-            canonical: None,
-            editions: Vec::new(),
-            address: 0,
-            names: Names::default(),
-            converted_from: None,
-            payloads: Vec::new(),
+            ..RawPage::new("as written", b"<p>page".to_vec(), Form::Html)
         };
         let (a, b) =
             (CanonicalUrl::parse("http://a.example/").unwrap(), CanonicalUrl::parse("http://b.example/").unwrap());

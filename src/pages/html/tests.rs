@@ -348,22 +348,13 @@ fn the_transport_names_editions_of_pages_of_any_markup() {
     let mut extractor = Extractor::new(&Limits::default());
     let named = |language: &str, url: &str| (language.to_string(), url.to_string());
     let mut page = crate::record::RawPage {
-        url: url.as_str().to_string(),
-        fetch_time: 0,
-        status: 200,
         mime: "text/html".into(),
-        charset: None,
-        body: b"<base href=/x/><link rel=alternate hreflang=fr href=b><p>text".to_vec(),
-        form: Form::Html,
-        offset: 0,
-        length: 0,
-        mended: None,
-        canonical: None,
         editions: vec![named("en", "page"), named("de", "a"), named("x-default", "c")],
-        address: 0,
-        names: crate::record::Names::default(),
-        converted_from: None,
-        payloads: Vec::new(),
+        ..crate::record::RawPage::new(
+            url.as_str(),
+            b"<base href=/x/><link rel=alternate hreflang=fr href=b><p>text".to_vec(),
+            Form::Html,
+        )
     };
     let expected = targets(&["http://example.com/dir/a", "http://example.com/x/b"]);
     assert_eq!(extractor.page(&page, &url).unwrap().unwrap().editions, expected);

@@ -165,25 +165,7 @@ fn raw(
     form: Form,
     mended: Option<Reason>,
 ) -> RawPage {
-    let body = body.into_owned();
-    RawPage {
-        url: String::new(),
-        fetch_time: 0,
-        status,
-        mime,
-        charset,
-        body,
-        form,
-        offset: 0,
-        length: 0,
-        mended,
-        canonical: None,
-        editions: Vec::new(),
-        address: 0,
-        names: Names::default(),
-        converted_from: None,
-        payloads: Vec::new(),
-    }
+    RawPage { status, mime, charset, mended, ..RawPage::new("", body.into_owned(), form) }
 }
 
 #[cfg(test)]

@@ -1,0 +1,177 @@
+//! Columns of Parquet files of any origin, found by their names and read some rows at a time, as what they are wanted for:
+//! texts, numbers, times.
+
+use parquet::basic::{LogicalType, TimeUnit, Type as Physical};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, DataType};
+use parquet::errors::{ParquetError, Result as Decoded};
+use parquet::file::reader::FileReader;
+use parquet::schema::types::ColumnDescPtr;
+
+use super::fetch_time;
+use webtwin_base::error::Error;
+use webtwin_storage::parquet_file::{Fault, ParquetFile};
+
+/// A column of a row group that is being read. One that a file does not have has no values.
+pub struct Column(Option<(ColumnReader, ColumnDescPtr)>);
+
+/// Whether values of a type may be strings.
+pub fn is_string(physical: Physical) -> bool {
+    physical == Physical::BYTE_ARRAY
+}
+
+/// Whether values of a type may be times.
+pub fn is_time(physical: Physical) -> bool {
+    matches!(physical, Physical::BYTE_ARRAY | Physical::INT32 | Physical::INT64 | Physical::INT96)
+}
+
+/// Finds the first of `names` among the columns of a file, lists aside; a name with a dot leads into a group. Returns the
+/// number of the leaf, or `None` if the file has none of them.
+///
+/// # Errors
+/// The reason why the column cannot be used: it is a group, a list or of another type than `fits` accepts.
+pub fn find(
+    file: &ParquetFile,
+    names: &[String],
+    must_be: &str,
+    fits: fn(Physical) -> bool,
+) -> Result<Option<usize>, String> {
+    let columns = file.reader.metadata().file_metadata().schema_descr().columns();
+    for name in names {
+        let wrong = |is: String| Err(format!("column {name} is {is}, but must be {must_be}"));
+        let Some(leaf) = columns.iter().position(|column| column.path().string() == *name) else {
+            let below = format!("{name}.");
+            match columns.iter().find(|column| column.path().string().starts_with(&below)) {
+                Some(column) => return wrong(if column.max_rep_level() > 0 { "a list" } else { "a group" }.into()),
+                None => continue,
+            }
+        };
+        let column = &columns[leaf];
+        return match (column.max_rep_level(), column.physical_type()) {
+            (0, physical) if fits(physical) => Ok(Some(leaf)),
+            (0, physical) => wrong(physical.to_string()),
+            _ => wrong("a list".into()),
+        };
+    }
+    Ok(None)
+}
+
+/// The error for a file that has no column of strings with one of these names; `setting` would name another.
+pub fn missing(file: &ParquetFile, name: &str, wanted: &[String], setting: &str) -> Error {
+    let columns = file.reader.metadata().file_metadata().schema_descr().columns();
+    let has: Vec<String> = columns.iter().map(|column| column.path().string()).collect();
+    let wanted = wanted.join(" or ");
+    Error::input(name, format!("has no column {wanted}, a string; it has {}; see {setting}", has.join(", ")))
+}
+
+impl Column {
+    /// Opens columns of a row group by the numbers of their leaves.
+    ///
+    /// # Errors
+    /// As [`ParquetFile::column`].
+    pub fn open(file: &ParquetFile, group: usize, leaves: &[Option<usize>]) -> Result<Vec<Column>, Fault> {
+        let column = |leaf: usize| file.reader.metadata().file_metadata().schema_descr().column(leaf);
+        let open = |leaf: usize| Ok((file.column(group, leaf)?, column(leaf)));
+        leaves.iter().map(|leaf| leaf.map(open).transpose().map(Column)).collect()
+    }
+
+    /// The next values as strings, which may not be UTF-8.
+    ///
+    /// # Errors
+    /// If the column ends early, or does not decode; so do the others.
+    pub fn strings(&mut self, rows: usize) -> Decoded<Vec<Option<ByteArray>>> {
+        match &mut self.0 {
+            Some((ColumnReader::ByteArrayColumnReader(reader), of)) => next(reader, of, rows, Some),
+            _ => Ok(vec![None; rows]),
+        }
+    }
+
+    /// The next values as text: strings, numbers, truth.
+    pub fn names(&mut self, rows: usize) -> Decoded<Vec<Option<String>>> {
+        let Some((reader, of)) = &mut self.0 else { return Ok(vec![None; rows]) };
+        let unsigned = matches!(of.logical_type_ref(), Some(LogicalType::Integer(kind)) if !kind.is_signed);
+        match reader {
+            ColumnReader::ByteArrayColumnReader(reader) => {
+                next(reader, of, rows, |bytes| String::from_utf8(bytes.data().to_vec()).ok())
+            }
+            ColumnReader::Int64ColumnReader(reader) => {
+                next(reader, of, rows, |n| Some(if unsigned { (n as u64).to_string() } else { n.to_string() }))
+            }
+            ColumnReader::Int32ColumnReader(reader) => {
+                next(reader, of, rows, |n| Some(if unsigned { (n as u32).to_string() } else { n.to_string() }))
+            }
+            ColumnReader::DoubleColumnReader(reader) => next(reader, of, rows, |number| Some(number.to_string())),
+            ColumnReader::FloatColumnReader(reader) => next(reader, of, rows, |number| Some(number.to_string())),
+            ColumnReader::BoolColumnReader(reader) => next(reader, of, rows, |value| Some(value.to_string())),
+            _ => Ok(vec![None; rows]),
+        }
+    }
+
+    /// The next values as numbers.
+    pub fn numbers(&mut self, rows: usize) -> Decoded<Vec<Option<f64>>> {
+        let Some((reader, of)) = &mut self.0 else { return Ok(vec![None; rows]) };
+        match reader {
+            ColumnReader::DoubleColumnReader(reader) => next(reader, of, rows, Some),
+            ColumnReader::FloatColumnReader(reader) => next(reader, of, rows, |number| Some(number.into())),
+            ColumnReader::Int64ColumnReader(reader) => next(reader, of, rows, |number| Some(number as f64)),
+            ColumnReader::Int32ColumnReader(reader) => next(reader, of, rows, |number| Some(number.into())),
+            _ => Ok(vec![None; rows]),
+        }
+    }
+
+    /// The next values as times, in seconds since 1970: `None` where there is none, `Some(None)` where it cannot be read.
+    pub fn times(&mut self, rows: usize) -> Decoded<Vec<Option<Option<i64>>>> {
+        let Some((reader, of)) = &mut self.0 else { return Ok(vec![None; rows]) };
+        let logical = of.logical_type_ref();
+        match reader {
+            ColumnReader::ByteArrayColumnReader(reader) => {
+                next(reader, of, rows, |text| Some(std::str::from_utf8(text.data()).ok().and_then(fetch_time::parse)))
+            }
+            ColumnReader::Int64ColumnReader(reader) => {
+                let ticks = match logical {
+                    Some(LogicalType::Timestamp(timestamp)) => Some(match timestamp.unit {
+                        TimeUnit::MILLIS => 1_000,
+                        TimeUnit::MICROS => 1_000_000,
+                        TimeUnit::NANOS => 1_000_000_000,
+                    }),
+                    _ => None,
+                };
+                next(reader, of, rows, |number| {
+                    Some(Some(ticks.map_or_else(|| fetch_time::of_number(number), |ticks| number.div_euclid(ticks))))
+                })
+            }
+            ColumnReader::Int32ColumnReader(reader) => {
+                let unit = if matches!(logical, Some(LogicalType::Date)) { 86_400 } else { 1 };
+                next(reader, of, rows, |number| Some(Some(i64::from(number) * unit)))
+            }
+            ColumnReader::Int96ColumnReader(reader) => next(reader, of, rows, |value| Some(Some(value.to_seconds()))),
+            _ => Ok(vec![None; rows]),
+        }
+    }
+}
+
+/// Reads the next `rows` values of a column that is in no list, as what `read` makes of them; `None` where one is absent.
+fn next<T: DataType, V>(
+    reader: &mut ColumnReaderImpl<T>,
+    column: &ColumnDescPtr,
+    rows: usize,
+    read: impl Fn(T::T) -> Option<V>,
+) -> Decoded<Vec<Option<V>>> {
+    // The definition level at which a value is there.
+    let present = column.max_def_level();
+    let (mut levels, mut values) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
+    let mut done = 0;
+    while done < rows {
+        let (records, ..) =
+            reader.read_records(rows - done, (present > 0).then_some(&mut levels), None, &mut values)?;
+        if records == 0 {
+            return Err(ParquetError::EOF(format!("a column ends {} rows early", rows - done)));
+        }
+        done += records;
+    }
+    let mut values = values.into_iter();
+    if present == 0 {
+        return Ok(values.map(read).collect());
+    }
+    Ok(levels.into_iter().map(|level| if level == present { values.next().and_then(&read) } else { None }).collect())
+}
