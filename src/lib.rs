@@ -35,7 +35,7 @@ pub use webtwin_storage as storage;
 
 // A finished run: read again, compared with a truth, archived, compared with other crawls, looked at.
 pub use webtwin_archive as archive;
-pub use webtwin_compare::{history, recrawl};
+pub use webtwin_compare as compare;
 pub use webtwin_evaluate as evaluate;
 pub use webtwin_results as results;
 #[cfg(feature = "serve")]

@@ -1,23 +1,16 @@
 //! `webtwin diff OLD NEW`.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
-
-use serde_json::{Value, json};
 
 use super::{quantity, signals};
 use webtwin_base::console::tell;
 use webtwin_base::error::{Error, Result};
-use webtwin_base::ids::DocId;
-use webtwin_compare::history::chronicle::Chronicle;
-use webtwin_compare::history::compare::{self, Compared};
-use webtwin_compare::history::saved::{self, Saved};
-use webtwin_compare::recrawl::overlap::{self, Overlap};
-use webtwin_compare::recrawl::past_texts::{Past, SavedPast};
-use webtwin_compare::recrawl::same_settings::{comparable, will_be_comparable};
-use webtwin_compare::recrawl::writer::Writer;
-use webtwin_compare::recrawl::{Comparison, Settings, Summary, diff, range_rows};
+use webtwin_compare::Summary;
+use webtwin_compare::many_crawls::Before;
+use webtwin_compare::past_texts::Past;
+use webtwin_compare::saved;
+use webtwin_compare::two_crawls::{Settings, diff, range_rows};
 use webtwin_job::Job;
 use webtwin_results::Run;
 use webtwin_storage::location::Location;
@@ -104,8 +97,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let earlier = &args.results[..args.results.len() - 2];
     let before = Before::open(earlier, args.history.as_deref(), &settings.new)?;
     settings.past = before.past(&settings.old)?;
-    let ended = |of: &Comparison| collections(before, of);
-    let summary = diff(&settings, ended, add).map_err(|error| work.explain(error))?;
+    let summary = diff(&settings, Some(before)).map_err(|error| work.explain(error))?;
     report(&settings, &summary, began.elapsed().as_secs_f64());
     Ok(())
 }
@@ -133,21 +125,6 @@ pub(super) fn with_history(url: &str) -> Result<Option<&str>> {
     }
 }
 
-/// Refuses before a scheduled job what would make its comparison with the result `old` fail after it: other settings, and a history
-/// that does not know that result or was made with other ones. A result that is not there is not looked at.
-///
-/// # Errors
-/// [`Error::Usage`] with what differs; those of a history that is damaged.
-pub(super) fn refuse_what_will_differ(job: &Job, old: &str, history: Option<&str>) -> Result<()> {
-    let Ok(old) = Run::open(old) else { return Ok(()) };
-    will_be_comparable(&old, job)?;
-    if let Some(url) = history.filter(|_| !job.recrawl.across_settings) {
-        let History { name, saved, .. } = History::open(url, &old.manifest.recipes)?;
-        Chronicle::take_up(&name, saved, &old.manifest.attempt, &job.recrawl)?;
-    }
-    Ok(())
-}
-
 /// Compares the result of a scheduled job with that before it. What the comparison `history` knew of earlier crawls is taken up.
 /// There is no patch if nobody knows the list that the crawler had.
 pub(super) fn scheduled(
@@ -170,8 +147,7 @@ pub(super) fn scheduled(
         range_rows: range_rows(MEMORY_BYTES, workers),
     };
     let began = Instant::now();
-    let ended = |of: &Comparison| collections(before, of);
-    let summary = diff(&settings, ended, add)?;
+    let summary = diff(&settings, Some(before))?;
     report(&settings, &summary, began.elapsed().as_secs_f64());
     if list_is_lost {
         let folder = Location::parse(&settings.output)?.join("exports")?;
@@ -182,120 +158,13 @@ pub(super) fn scheduled(
     Ok(())
 }
 
-/// What became of collections, and what that depends on beside the results.
-struct Found {
-    compared: Compared,
-    beside: BTreeMap<String, Value>,
-}
-
-/// Looks what became of collections, if results of equal settings are compared: under other settings they are others. Returns the pages
-/// of those that have ended, too.
-fn collections(before: Before, of: &Comparison) -> Result<(Vec<DocId>, Option<Found>)> {
-    if !of.comparable.settings {
-        return Ok((Vec::new(), None));
-    }
-    let Before { earlier, history } = before;
-    for run in &earlier {
-        comparable(run, &of.new, false)?;
-    }
-    let attempts: Vec<&str> = earlier.iter().map(|run| run.manifest.attempt.as_str()).collect();
-    let mut beside = BTreeMap::from([("earlier".to_string(), json!(attempts))]);
-    let mut saved = None;
-    if let Some(History { url, name, checksum, saved: history }) = history {
-        beside.insert("history".into(), json!({ "url": url, "xxh3": checksum }));
-        saved = Some((name, history));
-    }
-    let each_in_force = |with: &mut dyn FnMut(DocId, &str)| of.each_in_force(with);
-    let before = compare::Before { earlier: &earlier, old: &of.old, saved, each_in_force: &each_in_force };
-    let mut compared = compare::compare(before, &of.new, &of.recrawl, of.workers)?;
-    if compared.is_backwards {
-        let [new, old] = [&of.new, &of.old].map(|run| run.folder.name());
-        tell(format_args!("{new} was fetched before {old}: there are no intervals, and so no rates"));
-    }
-    let ended = std::mem::take(&mut compared.ended);
-    Ok((ended, Some(Found { compared, beside })))
-}
-
-/// Adds what became of collections to a comparison.
-fn add(found: Option<Found>, writer: &mut Writer, summary: &mut Summary) -> Result<()> {
-    let Some(Found { compared, beside }) = found else { return Ok(()) };
-    summary.beside.extend(beside);
-    for (name, table) in compared.tables {
-        writer.add(name, table)?;
-    }
-    for (path, bytes) in compared.files {
-        writer.file(&path, bytes)?;
-    }
-    let [old, new, both] = compared.collections;
-    let collections = Overlap { old, new, both };
-    writer.add("crawl_overlap", overlap::table(&[([1, 0], "collection", collections)]))?;
-    summary.overlap.insert("collection", collections);
-    summary.more.extend(compared.summary);
-    Ok(())
-}
-
-/// What is known of the crawls before the older one.
-struct Before {
-    /// Their results as far as they were named, oldest first.
-    earlier: Vec<Run>,
-    history: Option<History>,
-}
-
-/// What an earlier comparison knows of crawls.
-struct History {
-    /// Its folder.
-    url: String,
-    /// The file of it, for messages.
-    name: String,
-    /// Checksum of that file.
-    checksum: String,
-    saved: Saved,
-}
-
-impl Before {
-    /// Opens results and an earlier comparison; `new` is the newest result.
-    fn open(earlier: &[String], history: Option<&str>, new: &str) -> Result<Before> {
-        let earlier = earlier.iter().map(|url| Run::open(url)).collect::<Result<_>>()?;
-        let open = |url| History::open(url, &Run::open(new)?.manifest.recipes);
-        Ok(Before { earlier, history: history.map(open).transpose()? })
-    }
-
-    /// Where texts of those crawls are.
-    fn past(&self, old: &str) -> Result<Past> {
-        let results: Vec<String> = self.earlier.iter().rev().map(|run| run.folder.name().to_string()).collect();
-        let Some(History { url, saved, .. }) = &self.history else {
-            return Ok(Past { results, ..Past::default() });
-        };
-        let old = Run::open(old)?;
-        let number = |run: &Run| saved.results.iter().find(|one| *one.1 == run.manifest.attempt).map(|one| *one.0);
-        let known = [&old].into_iter().chain(self.earlier.iter().rev()).map(number);
-        let newest = known.enumerate().find_map(|(at, number)| Some((at, number?)));
-        let saved = newest.map(|(at, number)| {
-            let later = saved.results.range(number + 1..).count() as u32;
-            SavedPast { comparison: url.clone(), newest: at as u32 + 1, later }
-        });
-        Ok(Past { results, saved, ..Past::default() })
-    }
-}
-
-impl History {
-    fn open(url: &str, recipes: &BTreeMap<String, String>) -> Result<History> {
-        let comparison = Run::open(url)?;
-        let name = comparison.folder.join(saved::NAME)?.name().to_string();
-        let file = comparison.manifest.files.iter().find(|file| file.path == saved::NAME);
-        let file = file.ok_or_else(|| {
-            let what = "has no history: it is no comparison, or one across settings; name the results themselves";
-            Error::Usage(format!("--history {url}: {what}"))
-        })?;
-        let bytes = comparison.manifest.read_file(&comparison.folder, file)?;
-        let saved = Saved::decode(&name, &bytes, recipes)?;
-        Ok(History { url: url.to_string(), name, checksum: file.xxh3.clone(), saved })
-    }
-}
-
 /// Reports the totals on stderr.
 fn report(settings: &Settings, summary: &Summary, seconds: f64) {
     let Summary { pages_old, pages_new, .. } = summary;
+    if summary.is_backwards {
+        let Settings { old, new, .. } = settings;
+        tell(format_args!("{new} was fetched before {old}: there are no intervals, and so no rates"));
+    }
     let list = |counts: &mut dyn Iterator<Item = (String, u64)>| {
         counts.filter(|one| one.1 > 0).map(|(what, n)| format!("{n} {what}")).collect::<Vec<_>>().join(", ")
     };

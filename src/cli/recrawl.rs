@@ -9,6 +9,7 @@ use super::diff;
 use super::earlier_crawls::{Earlier, named};
 use webtwin_base::console::tell;
 use webtwin_base::error::{Error, Result};
+use webtwin_compare::many_crawls::refuse_what_will_differ;
 use webtwin_dataflow::reading::least_pages::LeastPages;
 use webtwin_dataflow::recrawl::{Implied, Next};
 use webtwin_job::{Digest, Input, Job, JobKind, Recrawl};
@@ -209,7 +210,7 @@ impl Scheduled {
         let history = before.map_or(Ok(None), history_of)?;
         let mut last = Last { result, history: history.map(str::to_string), ..Last::default() };
         if let Some(result) = &last.result {
-            diff::refuse_what_will_differ(job, result, history)?;
+            refuse_what_will_differ(job, result, history)?;
             let is_first = before.is_none_or(|before| before.number == 1) || job.recrawl.across_settings;
             // The first process compares, and may be the only one that has the comparison before.
             if let (None, Some(before), false, 0) = (history, before, is_first, process) {

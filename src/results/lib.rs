@@ -64,6 +64,11 @@ impl Run {
             .map_err(|cause| Error::input(self.folder.name(), format!("{}: {cause}", entry.path)))
     }
 
+    /// Number of rows of a table, by the manifest.
+    pub fn rows(&self, table: &str) -> u64 {
+        self.manifest.table(table).filter_map(|file| file.rows).sum()
+    }
+
     /// All rows of a table, ascending by key; a table without columns if the run does not have it.
     ///
     /// # Errors

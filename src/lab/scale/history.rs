@@ -5,9 +5,9 @@ use super::super::{Options, Row, figure};
 use webtwin_base::build_info::{memory_bytes, peak_memory_bytes};
 use webtwin_base::error::Result;
 use webtwin_base::ids::splitmix64;
-use webtwin_compare::history::crawls::History;
-use webtwin_compare::history::saved::Saved;
-use webtwin_compare::history::{Collection, Crawl, Member};
+use webtwin_compare::collections::{Collection, Crawl, Member};
+use webtwin_compare::history::History;
+use webtwin_compare::saved::Saved;
 
 /// Crawls before the one that is measured.
 const CRAWLS: u32 = 19;

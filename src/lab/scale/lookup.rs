@@ -7,7 +7,7 @@ use super::super::{Options, Row, figure};
 use webtwin_base::build_info::peak_memory_bytes;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, doc_id, splitmix64};
-use webtwin_compare::recrawl::writer::Writer;
+use webtwin_compare::writer::Writer;
 use webtwin_job::Job;
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest::Manifest;

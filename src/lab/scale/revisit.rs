@@ -7,14 +7,14 @@
 //!
 //! | policy | visits first |
 //! |---|---|
-//! | hazard | what [`webtwin_compare::history::revisit`] says: size and chance of an end, for each page fetched |
+//! | hazard | what [`webtwin_compare::revisit`] says: size and chance of an end, for each page fetched |
 //! | uniform | who was not visited for longest |
 //! | proportional | whose original changes most often, by the time since the last visit |
 
 use super::super::{Options, Row, figure};
 use webtwin_base::error::Result;
 use webtwin_base::ids::splitmix64;
-use webtwin_compare::history::revisit::{Kind, Policy, Relation, order, probes, within, worth};
+use webtwin_compare::revisit::{Kind, Policy, Relation, order, probes, within, worth};
 
 /// Crawls that are simulated.
 const CRAWLS: u32 = 50;

@@ -47,7 +47,7 @@ pub(super) fn write(making: &Making<'_>, job: &Job, is_copy: &[bool], staged: &m
         docs: Vec::new(),
         scratch: Vec::new(),
     };
-    let rows = making.run.manifest.table("fprint_docid").filter_map(|file| file.rows).sum::<u64>();
+    let rows = making.run.rows("fprint_docid");
     match making.run.manifest.table("fprint_docid").next() {
         Some(_) => {
             let ranges = Ranges::of(rows, RANGE_ROWS, RANGES);

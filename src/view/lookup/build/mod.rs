@@ -151,7 +151,7 @@ pub fn build(settings: &Settings) -> Result<Manifest> {
     };
     debug_assert_eq!(job.kind, JobKind::Replicas);
     let comparison = settings.in_force.as_ref().map(|url| standing::open(url, &run)).transpose()?;
-    let rows = run.manifest.table("pages").filter_map(|file| file.rows).sum::<u64>();
+    let rows = run.rows("pages");
     if rows >= u64::from(u32::MAX) {
         return Err(Error::TooManyRows { what: "pages".into(), found: rows, allowed: u64::from(u32::MAX) - 1 });
     }

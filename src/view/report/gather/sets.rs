@@ -152,7 +152,7 @@ fn largest(run: &Run) -> Result<(u64, Vec<(DocId, u64)>)> {
 impl Forest {
     /// Holds the pages of the largest sets and of as many others as there is room for. How many sets these are.
     fn hold(run: &Run, largest: &[(DocId, u64)], most: usize) -> Result<(Forest, u64)> {
-        let rows: u64 = run.manifest.table("clusters").filter_map(|file| file.rows).sum();
+        let rows = run.rows("clusters");
         // A little less than there is room for: a sample is not exactly its share.
         let share = (rows * 9 / 8).div_ceil(most.max(1) as u64).max(1);
         let zeros = if rows as usize <= most { 0 } else { share.next_power_of_two().trailing_zeros() };

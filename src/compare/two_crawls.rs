@@ -19,42 +19,21 @@
 //! crawl has and hashes, whose rest goes to the local disk; a file of each table as it is written, and a row group of one a thread.
 //! Nothing grows with the crawl but the sites, the lists of `exports.rs` and `servers.rs`, and what `url_rules.rs` looks at again.
 
-mod avoid;
-mod changes;
-mod exports;
-mod gather;
-mod in_force;
-mod matrix;
-mod merge;
-mod moved;
-mod moves;
-pub mod overlap;
-pub mod pages;
-pub mod past_texts;
-mod refused;
-pub mod same_settings;
-mod servers;
-mod sites;
-mod standing;
-mod stood;
-mod summary;
-mod texts;
-mod url_rules;
-pub mod writer;
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use serde_json::json;
 
-use avoid::COLUMNS;
-use gather::PageColumns;
-use past_texts::{Past, PastTexts, SavedPast};
-use same_settings::{Comparable, comparable};
-use standing::Standing;
-use stood::Stood;
-pub use summary::Summary;
+use super::avoid::{self, COLUMNS};
+use super::gather::{self, PageColumns};
+use super::many_crawls::{self, Before};
+use super::past_texts::{Past, PastTexts, SavedPast};
+use super::same_settings::{Comparable, comparable};
+use super::standing::Standing;
+use super::stood::{self, Stood};
+use super::writer::Writer;
+use super::{Summary, changes, exports, matrix, moves, overlap, refused, servers, sites, texts, url_rules};
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 use webtwin_job::Recrawl;
@@ -66,7 +45,6 @@ use webtwin_storage::location::Location;
 use webtwin_storage::manifest::Manifest;
 use webtwin_storage::output;
 use webtwin_storage::table::Table;
-use writer::Writer;
 
 /// Most rows of both results in a range of doc ids, about, unless [`Settings::range_rows`] says otherwise.
 const RANGE_ROWS: u64 = 1 << 18;
@@ -124,16 +102,16 @@ pub struct Comparison {
     pub pool: MemoryPool,
     /// Ranges of doc ids.
     pub ranges: Ranges,
-    pages: [RangedTable; 2],
-    avoid: Option<[RangedTable; 2]>,
+    pub(super) pages: [RangedTable; 2],
+    pub(super) avoid: Option<[RangedTable; 2]>,
     /// What stood beside the older list; `None` where lists are not compared, and where nothing is known of it.
-    stood: Option<Stood>,
+    pub(super) stood: Option<Stood>,
     /// [`Past::list_is_lost`].
-    list_is_lost: bool,
+    pub(super) list_is_lost: bool,
     /// The comparison that knows the rules in force before the newer crawl.
-    saved: Option<SavedPast>,
+    pub(super) saved: Option<SavedPast>,
     /// Texts of crawls before the older one; `None` where results of different settings are compared.
-    past: Option<PastTexts>,
+    pub(super) past: Option<PastTexts>,
     began: Instant,
 }
 
@@ -147,8 +125,7 @@ impl Comparison {
         let began = Instant::now();
         let (old, new) = (Run::open(&settings.old)?, Run::open(&settings.new)?);
         let comparable = comparable(&old, &new, settings.recrawl.across_settings)?;
-        let rows = [&old, &new].map(|run| run.manifest.table("pages").filter_map(|file| file.rows).sum::<u64>());
-        let ranges = Ranges::of(rows[0] + rows[1], settings.range_rows, RANGES);
+        let ranges = Ranges::of(old.rows("pages") + new.rows("pages"), settings.range_rows, RANGES);
         let find = |run: &Run, table: &str| RangedTable::find(run, table, ("doc_id", 64), ranges, settings.workers);
         let pages = [&old, &new].map(|run| find(run, "pages"));
         let [pages_old, pages_new] = pages;
@@ -186,19 +163,19 @@ impl Comparison {
     }
 
     /// Rows of a range of `pages` in both results.
-    fn pages(&self, range: usize) -> Result<[Table; 2]> {
+    pub(super) fn pages(&self, range: usize) -> Result<[Table; 2]> {
         let [old, new] = [0, 1].map(|side| self.pages[side].read(range, &PageColumns::NAMES));
         Ok([old?, new?])
     }
 
     /// Rows of a range of the list in force before the newer crawl, and of that of its result; none where they are not compared.
-    fn avoid(&self, range: usize) -> Result<[Table; 2]> {
+    pub(super) fn avoid(&self, range: usize) -> Result<[Table; 2]> {
         let Some([_, new]) = &self.avoid else { return Ok([avoid::none(), avoid::none()]) };
         Ok([self.in_force(range)?, new.read(range, &COLUMNS)?])
     }
 
     /// Rows of a range of the list in force before the newer crawl: those of the older result, and what stood beside it.
-    fn in_force(&self, range: usize) -> Result<Table> {
+    pub(super) fn in_force(&self, range: usize) -> Result<Table> {
         let Some([old, _]) = &self.avoid else { return Ok(avoid::none()) };
         let mut in_force = old.read(range, &COLUMNS)?;
         if let Some(stood) = &self.stood {
@@ -221,12 +198,12 @@ impl Comparison {
     }
 
     /// Rows of a range of pages that stood beside the older list.
-    fn stood(&self, range: usize) -> Result<Table> {
+    pub(super) fn stood(&self, range: usize) -> Result<Table> {
         self.stood.as_ref().map_or_else(|| Ok(avoid::none()), |stood| stood.read(range))
     }
 
     /// Whether avoid lists are compared.
-    fn has_avoid(&self) -> bool {
+    pub(super) fn has_avoid(&self) -> bool {
         self.avoid.is_some()
     }
 
@@ -310,23 +287,24 @@ fn files(run: &Run) -> BTreeMap<&str, &str> {
     run.manifest.files.iter().map(|file| (file.path.as_str(), file.xxh3.as_str())).collect()
 }
 
-/// Compares two results and writes the comparison. `ended` tells first which pages are of collections that have ended, ascending, with
-/// whatever else it finds, of which `more` adds tables before all is committed.
+/// Compares two results and writes the comparison: their pages and, if it is told what came `before` them, their collections.
+/// Those are compared only if the settings of the results are equal: under other settings they are others.
 ///
 /// # Errors
-/// Those of [`Comparison::open`] and [`Comparison::compare`]; [`webtwin_base::error::Error::LostCommit`] when there is a result already.
-pub fn diff<T>(
-    settings: &Settings,
-    ended: impl FnOnce(&Comparison) -> Result<(Vec<DocId>, T)>,
-    more: impl FnOnce(T, &mut Writer, &mut Summary) -> Result<()>,
-) -> Result<Summary> {
+/// Those of [`Comparison::open`], [`Comparison::compare`] and [`many_crawls::compare`];
+/// [`webtwin_base::error::Error::LostCommit`] when there is a result already.
+pub fn diff(settings: &Settings, before: Option<Before>) -> Result<Summary> {
     let folder = Location::parse(&settings.output)?;
     output::prepare(&folder)?;
     let comparison = Comparison::open(settings)?;
-    let (ended, found) = ended(&comparison)?;
+    let before = before.filter(|_| comparison.comparable.settings);
+    let collections = before.map(|before| many_crawls::compare(before, &comparison)).transpose()?;
     let mut writer = Writer::new(&folder)?;
-    let mut summary = comparison.compare(&ended, &mut writer)?;
-    more(found, &mut writer, &mut summary)?;
+    let ended = collections.as_ref().map_or(&[][..], |found| &found.ended);
+    let mut summary = comparison.compare(ended, &mut writer)?;
+    if let Some(found) = collections {
+        found.add(&mut writer, &mut summary)?;
+    }
     if comparison.comparable.settings && !settings.past.results.is_empty() {
         let cells = matrix::matrix(&comparison, &settings.past.results)?;
         writer.add("crawl_overlap", overlap::table(&cells))?;
@@ -334,6 +312,3 @@ pub fn diff<T>(
     comparison.commit(settings, &summary, writer)?;
     Ok(summary)
 }
-
-#[cfg(test)]
-mod tests;

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::Crawl;
+use super::collections::Crawl;
 use super::matching::{Candidate, Evidence, candidates};
 
 /// A collection of one crawl of a history.

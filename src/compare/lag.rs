@@ -15,8 +15,8 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use super::collections::{Crawl, Member};
 use super::lives::Version;
-use super::{Crawl, Member};
 use webtwin_base::ids::DocId;
 
 /// A crawl as the lag of a later one sees it.
@@ -245,7 +245,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::history::Collection;
+    use crate::collections::Collection;
 
     fn crawl(of: &[(bool, &[u64])]) -> Crawl {
         let collection =

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use super::Comparison;
 use super::exports::lines;
 use super::standing::Stands;
 use super::stood::Entry;
+use super::two_crawls::Comparison;
 use webtwin_base::error::Result;
 use webtwin_core::applications::exports::AvoidLists;
 use webtwin_core::applications::heritrix::{SurtPrefixes, SurtRules};

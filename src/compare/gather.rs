@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use bytemuck::Pod;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Comparison;
 use super::avoid::{self, AvoidColumns};
 use super::merge::{Side, merge};
 use super::moved::Candidate;
 use super::pages::Content;
 use super::sites::{Counted, Sites, site_id, split};
+use super::two_crawls::Comparison;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::DocId;
 use webtwin_base::threads;

@@ -5,11 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Collection, Crawl, Member, parts, read};
+use super::collections::{Collection, Crawl, Member};
+use super::parts;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, doc_id};
 use webtwin_results::Run;
 use webtwin_results::rejected::url_in;
+use webtwin_results::scan::scan;
 
 /// Carries collections over that the crawl did not fetch, or but for a few pages, because their pages were on the avoid list: they are
 /// as they were last seen. The ones of their similar clusters that were fetched, and have no mirror for that, are carried over with the
@@ -73,7 +75,7 @@ impl<'a> Fetched<'a> {
     fn read(last: &'a Crawl, run: &Run, asked: (&'a [DocId], bool), drift: f64) -> Result<Fetched<'a>> {
         let mut now: BTreeMap<DocId, Option<(u64, i64)>> =
             last.members.iter().map(|page| (page.doc_id, None)).collect();
-        read::each_part(run, "pages", &["doc_id", "exact", "fetch_time"], |part| {
+        scan(run, "pages", &["doc_id", "exact", "fetch_time"], &mut |part| {
             let contents = part.u64("exact")?.iter().zip(part.time("fetch_time")?);
             for (doc_id, (text, time)) in part.u64("doc_id")?.iter().zip(contents) {
                 if let Some(now) = now.get_mut(doc_id) {
@@ -83,7 +85,7 @@ impl<'a> Fetched<'a> {
             Ok(())
         })?;
         let mut listed: BTreeSet<DocId> = BTreeSet::new();
-        read::each_part(run, "avoid", &["doc_id"], |part| {
+        scan(run, "avoid", &["doc_id"], &mut |part| {
             listed.extend(part.u64("doc_id")?.iter().filter(|page| now.contains_key(page)));
             Ok(())
         })?;
@@ -217,7 +219,7 @@ fn sought_in_vain(
     is_there: impl Fn(DocId) -> bool,
 ) -> Result<BTreeSet<DocId>> {
     let mut sought: BTreeSet<DocId> = BTreeSet::new();
-    read::each_part(run, "rejected", &["detail"], |part| {
+    scan(run, "rejected", &["detail"], &mut |part| {
         let urls = part.text("detail")?.iter().filter_map(url_in);
         sought.extend(urls.map(|url| doc_id(url.as_str())).filter(|&page| !is_there(page)));
         Ok(())

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Comparison;
 use super::gather::{Shared, bucket_of};
 use super::overlap::{Overlap, chunks, distinct};
 use super::sites::{host_of, split};
+use super::two_crawls::Comparison;
 use webtwin_base::error::Result;
 use webtwin_base::threads;
 use webtwin_results::Run;

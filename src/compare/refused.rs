@@ -6,9 +6,9 @@ use std::sync::Mutex;
 use bytemuck::{Pod, Zeroable};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Comparison;
 use super::gather::Shared;
 use super::sites::{Sites, host_of};
+use super::two_crawls::Comparison;
 use webtwin_base::by_hash::Hashes;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, doc_id};

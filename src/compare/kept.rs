@@ -7,11 +7,12 @@
 
 use std::collections::BTreeMap;
 
+use super::collections::Crawl;
 use super::lag::clusters;
-use super::{Crawl, read};
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 use webtwin_results::Run;
+use webtwin_results::scan::scan;
 
 /// Pages of a collection that two results have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,7 +49,7 @@ pub(super) fn with_unseen_copies(crawl: &Crawl, old: &Run, new: &Run, bits: u32)
         return Ok(found);
     }
     let columns = ["doc_id", "simhash", "has_simhash"];
-    read::each_part(old, "pages", &columns, |part| {
+    scan(old, "pages", &columns, &mut |part| {
         for (doc_id, simhash) in part.u64("doc_id")?.iter().zip(part.u64_where("simhash", "has_simhash")?) {
             if let Some(page) = pages.get_mut(doc_id) {
                 page.1 = simhash;
@@ -56,7 +57,7 @@ pub(super) fn with_unseen_copies(crawl: &Crawl, old: &Run, new: &Run, bits: u32)
         }
         Ok(())
     })?;
-    read::each_part(new, "pages", &columns, |part| {
+    scan(new, "pages", &columns, &mut |part| {
         for (doc_id, simhash) in part.u64("doc_id")?.iter().zip(part.u64_where("simhash", "has_simhash")?) {
             if let Some(&(at, was)) = pages.get(doc_id) {
                 let differ = was.zip(simhash).map_or(0, |(was, is)| (was ^ is).count_ones());
@@ -84,7 +85,7 @@ fn kept(crawl: &Crawl) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Collection;
+    use super::super::collections::Collection;
     use super::*;
 
     #[test]

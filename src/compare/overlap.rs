@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::Comparison;
 use super::gather::{BODIES, Gathered, TEXTS};
 use super::matrix::{self, Cell};
 use super::merge::{Side, merge};
 use super::sites::host_of;
+use super::two_crawls::Comparison;
 use webtwin_base::error::Result;
 use webtwin_base::threads;
 use webtwin_results::Run;
@@ -93,8 +93,7 @@ fn total(sums: Vec<Overlap>) -> Overlap {
 /// Those of tables.
 pub fn chunks(old: &Run, new: &Run, workers: usize) -> Result<Option<Overlap>> {
     let name = "fprint_docid";
-    let rows = |run: &Run| run.manifest.table(name).filter_map(|file| file.rows).sum::<u64>();
-    let ranges = Ranges::of(rows(old).max(rows(new)), CHUNK_ROWS, 1 << 12);
+    let ranges = Ranges::of(old.rows(name).max(new.rows(name)), CHUNK_ROWS, 1 << 12);
     let bits = new.job().map_or(64, |job| job.chunks.bits);
     let [old, new] = [old, new].map(|run| RangedTable::find(run, name, ("fprint", bits), ranges, workers));
     let (Some(old), Some(new)) = (old?, new?) else { return Ok(None) };

@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 
 use super::chronicle::{Chronicle, Told};
+use super::collections::Collection;
 use super::fates::Fate;
 use super::lives::Version;
 use super::revisit::{Policy, Relation, Worth, draw, order, within, worth};
-use super::{Collection, read};
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 use webtwin_job::Recrawl;
 use webtwin_results::Run;
+use webtwin_results::scan::scan;
 
 /// A collection to visit.
 #[derive(Debug, Clone, PartialEq)]
@@ -173,7 +174,7 @@ pub fn singles(
     lists[1](&mut |doc_id, _| _ = standing.insert(doc_id))?;
     lists[0](&mut |doc_id, _| _ = standing.remove(&doc_id))?;
     crawl.members.iter().map(|page| &page.doc_id).chain(ended).for_each(|page| _ = standing.remove(page));
-    read::each_part(new, "pages", &["doc_id"], |part| {
+    scan(new, "pages", &["doc_id"], &mut |part| {
         part.u64("doc_id")?.iter().for_each(|page| _ = standing.remove(page));
         Ok(())
     })?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::merge::{Side, merge};
 use super::rates::Visits;
 use webtwin_base::error::Result;
 use webtwin_base::threads;
@@ -23,8 +24,7 @@ const RANGES: u32 = 512;
 /// # Cost
 /// Four columns of both tables `pages`, a range of doc ids a thread in memory.
 pub fn of_hosts(old: &Run, new: &Run, interval: i64, workers: usize) -> Result<BTreeMap<String, Visits>> {
-    let rows = [old, new].map(|run| run.manifest.table("pages").filter_map(|file| file.rows).sum::<u64>());
-    let ranges = Ranges::of(rows[0] + rows[1], RANGE_ROWS, RANGES);
+    let ranges = Ranges::of(old.rows("pages") + new.rows("pages"), RANGE_ROWS, RANGES);
     let find = |run: &Run| RangedTable::find(run, "pages", ("doc_id", 64), ranges, workers);
     let (Some(pages_old), Some(pages_new)) = (find(old)?, find(new)?) else { return Ok(BTreeMap::new()) };
     let count = |hosts: &mut BTreeMap<String, Visits>, range: usize| {
@@ -33,10 +33,10 @@ pub fn of_hosts(old: &Run, new: &Run, interval: i64, workers: usize) -> Result<B
         let (ids, texts) = (old.u64("doc_id")?, old.u64("exact")?);
         let (times, new_times) = (old.time("fetch_time")?, new.time("fetch_time")?);
         let (new_texts, names) = (new.u64("exact")?, new.text("host")?);
-        let mut at = 0;
-        for (row, id) in new.u64("doc_id")?.iter().enumerate() {
-            at += ids[at..].partition_point(|other| other < id);
-            if ids.get(at) == Some(id) && times[at] < new_times[row] {
+        for side in merge(ids, new.u64("doc_id")?) {
+            if let Side::Both(at, row) = side
+                && times[at] < new_times[row]
+            {
                 let visits = match hosts.get_mut(&names[row]) {
                     Some(visits) => visits,
                     None => hosts.entry(names[row].to_string()).or_insert(Visits { interval, ..Visits::default() }),

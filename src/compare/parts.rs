@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Collection, Crawl};
+use super::collections::{Collection, Crawl};
 use webtwin_base::ids::DocId;
 
 /// Finds the similar cluster of the crawl before that each one of a crawl is part of. `known` has
@@ -96,7 +96,7 @@ fn both(x: Collection, y: Collection) -> Collection {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Member;
+    use super::super::collections::Member;
     use super::*;
 
     /// A crawl of collections with id, similar cluster, host, prefix and pages.

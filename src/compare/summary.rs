@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Comparison;
 use super::changes::Counts;
 use super::overlap::Overlap;
 use super::pages::What;
 use super::sites::Sites;
+use super::two_crawls::Comparison;
 use webtwin_storage::texts::Texts;
 
 /// What a comparison found.
@@ -45,6 +45,9 @@ pub struct Summary {
     /// What the answer depends on beside the two results, by its name, for the manifest.
     #[serde(skip)]
     pub beside: BTreeMap<String, Value>,
+    /// Whether the newer crawl was made before the older one, by its fetch times: then there are no rates.
+    #[serde(skip)]
+    pub is_backwards: bool,
 }
 
 /// Lines of an export.
@@ -83,6 +86,7 @@ impl Summary {
             overlap: overlaps.into_iter().collect(),
             more: BTreeMap::new(),
             beside: BTreeMap::new(),
+            is_backwards: false,
         }
     }
 }

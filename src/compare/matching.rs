@@ -19,7 +19,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Crawl;
+use super::collections::{Crawl, Member};
 use webtwin_base::ids::DocId;
 
 /// Of ten things that the smaller collection has, so many must be shared.
@@ -144,7 +144,7 @@ fn matched(old: &Crawl, new: &Crawl, found: &[Candidate], claimed: &BTreeSet<u32
 }
 
 /// The distinct things that each collection has, but those of `without`; ascending.
-fn rows<K: Ord>(crawl: &Crawl, key: impl Fn(u32, &super::Member) -> K, without: &[bool]) -> Vec<(K, u32)> {
+fn rows<K: Ord>(crawl: &Crawl, key: impl Fn(u32, &Member) -> K, without: &[bool]) -> Vec<(K, u32)> {
     let left = |at: u32| !without.get(at as usize).copied().unwrap_or(false);
     let members = crawl.members.iter().filter(|member| left(member.collection));
     let mut rows: Vec<(K, u32)> = members.map(|member| (key(member.collection, member), member.collection)).collect();
@@ -190,8 +190,8 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::collections::Collection;
     use super::super::lives::{Fact, Version, lives};
-    use super::super::{Collection, Member};
     use super::*;
 
     /// A collection: its similar cluster, its prefix, and doc id, text and place of its pages.

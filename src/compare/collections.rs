@@ -1,16 +1,116 @@
-//! What a history has to know of a crawl, read from the tables of its result.
+//! What a crawl says of its collections, and how that is read from the tables of its result.
+//!
+//! Collections are named by their smallest page, which may come and go; so a collection is the same as one of an earlier crawl
+//! by what it holds, never by its name.
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::rates::DAY;
+use super::lag::Lag;
+use super::rates::{DAY, Visits};
 use super::revisit::Kind;
-use super::{Collection, Crawl, Member};
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 use webtwin_results::Run;
-use webtwin_storage::table::{Table, decode_columns};
+use webtwin_results::scan::scan;
+
+/// A collection of one crawl.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Collection {
+    /// Its smallest page.
+    pub id: DocId,
+    /// It and its mirrors: the smallest page of them all.
+    pub similar_cluster: DocId,
+    /// Whether it is the one that is kept.
+    pub keep: bool,
+    /// Where it stands.
+    pub host: String,
+    /// What the URLs of its pages begin with.
+    pub prefix: String,
+    /// Its page most linked from other hosts.
+    pub root_url: String,
+    /// Its pages.
+    pub size: u32,
+    /// Whether it led its similar cluster ([`lag`]).
+    pub leads: bool,
+    /// How far it was behind the one that led; `None` if no crawl kept had any of its texts.
+    pub lag: Option<Lag>,
+    /// Its pages that the crawl has; fewer than all if others were skipped because they are on the avoid list.
+    pub looked_at: u32,
+    /// Newest fetch time of its pages.
+    pub fetched: i64,
+    /// Crawls since any page of it was fetched, of a mirror one of those on the avoid list: more than 0 if these were skipped, and if the
+    /// crawl has the captures of an earlier one.
+    pub unseen: u32,
+    /// Of its pages, those on the avoid list.
+    pub skipped: u32,
+    /// What its pages and those kept for them have in common, in millionths: the mean over all its pages, of which one that is
+    /// not on the avoid list counts as 0. `None` for the collection that is kept.
+    pub resemblance: Option<u32>,
+    /// How its host and that of the collection kept are related.
+    pub kind: Kind,
+    /// Intervals between crawls over which its line was seen, and those at whose end it was a mirror no more.
+    pub seen: (u32, u32),
+    /// For each interval whether its pages changed, as visits to one thing, by the crawl at its end: they change together.
+    pub visits: Vec<(u32, Visits)>,
+}
+
+/// A page of a collection. Rows order by collection, then page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Member {
+    /// Its collection, by its place in [`Crawl::collections`].
+    pub collection: u32,
+    /// The page.
+    pub doc_id: DocId,
+    /// Hash of its text.
+    pub text: u64,
+    /// Hash of its URL behind the collection's prefix: equal for a page and its copy in a mirror with the same names.
+    pub place: u64,
+}
+
+/// What a crawl says of its collections.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Crawl {
+    /// When it was made, in seconds since 1970: the newest fetch time of its pages, but for a few of them.
+    pub time: i64,
+    /// Collections that a history has forgotten, as it has no more use for them: all, or none.
+    pub forgotten: u32,
+    /// Its collections, ascending by id.
+    pub collections: Vec<Collection>,
+    /// Their pages, ascending; a page is in one collection at most.
+    pub members: Vec<Member>,
+}
+
+impl Crawl {
+    /// The same crawl with the pages of some of its collections only.
+    pub(super) fn only(&self, wanted: impl Fn(u32) -> bool) -> Crawl {
+        let members = self.members.iter().copied().filter(|member| wanted(member.collection)).collect();
+        Crawl { time: self.time, forgotten: self.forgotten, collections: self.collections.clone(), members }
+    }
+
+    /// Puts collections and members into their order, after some were added in another one.
+    pub(super) fn sort(&mut self) {
+        let mut order: Vec<u32> = (0..self.collections.len() as u32).collect();
+        order.sort_by_key(|&at| self.collections[at as usize].id);
+        let mut place = vec![0; order.len()];
+        (0..).zip(&order).for_each(|(new, &old)| place[old as usize] = new);
+        self.collections.sort_by_key(|collection| collection.id);
+        self.members.iter_mut().for_each(|member| member.collection = place[member.collection as usize]);
+        self.members.sort_unstable();
+    }
+
+    /// The pages of one collection.
+    ///
+    /// # Cost
+    /// Two binary searches.
+    pub fn members_of(&self, collection: u32) -> &[Member] {
+        let start = self.members.partition_point(|member| member.collection < collection);
+        let end = self.members.partition_point(|member| member.collection <= collection);
+        &self.members[start..end]
+    }
+}
 
 /// One whole, where shares are counted.
 pub const MILLION: u64 = 1_000_000;
@@ -21,12 +121,12 @@ pub const MILLION: u64 = 1_000_000;
 /// [`webtwin_base::error::Error::Input`] if a file is missing or is not what the manifest names, or a table lacks a column.
 ///
 /// # Cost
-/// The table `pages` once, a file at a time; in memory the pages of collections.
+/// The table `pages` once; in memory the pages of collections.
 pub fn crawl(run: &Run) -> Result<Crawl> {
     let mut collections = collections(run)?;
     let ids: Vec<DocId> = collections.iter().map(|collection| collection.id).collect();
     let mut members = Vec::new();
-    each_part(run, "members", &["collection", "doc_id"], |part| {
+    scan(run, "members", &["collection", "doc_id"], &mut |part| {
         for (collection, &doc_id) in part.u64("collection")?.iter().zip(part.u64("doc_id")?) {
             if let Ok(at) = ids.binary_search(collection) {
                 members.push(Member { collection: at as u32, doc_id, text: 0, place: 0 });
@@ -38,7 +138,7 @@ pub fn crawl(run: &Run) -> Result<Crawl> {
     members.dedup_by_key(|member| member.doc_id);
 
     let mut days: BTreeMap<i64, Day> = BTreeMap::new();
-    each_part(run, "pages", &["doc_id", "url", "fetch_time", "exact"], |part| {
+    scan(run, "pages", &["doc_id", "url", "fetch_time", "exact"], &mut |part| {
         let (urls, texts, times) = (part.text("url")?, part.u64("exact")?, part.time("fetch_time")?);
         for (row, doc_id) in part.u64("doc_id")?.iter().enumerate() {
             let day = days.entry(times[row].div_euclid(DAY)).or_default();
@@ -59,7 +159,7 @@ pub fn crawl(run: &Run) -> Result<Crawl> {
     }
 
     let mut alike = vec![0u64; collections.len()];
-    each_part(run, "avoid", &["doc_id", "resemblance"], |part| {
+    scan(run, "avoid", &["doc_id", "resemblance"], &mut |part| {
         for (doc_id, resemblance) in part.u64("doc_id")?.iter().zip(part.f64("resemblance")?) {
             if let Ok(at) = members.binary_search_by_key(doc_id, |member| member.doc_id) {
                 let of = members[at].collection as usize;
@@ -101,7 +201,7 @@ fn made(days: &BTreeMap<i64, Day>) -> i64 {
 fn collections(run: &Run) -> Result<Vec<Collection>> {
     let mut collections = Vec::new();
     let columns = ["similar_cluster", "collection", "host", "root_url", "prefix", "keep"];
-    each_part(run, "collections", &columns, |part| {
+    scan(run, "collections", &columns, &mut |part| {
         let (clusters, ids, keeps) = (part.u64("similar_cluster")?, part.u64("collection")?, part.bool("keep")?);
         let (hosts, roots, prefixes) = (part.text("host")?, part.text("root_url")?, part.text("prefix")?);
         collections.extend((0..part.rows()).map(|row| Collection {
@@ -118,7 +218,7 @@ fn collections(run: &Run) -> Result<Vec<Collection>> {
     collections.sort_unstable_by_key(|collection| collection.id);
 
     let mut kinds: BTreeMap<(String, String), Kind> = BTreeMap::new();
-    each_part(run, "server_pairs", &["host_a", "host_b", "kind"], |part| {
+    scan(run, "server_pairs", &["host_a", "host_b", "kind"], &mut |part| {
         let (a, b, words) = (part.text("host_a")?, part.text("host_b")?, part.text("kind")?);
         for (row, word) in words.iter().enumerate() {
             kinds.insert((a[row].to_string(), b[row].to_string()), Kind::of(word));
@@ -134,15 +234,6 @@ fn collections(run: &Run) -> Result<Vec<Collection>> {
         one.kind = kinds.get(&pair).or_else(|| kinds.get(&turned)).copied().unwrap_or_default();
     }
     Ok(collections)
-}
-
-/// Calls `with` for some columns of each file of a table; never for a table that the result does not have.
-pub fn each_part(run: &Run, table: &str, columns: &[&str], mut with: impl FnMut(&Table) -> Result<()>) -> Result<()> {
-    for file in run.manifest.table(table) {
-        let bytes = run.manifest.read_file(&run.folder, file)?;
-        with(&decode_columns(&file.path, bytes, |name| columns.contains(&name))?)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

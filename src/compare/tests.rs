@@ -7,11 +7,16 @@ use proptest::prelude::*;
 
 use super::moved::COMMON;
 use super::pages::{Content, What, what};
+use super::past_texts::Past;
 use super::sites::{Site, SiteId, SiteMove, Sites, Votes, between, site_id, split};
-use super::*;
+use super::two_crawls::{Settings, diff};
+use super::writer::Writer;
 use webtwin_base::ids::{DocId, doc_id};
-use webtwin_job::Job;
-use webtwin_storage::table::Column;
+use webtwin_job::{Job, Recrawl};
+use webtwin_results::Run;
+use webtwin_storage::location::Location;
+use webtwin_storage::manifest::Manifest;
+use webtwin_storage::table::{Column, Table};
 use webtwin_storage::texts::Texts;
 
 /// Pages by URL.
@@ -117,7 +122,7 @@ impl Made {
 
     fn diff_by(&self, workers: usize, names: [&str; 3], recrawl: Recrawl) -> Run {
         let settings = Settings { workers, ..self.settings(names, recrawl) };
-        diff(&settings, |_| Ok((Vec::new(), ())), |(), _, _| Ok(())).unwrap();
+        diff(&settings, None).unwrap();
         Run::open(&settings.output).unwrap()
     }
 }
@@ -254,7 +259,7 @@ proptest! {
         let past = past.iter().rev().map(|name| made.0.path().join(name).to_str().unwrap().to_string());
         let past = Past { results: past.collect(), ..Past::default() };
         let settings = Settings { past, ..made.settings([old, new, "diff"], Recrawl::default()) };
-        diff(&settings, |_| Ok((Vec::new(), ())), |(), _, _| Ok(())).unwrap();
+        diff(&settings, None).unwrap();
         let table = Run::open(&settings.output).unwrap().table("crawl_overlap").unwrap();
         let names = ["new", "old", "old-1", "old-2"];
         let crawl = |name: &str| &crawls[crawls.len() - 1 - names.iter().position(|one| *one == name).unwrap()];
@@ -326,8 +331,7 @@ fn any_number_of_threads_and_any_memory_give_the_same_bytes() {
     made.result("new", &new);
     let files = |workers, memory_bytes, output| {
         let settings = made.settings(["old", "new", output], Recrawl::default());
-        diff(&Settings { workers, memory_bytes, ..settings.clone() }, |_| Ok((Vec::new(), ())), |(), _, _| Ok(()))
-            .unwrap();
+        diff(&Settings { workers, memory_bytes, ..settings.clone() }, None).unwrap();
         Run::open(&settings.output).unwrap().manifest.files
     };
     let one = files(1, 1 << 30, "one");
@@ -436,7 +440,7 @@ fn results_of_other_settings_are_refused_unless_only_pages_are_compared() {
     job.overlap.min_shared = 9;
     result(&made.0.path().join("new"), &crawl, &[], &[], &job);
     let settings = made.settings(["old", "new", "diff"], Recrawl::default());
-    let error = diff(&settings, |_| Ok((Vec::new(), ())), |(), _, _| Ok(())).unwrap_err();
+    let error = diff(&settings, None).unwrap_err();
     assert!(error.exit_code() == 2 && error.to_string().contains("overlap.min_shared = 1"), "{error}");
     let run = made.diff(["old", "new", "diff"], Recrawl { across_settings: true, ..Recrawl::default() });
     let tables: BTreeSet<&str> =

@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::Comparison;
 use super::exports::lines;
 use super::gather::Contents;
 use super::pages::{What, what};
 use super::stood::Entry;
+use super::two_crawls::Comparison;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 use webtwin_core::applications::exports::{AvoidLists, BY_PAGES, EXPORTS};

@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::Comparison;
+use super::two_crawls::Comparison;
 use super::writer::Writer;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;

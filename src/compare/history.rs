@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Crawl;
+use super::collections::Crawl;
 use super::lifelines::{Edit, Lifelines};
 use super::lives::{Fact, Offer, Version};
 use super::matching::{Candidate, candidates};
@@ -203,8 +203,8 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::collections::{Collection, Member};
     use super::super::lives::lives;
-    use super::super::{Collection, Member};
     use super::*;
 
     /// What is done to a history.

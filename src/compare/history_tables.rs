@@ -4,16 +4,16 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::Collection;
 use super::chronicle::{Chronicle, Told};
+use super::collections::{Collection, MILLION};
 use super::fates::Fate;
 use super::lives::Version;
 use super::rates::{DAY, Visits, rate, six_digits};
-use super::read::{MILLION, each_part};
 use super::worthwhile::Visit;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 use webtwin_results::Run;
+use webtwin_results::scan::scan;
 use webtwin_storage::table::{Column, Table};
 
 /// `mirrors_changed`: what became of each collection, what asks for attention first.
@@ -198,7 +198,7 @@ pub fn similar_clusters_changed(changes: &[ClusterChange]) -> Table {
 /// Those of the table `hosts`.
 pub fn change_rates(chronicle: &Chronicle, new: &Run) -> Result<Table> {
     let mut hosts: BTreeMap<String, (String, u64)> = BTreeMap::new();
-    each_part(new, "hosts", &["host", "domain", "pages"], |part| {
+    scan(new, "hosts", &["host", "domain", "pages"], &mut |part| {
         let pages = part.u64("pages")?;
         for (row, host) in part.text("host")?.iter().enumerate() {
             hosts.insert(host.to_string(), (part.text("domain")?[row].to_string(), pages[row]));

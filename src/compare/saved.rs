@@ -15,12 +15,13 @@ use bincode::Options;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::Crawl;
-use super::crawls::Pair;
+use super::collections::Crawl;
+use super::history::Pair;
 use super::rates::Visits;
 use super::revisit::Kind;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::DocId;
+use webtwin_results::Run;
 
 /// Path of the file in the folder of a comparison.
 pub const NAME: &str = "history";
@@ -54,6 +55,37 @@ pub struct Saved {
 /// Intervals and ends of mirrors that are no more, by the crawl that missed them first; of those that came back, less by the crawl that has
 /// them again.
 pub type Ended = BTreeMap<(u32, Kind), (i64, i64)>;
+
+/// What an earlier comparison saved.
+pub struct SavedHistory {
+    /// Its folder.
+    pub url: String,
+    /// The file of it, for messages.
+    pub name: String,
+    /// Checksum of that file.
+    pub checksum: String,
+    /// What is in it.
+    pub saved: Saved,
+}
+
+impl SavedHistory {
+    /// Reads the history of a comparison, whose crawls are to be compared with those of these recipes.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if it has none; those of [`Run::open`], and of [`Saved::decode`].
+    pub fn open(url: &str, recipes: &BTreeMap<String, String>) -> Result<SavedHistory> {
+        let comparison = Run::open(url)?;
+        let name = comparison.folder.join(NAME)?.name().to_string();
+        let file = comparison.manifest.files.iter().find(|file| file.path == NAME);
+        let file = file.ok_or_else(|| {
+            let what = "has no history: it is no comparison, or one across settings; name the results themselves";
+            Error::Usage(format!("--history {url}: {what}"))
+        })?;
+        let bytes = comparison.manifest.read_file(&comparison.folder, file)?;
+        let saved = Saved::decode(&name, &bytes, recipes)?;
+        Ok(SavedHistory { url: url.to_string(), name, checksum: file.xxh3.clone(), saved })
+    }
+}
 
 impl Saved {
     /// The bytes of the file.
@@ -115,7 +147,7 @@ fn named(recipes: &BTreeMap<String, String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{Collection, Member};
+    use crate::collections::{Collection, Member};
 
     fn saved() -> (Saved, BTreeMap<String, String>) {
         let collections = vec![Collection { id: 7, size: 1, host: "a.example".into(), ..Collection::default() }];

@@ -5,10 +5,10 @@ use std::sync::Mutex;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::Comparison;
 use super::gather::{Gathered, Shared, bucket_of};
 use super::moved::{self, Candidate, Pair, SiteMoves};
 use super::sites::{SiteId, SiteMove, Votes, between, moved_sites};
+use super::two_crawls::Comparison;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 use webtwin_base::threads;

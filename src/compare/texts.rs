@@ -2,10 +2,10 @@
 
 use std::sync::Mutex;
 
-use super::Comparison;
 use super::gather::{PageColumns, Shared};
 use super::merge::{Side, merge};
 use super::pages::SharedChunks;
+use super::two_crawls::Comparison;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, FPrint};
 use webtwin_base::threads;

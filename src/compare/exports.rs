@@ -6,10 +6,10 @@ use std::collections::HashSet;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Comparison;
 use super::in_force;
 use super::standing::{self, Standing, Stands};
 use super::stood::{self, ENTRIES_STANDING, Entry};
+use super::two_crawls::Comparison;
 use super::writer::Writer;
 use webtwin_base::error::Result;
 use webtwin_core::applications::export_folder::{WriteText, write_exports};

@@ -3,19 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::carried_over::carry_over;
-use super::crawls::History;
+use super::collections::{self, Collection, Crawl, MILLION, Member};
 use super::fates::{Fate, Seen, fate};
+use super::history::History;
 use super::lag::{Past, lags};
 use super::lives::{Fact, Version};
 use super::rates::Visits;
-use super::read::{self, MILLION};
 use super::revisit::Kind;
 use super::saved::{Ended, Saved};
-use super::{Collection, Crawl, Member, kept, visits};
+use super::{kept, visits};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, doc_id};
 use webtwin_job::Recrawl;
 use webtwin_results::Run;
+use webtwin_results::scan::scan;
 
 /// Intervals that are kept apart for the rates of a host or collection.
 const INTERVALS: usize = 16;
@@ -180,7 +181,7 @@ impl Chronicle {
     /// # Errors
     /// Those of the tables.
     pub fn add(&mut self, run: &Run, before: Option<&Run>, workers: usize) -> Result<Vec<Told>> {
-        let mut crawl = read::crawl(run)?;
+        let mut crawl = collections::crawl(run)?;
         let last = self.crawls().last_key_value().map(|(number, _)| *number);
         if let (true, Some(last)) = (self.settings.avoided, last) {
             let asked = (self.asked.get(&last).map_or(&[][..], Vec::as_slice), self.settings.probed);
@@ -254,7 +255,7 @@ impl Chronicle {
         if wanted.is_empty() {
             return Ok(standing);
         }
-        read::each_part(run, "pages", &["doc_id"], |part| {
+        scan(run, "pages", &["doc_id"], &mut |part| {
             for doc_id in part.u64("doc_id")? {
                 let start = wanted.partition_point(|row| row.0 < *doc_id);
                 for (_, old) in wanted[start..].iter().take_while(|row| row.0 == *doc_id) {
