@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  files ──▶ batches of records ──▶ text ─┬─▶ hash of 128 bits ──▶ exact copies ─┐
-//!   │        batches.rs             read.rs                        exact.rs      ├─▶ verdicts ──▶ write.rs
+//!   │        batches.rs             reader.rs                      exact.rs      ├─▶ verdicts ──▶ write.rs
 //!   │                                     └─▶ shingles, bands ──▶ star cover ────┘                 ▲
 //!   │                                         minhash/            near.rs                          │
 //!   └───────────────────────────────── read a second time, record by record ───────────────────────┘
@@ -37,6 +37,7 @@ mod parquet_copy;
 mod parquet_encodings;
 mod parquet_texts;
 mod read;
+mod reader;
 mod record;
 mod report;
 mod resume;

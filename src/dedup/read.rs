@@ -1,39 +1,26 @@
 //! The first pass: every record is read, and what decides about it is kept.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use xxhash_rust::xxh3::xxh3_128;
-
-use super::annotate;
-use super::batch_prints::{BatchPrints, RecordPrints};
-use super::batches::{Batch, Batches, Row, lines};
-use super::buckets::bucket;
 use super::budget::Budget;
-use super::corpus::{BandRow, BatchRecords, Corpus, ExactRow, NO_ID, Record, Rejection, Worker, record_bytes};
-use super::counts::Values;
+use super::corpus::{Corpus, Rejection, Worker, record_bytes};
 use super::fields::wanted;
-use super::inputs::{InputFile, Inputs};
-use super::order::{self, Key};
-use super::record::{self, LineRecord, NoRecord};
+use super::inputs::{Format, Inputs};
+use super::reader::{Reading, Shared, Tally, panicked, work};
 use super::resume::Checkpoints;
-use super::settings::{Keep, Near, Settings};
-use webtwin_base::error::{Error, Result};
+use super::settings::Settings;
+use webtwin_base::error::Result;
 use webtwin_base::progress::Progress;
 use webtwin_base::threads;
 use webtwin_core::minhash::candidates;
-use webtwin_core::minhash::shingles::Shingles;
-use webtwin_core::minhash::signature::Permutations;
 use webtwin_pages::damage::Damage;
-use webtwin_pages::json_fields::Wanted;
-use webtwin_pages::record::Reason;
-use webtwin_spill::{Array, Partitions};
 
 /// Reads all files.
 ///
 /// # Errors
-/// Those of inputs and stores; [`Error::TooManyBad`] when a file has too many damaged records;
-/// [`Error::MemoryLimit`] when there are more records than memory for them.
+/// Those of inputs and stores; [`webtwin_base::error::Error::TooManyBad`] when a file has too many damaged records;
+/// [`webtwin_base::error::Error::MemoryLimit`] when there are more records than memory for them.
 ///
 /// # Cost
 /// One pass over the input; see [`Budget`] for the memory.
@@ -94,7 +81,7 @@ pub(crate) fn read(
         first += batch.records.len() as u32;
         corpus.first_of_arrival[batch.arrival as usize] = batch.first;
         // The rows of a table are counted from the beginning of its file.
-        let is_table = inputs.files[batch.file as usize].format == super::inputs::Format::Parquet;
+        let is_table = inputs.files[batch.file as usize].format == Format::Parquet;
         let of_batch = |(number, rejection): &(u32, Rejection)| (rejection.file, *number) == (batch.file, batch.number);
         while let Some((_, mut rejection)) = damage.next_if(of_batch) {
             rejection.offset += if is_table { batch.first_row } else { 0 };
@@ -104,330 +91,6 @@ pub(crate) fn read(
     corpus.rejections = rejections;
     hold_against_max_bad(&corpus, settings.max_bad)?;
     Ok(corpus)
-}
-
-/// What all threads share.
-struct Shared<'s> {
-    settings: &'s Settings,
-    checkpoints: Option<&'s Checkpoints>,
-    progress: &'s Progress,
-    wanted: Wanted,
-    files: Vec<(&'s InputFile, Mutex<Reading>)>,
-    most_records: u64,
-    arrivals: AtomicU32,
-    stop: AtomicBool,
-}
-
-/// How far a file is.
-enum Reading {
-    Ahead,
-    Open(Batches, u32),
-    Done,
-}
-
-/// What a thread has counted.
-#[derive(Default)]
-struct Tally {
-    batches: Vec<BatchRecords>,
-    /// With the number of the batch; offsets of rows count from the batch.
-    rejections: Vec<(u32, Rejection)>,
-    empty: u64,
-    without_id: u64,
-    without_key: u64,
-}
-
-fn panicked() -> Error {
-    Error::Invariant("a thread of dedup ended with a panic".into())
-}
-
-fn work(me: u32, shared: &Shared<'_>, budget: &Budget) -> Result<(Worker, Tally)> {
-    let (within, shares) = (|bytes: u64| budget.pool.limited(bytes), budget.of_worker);
-    let mut reader = Reader {
-        me,
-        shared,
-        worker: Worker {
-            sets: Array::new(&within(shares.sets)),
-            ids: Array::new(&within(shares.ids)),
-            exact: Partitions::new(budget.buckets, &within(shares.exact)),
-            bands: Partitions::new(budget.buckets, &within(shares.bands)),
-            values: shared.settings.count_by.iter().map(|_| Values::default()).collect(),
-        },
-        signatures: shared.settings.near.map(|near| Signatures::new(&near)),
-        shingles: shared.settings.near.map(|near| Shingles::new(near.shingling)),
-        prints: BatchPrints::default(),
-        tally: Tally::default(),
-    };
-    let read = reader.read_all();
-    if read.is_err() {
-        shared.stop.store(true, Ordering::Relaxed);
-    }
-    read.map(|()| (reader.worker, reader.tally))
-}
-
-/// Makes the keys of bands of sets of shingles.
-struct Signatures {
-    near: Near,
-    permutations: Permutations,
-    signature: Vec<u32>,
-}
-
-impl Signatures {
-    fn new(near: &Near) -> Signatures {
-        Signatures { near: *near, permutations: Permutations::new(near.bands.permutations()), signature: Vec::new() }
-    }
-}
-
-/// A thread that reads.
-struct Reader<'s> {
-    me: u32,
-    shared: &'s Shared<'s>,
-    worker: Worker,
-    signatures: Option<Signatures>,
-    shingles: Option<Shingles>,
-    /// Of the batch at hand.
-    prints: BatchPrints,
-    tally: Tally,
-}
-
-impl<'s> Reader<'s> {
-    fn read_all(&mut self) -> Result<()> {
-        let mut first = 0;
-        while let Some((file, number, batch)) = self.next_batch(&mut first)? {
-            if self.shared.stop.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            self.batch(file, number, batch)?;
-        }
-        Ok(())
-    }
-
-    /// The next batch of the first file that nobody reads at the moment; of the first at all if there is none.
-    fn next_batch(&mut self, first: &mut usize) -> Result<Option<(u32, u32, Batch)>> {
-        loop {
-            let files: &'s [_] = &self.shared.files;
-            let (mut waited_for, mut at) = (None, *first);
-            let mut is_first = true;
-            while at < files.len() {
-                let reading = match files[at].1.try_lock() {
-                    Ok(reading) => Some(reading),
-                    Err(TryLockError::Poisoned(_)) => return Err(panicked()),
-                    Err(TryLockError::WouldBlock) => None,
-                };
-                match reading {
-                    Some(reading) if matches!(*reading, Reading::Done) => *first += usize::from(is_first),
-                    Some(reading) => match self.read_from(at, reading)? {
-                        Some((number, batch)) => return Ok(Some((at as u32, number, batch))),
-                        None => *first += usize::from(is_first),
-                    },
-                    None => {
-                        waited_for = waited_for.or(Some(at));
-                        is_first = false;
-                    }
-                }
-                at += 1;
-            }
-            let Some(at) = waited_for else { return Ok(None) };
-            let reading = files[at].1.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((number, batch)) = self.read_from(at, reading)? {
-                return Ok(Some((at as u32, number, batch)));
-            }
-        }
-    }
-
-    fn read_from(&mut self, file: usize, mut reading: MutexGuard<'_, Reading>) -> Result<Option<(u32, Batch)>> {
-        if let Reading::Ahead = *reading {
-            if self.restore(file)? {
-                *reading = Reading::Done;
-                return Ok(None);
-            }
-            *reading = Reading::Open(Batches::open(self.shared.files[file].0, self.shared.settings)?, 0);
-        }
-        let Reading::Open(batches, number) = &mut *reading else { return Ok(None) };
-        let batch = batches.next()?;
-        self.shared.progress.done.fetch_add(batches.taken(), Ordering::Relaxed);
-        match batch {
-            Some(batch) => {
-                *number += 1;
-                Ok(Some((*number - 1, batch)))
-            }
-            None => {
-                if let Some(checkpoints) = self.shared.checkpoints {
-                    checkpoints.end(file, *number);
-                }
-                *reading = Reading::Done;
-                Ok(None)
-            }
-        }
-    }
-
-    /// Takes in a file from its checkpoint; false if there is none.
-    fn restore(&mut self, file: usize) -> Result<bool> {
-        let Shared { files, checkpoints, progress, .. } = self.shared;
-        let Some(checkpoints) = checkpoints else { return Ok(false) };
-        let Some(mut checkpoint) = checkpoints.find(file) else { return Ok(false) };
-        while let Some(prints) = BatchPrints::decode(&mut checkpoint).map_err(|cause| checkpoints.unreadable(cause))? {
-            self.take_in(file as u32, &prints)?;
-        }
-        progress.done.fetch_add(files[file].0.stamp.bytes, Ordering::Relaxed);
-        Ok(true)
-    }
-
-    fn batch(&mut self, file: u32, number: u32, batch: Batch) -> Result<()> {
-        self.prints.begin(number);
-        match batch {
-            Batch::Lines { offset, bytes } => {
-                let mut at = offset;
-                for line in lines(&bytes) {
-                    self.line(line, at, file)?;
-                    at += line.len() as u64;
-                    self.prints.head.rows += 1;
-                }
-            }
-            Batch::TooLong { offset, length } => {
-                let detail = record::too_long(length, &self.shared.settings.limits);
-                self.reject(offset, Reason::RecordTooLarge, detail, 0);
-                self.prints.head.rows = 1;
-            }
-            Batch::Damaged { offset, reason, detail, lost } => self.reject(offset, reason, detail, lost),
-            Batch::Rows(rows) => {
-                for row in rows {
-                    self.row(&row);
-                    self.prints.head.rows += 1;
-                }
-            }
-        }
-        let prints = std::mem::take(&mut self.prints);
-        self.take_in(file, &prints)?;
-        if let Some(checkpoints) = self.shared.checkpoints {
-            checkpoints.add(file as usize, &prints);
-        }
-        self.prints = prints;
-        Ok(())
-    }
-
-    /// Takes in the prints of a batch, whether it was just read or restored.
-    fn take_in(&mut self, file: u32, prints: &BatchPrints) -> Result<()> {
-        let Shared { settings, arrivals, progress, most_records, .. } = self.shared;
-        let BatchPrints { head, records, shingles } = prints;
-        let arrival = arrivals.fetch_add(1, Ordering::Relaxed);
-        let mut of_batch = BatchRecords {
-            file,
-            number: head.number,
-            arrival,
-            worker: self.me,
-            rows: head.rows,
-            first_row: 0,
-            first: 0,
-            records: Vec::with_capacity(records.len()),
-            values: Vec::with_capacity(head.values.len()),
-        };
-        let mut rest = &shingles[..];
-        let mut text_bytes = 0;
-        for ((prints, id), at) in records.iter().zip(&head.ids).zip(0..) {
-            let (set, after) = rest.split_at(prints.shingles as usize);
-            rest = after;
-            text_bytes += u64::from(prints.text_bytes);
-            of_batch.records.push(self.record(prints, id.as_deref(), set, [arrival, at])?);
-        }
-        for (at, value) in head.values.iter().enumerate() {
-            let field = at % settings.count_by.len();
-            of_batch.values.push(self.worker.values[field].number(&settings.count_by[field], value.as_deref())?);
-        }
-        let rejections = head.rejections.iter().map(|rejection| (head.number, Rejection { file, ..rejection.clone() }));
-        self.tally.rejections.extend(rejections);
-        progress.page_bytes.fetch_add(text_bytes, Ordering::Relaxed);
-        let so_far = progress.records.fetch_add(records.len() as u64, Ordering::Relaxed);
-        if so_far + records.len() as u64 > *most_records {
-            return Err(self.too_many(so_far));
-        }
-        self.tally.batches.push(of_batch);
-        Ok(())
-    }
-
-    /// Stores what is known of a record, which is called `name`.
-    fn record(&mut self, prints: &RecordPrints, id: Option<&str>, set: &[u32], name: [u32; 2]) -> Result<Record> {
-        let settings = self.shared.settings;
-        let Worker { sets, ids, exact, bands, .. } = &mut self.worker;
-        let RecordPrints { key, hash, row, text_bytes, shingles: set_size, is_blank } = *prints;
-        self.tally.without_key += u64::from(key == order::MISSING && settings.keep != Keep::Longest);
-        self.tally.without_id += u64::from(id.is_none() && settings.id_field.is_some());
-        let mut record = Record { set_at: 0, key, id_at: NO_ID, set_size, row, text_bytes };
-        if let Some(id) = id {
-            record.id_at = ids.push(&(id.len() as u32).to_le_bytes())?;
-            ids.push(id.as_bytes())?;
-        }
-        if is_blank == 1 {
-            self.tally.empty += 1;
-            return Ok(record);
-        }
-        exact.push(bucket(hash[0], exact.count()), ExactRow { hash, record: name })?;
-        if let (Some(Signatures { near, permutations, signature }), false) = (&mut self.signatures, set.is_empty()) {
-            record.set_at = sets.push(set)?;
-            permutations.signature(set, signature);
-            for key in near.bands.keys(signature) {
-                bands.push(bucket(key, bands.count()), BandRow { key, record: name })?;
-            }
-        }
-        Ok(record)
-    }
-
-    fn too_many(&self, so_far: u64) -> Error {
-        if so_far >= u64::from(candidates::MOST) - 1 {
-            return Error::TooManyRows { what: "records".into(), found: so_far, allowed: candidates::MOST.into() };
-        }
-        Error::MemoryLimit {
-            what: format!("dedup of more than {so_far} records"),
-            needed_bytes: self.shared.settings.memory_bytes * 2,
-            allowed_bytes: self.shared.settings.memory_bytes,
-            setting: "--memory".into(),
-        }
-    }
-
-    fn reject(&mut self, offset: u64, reason: Reason, detail: String, lost: u64) {
-        self.prints.head.rejections.push(Rejection { file: 0, offset, reason, detail, lost });
-    }
-
-    fn line(&mut self, line: &[u8], offset: u64, file: u32) -> Result<()> {
-        let (shared, mut repaired) = (self.shared, None);
-        match record::of_line(line, shared.settings, &shared.wanted, &mut repaired) {
-            Ok(LineRecord { text, id, key, values }) => self.print(&text, id, key, values),
-            Err(NoRecord::Blank) => {}
-            Err(NoRecord::Rejected(reason, detail)) => self.reject(offset, reason, detail, 0),
-            Err(NoRecord::Annotated) => {
-                return Err(annotate::taken(shared.files[file as usize].0.name(), Some(offset)));
-            }
-        }
-        Ok(())
-    }
-
-    fn row(&mut self, row: &Row) {
-        match record::text_of_row(row, &self.shared.settings.limits) {
-            Ok(text) => self.print(text, row.id.clone(), row.key, row.values.clone()),
-            Err((reason, detail)) => self.reject(self.prints.head.rows, reason, detail, 0),
-        }
-    }
-
-    /// Adds the prints of a record to those of its batch.
-    fn print(&mut self, text: &str, id: Option<String>, key: Key, values: Vec<Option<String>>) {
-        let BatchPrints { head, records, shingles } = &mut self.prints;
-        let is_blank = text.trim().is_empty();
-        let set = match &mut self.shingles {
-            Some(finder) if !is_blank => finder.of(text),
-            _ => &[],
-        };
-        let hash = if is_blank { 0 } else { xxh3_128(text.as_bytes()) };
-        records.push(RecordPrints {
-            key: order::key(&self.shared.settings.keep, text, id.as_deref(), key),
-            hash: [(hash >> 64) as u64, hash as u64],
-            row: head.rows as u32,
-            text_bytes: u32::try_from(text.len()).unwrap_or(u32::MAX),
-            shingles: set.len() as u32,
-            is_blank: u32::from(is_blank),
-        });
-        shingles.extend_from_slice(set);
-        head.ids.push(id);
-        head.values.extend(values);
-    }
 }
 
 /// Fails for the first file of which too much is damaged.

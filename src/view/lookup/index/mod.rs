@@ -1,28 +1,23 @@
 //! An index, opened: its columns, and what they say of a page, a set, a collection or a prefix; and its URL rules, in
 //! memory.
 
-#[cfg(feature = "search")]
-use std::collections::BTreeMap;
+mod open;
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::about::About;
-use super::column::{Column, Seal};
+use super::column::Column;
 use super::find::{find, lower_bound};
 use super::rows::{CollectionRow, ContentRow, HashRow, ListedCluster, ListedOriginal, NONE, PageRow, StandingRow};
 #[cfg(feature = "search")]
-use super::search::{self, Words};
-use super::strings::{FILES, Strings};
-#[cfg(feature = "search")]
-use crate::search::texts::{File, Texts};
+use super::search::Words;
+use super::strings::Strings;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::DocId;
-use webtwin_core::hamming::online::{self, OnlineIndex};
-use webtwin_core::url_rules::rows::RuleRow;
-use webtwin_core::url_rules::rules::{Rule, Rules};
-use webtwin_results::online_index::open_index;
+use webtwin_core::hamming::online::OnlineIndex;
+use webtwin_core::url_rules::rules::Rules;
 use webtwin_storage::location::Location;
-use webtwin_storage::mapped::{FileBytes, Residence, file_bytes};
+use webtwin_storage::mapped::FileBytes;
 
 /// Name of the strings that are URL rules.
 pub(super) const RULES: &str = "url_rules";
@@ -80,118 +75,12 @@ pub struct Index {
     bytes: u64,
 }
 
-/// How many looks may be read of a block that damage made long: no list is longer than all pages.
+/// The error for an index of which something is not as it was made.
 fn broken(folder: &Location, what: &str) -> Error {
     Error::input(folder.name(), format!("{what}; make the index anew"))
 }
 
 impl Index {
-    /// Opens the index in a folder: mapped where it is on a local disk, whose files nobody may change meanwhile.
-    ///
-    /// # Errors
-    /// [`Error::Input`] when it is none, of another format, or has a file that is not its own; those of the store.
-    ///
-    /// # Cost
-    /// A thousandth of the files is read. What is mapped is checked block by block when it is touched.
-    pub fn open(url: &str) -> Result<Index> {
-        let folder = Location::parse(url)?.into_folder();
-        let (manifest, about) = About::read(&folder)?;
-        let file = |name: &str| file_bytes(&folder.join(name)?, Residence::Mapped);
-        let seal = |name: &str| -> Result<&Seal> {
-            about.columns.get(name).ok_or_else(|| broken(&folder, &format!("its manifest lacks {name}")))
-        };
-        fn column<R: bytemuck::Pod>(folder: &Location, name: &str, seal: &Seal, bytes: FileBytes) -> Result<Column<R>> {
-            Column::open(folder.join(name)?.name(), bytes, seal)
-        }
-        let strings = |name: &str| -> Result<Strings> {
-            let [starts, bytes] = FILES.map(|ending| format!("{name}{ending}"));
-            let count =
-                about.strings.get(name).ok_or_else(|| broken(&folder, &format!("its manifest lacks {name}")))?;
-            let starts = column(&folder, &starts, seal(&starts)?, file(&starts)?)?;
-            Strings::new(starts, column(&folder, &bytes, seal(&bytes)?, file(&bytes)?)?, *count)
-        };
-        let standing = match about.columns.contains_key(STANDING) {
-            true => Some(column(&folder, STANDING, seal(STANDING)?, file(STANDING)?)?),
-            false => None,
-        };
-        let chunks = match about.columns.contains_key("chunks") {
-            true => Some(Chunks {
-                postings: column(&folder, "chunks", seal("chunks")?, file("chunks")?)?,
-                lists: column(&folder, "chunks.pages", seal("chunks.pages")?, file("chunks.pages")?)?,
-                counts: column(&folder, "chunks.counts", seal("chunks.counts")?, file("chunks.counts")?)?,
-            }),
-            false => None,
-        };
-        let rules = rules(&folder, &strings(RULES)?)?;
-        let near = match about.simhash_k {
-            Some(_) => Some(near(&folder, &manifest)?),
-            None => None,
-        };
-        #[cfg(feature = "search")]
-        let words = match about.texts {
-            Some(count) => {
-                let mut files: BTreeMap<String, Box<dyn File>> = BTreeMap::new();
-                for (name, seal) in &about.columns {
-                    if let Some(of_texts) = name.strip_prefix(search::FILES) {
-                        let column: Column<u8> = column(&folder, name, seal, file(name)?)?;
-                        files.insert(of_texts.into(), Box::new(column));
-                    }
-                }
-                let words = Words {
-                    texts: Texts::open(folder.name(), files)?,
-                    starts: column(&folder, search::STARTS, seal(search::STARTS)?, file(search::STARTS)?)?,
-                    pages: column(&folder, search::PAGES, seal(search::PAGES)?, file(search::PAGES)?)?,
-                };
-                if words.texts.len() != count || words.starts.rows() as u64 != count + 1 {
-                    return Err(broken(&folder, "its texts are not of one index"));
-                }
-                Some(words)
-            }
-            None => None,
-        };
-        let index = Index {
-            titles: strings("titles")?,
-            clusters_by_size: column(&folder, BY_SIZE[0], seal(BY_SIZE[0])?, file(BY_SIZE[0])?)?,
-            cluster_names: column(&folder, NAMES[0], seal(NAMES[0])?, file(NAMES[0])?)?,
-            mirrors_by_size: column(&folder, BY_SIZE[1], seal(BY_SIZE[1])?, file(BY_SIZE[1])?)?,
-            mirror_names: column(&folder, NAMES[1], seal(NAMES[1])?, file(NAMES[1])?)?,
-            hosts: column(&folder, "hosts", seal("hosts")?, file("hosts")?)?,
-            rejected: column(&folder, "rejected", seal("rejected")?, file("rejected")?)?,
-            pages: column(&folder, "pages", seal("pages")?, file("pages")?)?,
-            contents: column(&folder, "contents", seal("contents")?, file("contents")?)?,
-            texts: column(&folder, "texts", seal("texts")?, file("texts")?)?,
-            urls: strings("urls")?,
-            origins: strings("origins")?,
-            prefixes: strings("prefixes")?,
-            rules,
-            standing,
-            cluster_starts: column(&folder, "clusters", seal("clusters")?, file("clusters")?)?,
-            cluster_members: column(&folder, "clusters.pages", seal("clusters.pages")?, file("clusters.pages")?)?,
-            collections: column(&folder, "collections", seal("collections")?, file("collections")?)?,
-            collection_members: column(
-                &folder,
-                "collections.pages",
-                seal("collections.pages")?,
-                file("collections.pages")?,
-            )?,
-            chunks,
-            near,
-            #[cfg(feature = "search")]
-            words,
-            bytes: manifest.files.iter().map(|file| file.bytes).sum(),
-            about,
-            folder: folder.clone(),
-        };
-        let pages = index.pages.rows();
-        let counts = index.chunks.as_ref().map_or(pages, |chunks| chunks.counts.rows());
-        let of_pages =
-            [index.contents.rows(), index.urls.count(), index.titles.count(), counts, index.about.pages as usize];
-        match of_pages.iter().all(|rows| *rows == pages) && index.clusters_by_size.rows() == index.clusters() {
-            true => Ok(index),
-            false => Err(broken(&folder, "its files are not of one index")),
-        }
-    }
-
     /// Holds every file against the manifest.
     ///
     /// # Errors
@@ -446,22 +335,4 @@ impl Index {
     pub fn simhashes(&self) -> Option<&OnlineIndex<FileBytes>> {
         self.near.as_ref()
     }
-}
-
-/// The URL rules of an index, which are stored as JSON.
-fn rules(folder: &Location, texts: &Strings) -> Result<Rules> {
-    let rule = |number: usize| -> Result<Rule> {
-        let row: Option<RuleRow> = serde_json::from_str(&texts.get(number)?).ok();
-        row.and_then(|row| row.rule()).ok_or_else(|| broken(folder, "a URL rule does not read"))
-    };
-    Ok(Rules::new((0..texts.count()).map(rule).collect::<Result<_>>()?))
-}
-
-/// The tables of simhashes, which must be those that the manifest names.
-fn near(folder: &Location, manifest: &webtwin_storage::manifest::Manifest) -> Result<OnlineIndex<FileBytes>> {
-    let list = manifest.files.iter().find(|file| file.path == online::NAME);
-    let list = list.ok_or_else(|| broken(folder, "its manifest lacks the list of tables"))?;
-    // The list has the checksums of the tables' heads, and these those of the rest.
-    manifest.read_file(folder, list)?;
-    open_index(folder, Residence::Mapped)
 }

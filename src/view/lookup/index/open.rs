@@ -1,0 +1,144 @@
+//! The files of an index, opened and held against each other.
+
+use bytemuck::Pod;
+
+use super::super::about::About;
+use super::super::column::Column;
+#[cfg(feature = "search")]
+use super::super::search::{self, Words};
+use super::super::strings::{FILES, Strings};
+use super::{BY_SIZE, Chunks, Index, NAMES, RULES, STANDING, broken};
+#[cfg(feature = "search")]
+use crate::search::texts::{File, Texts};
+use webtwin_base::error::Result;
+use webtwin_core::hamming::online::{self, OnlineIndex};
+use webtwin_core::url_rules::rows::RuleRow;
+use webtwin_core::url_rules::rules::{Rule, Rules};
+use webtwin_results::online_index::open_index;
+use webtwin_storage::location::Location;
+use webtwin_storage::manifest::Manifest;
+use webtwin_storage::mapped::{FileBytes, Residence, file_bytes};
+
+impl Index {
+    /// Opens the index in a folder: mapped where it is on a local disk, whose files nobody may change meanwhile.
+    ///
+    /// # Errors
+    /// [`webtwin_base::error::Error::Input`] when it is none, of another format, or has a file that is not its own; those of the store.
+    ///
+    /// # Cost
+    /// A thousandth of the files is read. What is mapped is checked block by block when it is touched.
+    pub fn open(url: &str) -> Result<Index> {
+        let folder = Location::parse(url)?.into_folder();
+        let (manifest, about) = About::read(&folder)?;
+        let files = Files { folder: &folder, about: &about };
+        let standing = files.has(STANDING).then(|| files.column(STANDING)).transpose()?;
+        let chunks = files.has("chunks").then(|| -> Result<Chunks> {
+            Ok(Chunks {
+                postings: files.column("chunks")?,
+                lists: files.column("chunks.pages")?,
+                counts: files.column("chunks.counts")?,
+            })
+        });
+        let index = Index {
+            standing,
+            chunks: chunks.transpose()?,
+            rules: files.rules()?,
+            near: about.simhash_k.map(|_| near(&folder, &manifest)).transpose()?,
+            #[cfg(feature = "search")]
+            words: about.texts.map(|count| files.words(count)).transpose()?,
+            titles: files.strings("titles")?,
+            clusters_by_size: files.column(BY_SIZE[0])?,
+            cluster_names: files.column(NAMES[0])?,
+            mirrors_by_size: files.column(BY_SIZE[1])?,
+            mirror_names: files.column(NAMES[1])?,
+            hosts: files.column("hosts")?,
+            rejected: files.column("rejected")?,
+            pages: files.column("pages")?,
+            contents: files.column("contents")?,
+            texts: files.column("texts")?,
+            urls: files.strings("urls")?,
+            origins: files.strings("origins")?,
+            prefixes: files.strings("prefixes")?,
+            cluster_starts: files.column("clusters")?,
+            cluster_members: files.column("clusters.pages")?,
+            collections: files.column("collections")?,
+            collection_members: files.column("collections.pages")?,
+            bytes: manifest.files.iter().map(|file| file.bytes).sum(),
+            folder: folder.clone(),
+            about,
+        };
+        let pages = index.pages.rows();
+        let counts = index.chunks.as_ref().map_or(pages, |chunks| chunks.counts.rows());
+        let of_pages =
+            [index.contents.rows(), index.urls.count(), index.titles.count(), counts, index.about.pages as usize];
+        match of_pages.iter().all(|rows| *rows == pages) && index.clusters_by_size.rows() == index.clusters() {
+            true => Ok(index),
+            false => Err(broken(&folder, "its files are not of one index")),
+        }
+    }
+}
+
+/// The files in the folder of an index.
+struct Files<'f> {
+    folder: &'f Location,
+    about: &'f About,
+}
+
+impl Files<'_> {
+    fn has(&self, column: &str) -> bool {
+        self.about.columns.contains_key(column)
+    }
+
+    fn column<R: Pod>(&self, name: &str) -> Result<Column<R>> {
+        let seal = self.about.columns.get(name).ok_or_else(|| self.lacks(name))?;
+        let file = self.folder.join(name)?;
+        Column::open(file.name(), file_bytes(&file, Residence::Mapped)?, seal)
+    }
+
+    fn strings(&self, name: &str) -> Result<Strings> {
+        let [starts, bytes] = FILES.map(|ending| format!("{name}{ending}"));
+        let count = self.about.strings.get(name).ok_or_else(|| self.lacks(name))?;
+        Strings::new(self.column(&starts)?, self.column(&bytes)?, *count)
+    }
+
+    fn lacks(&self, name: &str) -> webtwin_base::error::Error {
+        broken(self.folder, &format!("its manifest lacks {name}"))
+    }
+
+    /// The URL rules, which are stored as JSON.
+    fn rules(&self) -> Result<Rules> {
+        let texts = self.strings(RULES)?;
+        let rule = |number: usize| -> Result<Rule> {
+            let row: Option<RuleRow> = serde_json::from_str(&texts.get(number)?).ok();
+            row.and_then(|row| row.rule()).ok_or_else(|| broken(self.folder, "a URL rule does not read"))
+        };
+        Ok(Rules::new((0..texts.count()).map(rule).collect::<Result<_>>()?))
+    }
+
+    /// So many texts by their words.
+    #[cfg(feature = "search")]
+    fn words(&self, count: u64) -> Result<Words> {
+        let of_texts = self.about.columns.keys().filter_map(|name| Some((name, name.strip_prefix(search::FILES)?)));
+        let file = |(name, of_texts): (&String, &str)| -> Result<(String, Box<dyn File>)> {
+            Ok((of_texts.into(), Box::new(self.column::<u8>(name)?)))
+        };
+        let words = Words {
+            texts: Texts::open(self.folder.name(), of_texts.map(file).collect::<Result<_>>()?)?,
+            starts: self.column(search::STARTS)?,
+            pages: self.column(search::PAGES)?,
+        };
+        match words.texts.len() == count && words.starts.rows() as u64 == count + 1 {
+            true => Ok(words),
+            false => Err(broken(self.folder, "its texts are not of one index")),
+        }
+    }
+}
+
+/// The tables of simhashes, which must be those that the manifest names.
+fn near(folder: &Location, manifest: &Manifest) -> Result<OnlineIndex<FileBytes>> {
+    let list = manifest.files.iter().find(|file| file.path == online::NAME);
+    let list = list.ok_or_else(|| broken(folder, "its manifest lacks the list of tables"))?;
+    // The list has the checksums of the tables' heads, and these those of the rest.
+    manifest.read_file(folder, list)?;
+    open_index(folder, Residence::Mapped)
+}
