@@ -8,6 +8,7 @@ use webtwin_archive::{Counts, Effort, Near, NearSummary, Settings, Summary};
 use webtwin_base::console::{print, tell};
 use webtwin_base::error::Result;
 use webtwin_storage::location::Location;
+use webtwin_view::report::figures;
 
 const ARCHIVE_EXAMPLES: &str = "\
 Examples:
@@ -107,7 +108,7 @@ pub(super) fn archive(args: ArchiveArgs) -> Result<()> {
     tell(format_args!("{read} records read: {copied} copied, {revisits} written as revisits{differences}"));
     let (others, bytes) = summary.files.iter().fold((0, 0), |(n, b), file| (n + file.others, b + file.other_bytes));
     if others > 0 {
-        let bytes = quantity::bytes(bytes);
+        let bytes = figures::bytes(bytes);
         tell(format_args!("{bytes} in {others} stretches are no whole records: copied as they are"));
     }
     if !settings.against.is_empty() {
@@ -116,8 +117,8 @@ pub(super) fn archive(args: ArchiveArgs) -> Result<()> {
     let share = 100.0 * summary.bytes_out as f64 / summary.bytes_in.max(1) as f64;
     tell(format_args!(
         "{} become {} ({share:.1} %) in {:.1} s",
-        quantity::bytes(summary.bytes_in),
-        quantity::bytes(summary.bytes_out),
+        figures::bytes(summary.bytes_in),
+        figures::bytes(summary.bytes_out),
         began.elapsed().as_secs_f64()
     ));
     tell(format_args!("archive: {}", settings.output));
@@ -159,11 +160,6 @@ pub(super) fn restore(args: RestoreArgs) -> Result<()> {
         "{} records in {} files, {} of them restored, all as they were archived; {} files are the same to the byte",
         restored.records, restored.files, restored.restored, restored.same_files
     ));
-    tell(format_args!(
-        "{} in {:.1} s: {}",
-        quantity::bytes(restored.bytes),
-        began.elapsed().as_secs_f64(),
-        args.output
-    ));
+    tell(format_args!("{} in {:.1} s: {}", figures::bytes(restored.bytes), began.elapsed().as_secs_f64(), args.output));
     Ok(())
 }

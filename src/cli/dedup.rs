@@ -16,6 +16,7 @@ use webtwin_dedup::{Dedup, MOST_COUNTED, STAGES, Summary, ValueCounts, checkpoin
 use webtwin_job::Limits;
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest::OF_CORPUS;
+use webtwin_view::report::figures;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -219,10 +220,10 @@ fn report(settings: &Settings, summary: &Summary, seconds: f64) {
     let all = text.kept + text.removed;
     tell(format_args!(
         "{} of text: {} kept, {} {removed}, in {seconds:.1} s ({}/s)",
-        quantity::bytes(all),
-        quantity::bytes(text.kept),
-        quantity::bytes(text.removed),
-        quantity::bytes((all as f64 / seconds) as u64)
+        figures::bytes(all),
+        figures::bytes(text.kept),
+        figures::bytes(text.removed),
+        figures::bytes((all as f64 / seconds) as u64)
     ));
     for (field, counts) in &summary.counts_by {
         let of_value = |counts: &ValueCounts| {

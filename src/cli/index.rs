@@ -8,6 +8,7 @@ use webtwin_base::console::tell;
 use webtwin_base::error::Result;
 use webtwin_storage::location::Location;
 use webtwin_view::lookup::build::{RANGE_ROWS, Settings, build};
+use webtwin_view::report::figures;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -77,7 +78,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         count("pages"),
         count("prefixes"),
         count("collections"),
-        quantity::bytes(bytes),
+        figures::bytes(bytes),
         began.elapsed().as_secs_f64(),
         settings.output
     ));

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use super::JobArgs;
-use super::quantity::{bytes, digits, quantity, rate};
+use super::quantity::{digits, quantity, rate};
 use super::recrawl::Scheduled;
 use webtwin_base::build_info::available_memory_bytes;
 use webtwin_base::console::{print, tell};
@@ -21,6 +21,7 @@ use webtwin_plan::sample::{Counts, Sampled, sampled};
 use webtwin_plan::{Costs, Machines, fingerprints, memory, of_crawl, result_bytes};
 use webtwin_storage::location::Location;
 use webtwin_storage::output;
+use webtwin_view::report::figures::bytes;
 
 /// Tells how many times more chunks and pairs there are by other settings than those by which the real crawl was counted.
 const MADE_UP: &str = "synth://?pages=5000&seed=1";

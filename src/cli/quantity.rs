@@ -11,18 +11,6 @@ pub(super) fn rate(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Bytes for people, to three digits.
-pub(super) fn bytes(bytes: u64) -> String {
-    let mut number = bytes as f64;
-    let mut unit = "B";
-    for larger in ["kB", "MB", "GB", "TB"] {
-        if number >= 999.5 {
-            (number, unit) = (number / 1000.0, larger);
-        }
-    }
-    format!("{} {unit}", digits(number))
-}
-
 /// Nanoseconds for people, to three digits.
 pub(super) fn nanoseconds(ns: f64) -> String {
     match ns {
@@ -52,8 +40,6 @@ mod tests {
 
     #[test]
     fn numbers_are_told_to_three_digits() {
-        let told = [0, 999, 24_000, 3_670_000_000, 999_600_000].map(bytes);
-        assert_eq!(told, ["0 B", "999 B", "24.0 kB", "3.67 GB", "1.00 GB"]);
         let told = [8.25, 1510.0, 8.3e10, 3e12, 2.7e13].map(nanoseconds);
         assert_eq!(told, ["8.25 ns", "1.51 us", "83.0 s", "50.0 min", "7.50 h"]);
         assert_eq!([0.0, 0.001, 122_070.3].map(digits), ["0", "<0.01", "122070"]);

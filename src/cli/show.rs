@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
-use super::quantity::bytes;
 use webtwin_base::console::{ended, print};
 use webtwin_base::error::{Error, Result};
 use webtwin_results::Run;
@@ -12,6 +11,7 @@ use webtwin_results::views::views;
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest::{BESIDE_CORPUS, FileEntry, is_in};
 use webtwin_storage::table::{Column, Table, column_names, decode};
+use webtwin_view::report::figures::bytes;
 
 const EXAMPLES: &str = "\
 Examples:

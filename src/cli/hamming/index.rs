@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::super::quantity::{bytes, nanoseconds, quantity};
+use super::super::quantity::{nanoseconds, quantity};
 use webtwin_base::console::tell;
 use webtwin_base::error::{Error, Result};
 use webtwin_core::hamming::design::choose::{Candidate, candidates, choose, indexes};
@@ -13,6 +13,7 @@ use webtwin_job::Job;
 use webtwin_results::fingerprints::FingerprintSet;
 use webtwin_results::online_index::{remove_index, write_index};
 use webtwin_storage::location::Location;
+use webtwin_view::report::figures::bytes;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

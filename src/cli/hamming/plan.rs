@@ -1,6 +1,6 @@
 //! `webtwin hamming plan`: which design for how many documents, and what all of it will cost.
 
-use super::super::quantity::{bytes, digits, nanoseconds, quantity};
+use super::super::quantity::{digits, nanoseconds, quantity};
 use webtwin_base::console::print;
 use webtwin_base::error::{Error, Result};
 use webtwin_core::hamming::design::batch::{Batch, bits_on_disk, bytes_on_disk};
@@ -10,6 +10,7 @@ use webtwin_core::hamming::design::machine::Costs;
 use webtwin_core::hamming::online::{Builder, document_bytes};
 use webtwin_core::hamming::query_tables::MOST_QUERIES;
 use webtwin_job::Job;
+use webtwin_view::report::figures::bytes;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
