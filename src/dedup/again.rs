@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::batches::{Batch, Batches, lines};
+use super::batches::Batches;
 use super::fields::wanted;
 use super::inputs::{self, InputFile};
 use super::record::{self, NoRecord};
@@ -197,45 +197,21 @@ impl Source {
         let mut row = 0;
         let rejected = |detail: &str| Row::Other(format!("the record is rejected: {detail}"));
         while let Some(batch) = batches.next()? {
-            match batch {
-                Batch::Lines { bytes, .. } => {
-                    for line in lines(&bytes) {
-                        let mut repaired = None;
-                        let goes_on = match record::of_line(line, settings, &wanted, &mut repaired) {
-                            Ok(record) => visit(row, Row::Record(record.id.as_deref(), &record.text))?,
-                            Err(NoRecord::Rejected(_, detail)) => visit(row, rejected(&detail))?,
-                            Err(NoRecord::Blank | NoRecord::Annotated) => {
-                                visit(row, Row::Other("the line is blank".into()))?
-                            }
-                        };
-                        row += 1;
-                        if !goes_on {
-                            return Ok(());
-                        }
+            let goes_on = record::each(batch, settings, &wanted, &mut |_, found| {
+                let goes_on = match found {
+                    Ok(record) => visit(row, Row::Record(record.id.as_deref(), &record.text))?,
+                    Err(NoRecord::Rejected((_, detail))) => visit(row, rejected(&detail))?,
+                    Err(NoRecord::Lost((_, detail), _)) => {
+                        visit(row, rejected(&detail))?;
+                        false
                     }
-                }
-                Batch::Rows(rows) => {
-                    for of_table in rows {
-                        let goes_on = match record::text_of_row(&of_table, &settings.limits) {
-                            Ok(text) => visit(row, Row::Record(of_table.id.as_deref(), text))?,
-                            Err((_, detail)) => visit(row, rejected(&detail))?,
-                        };
-                        row += 1;
-                        if !goes_on {
-                            return Ok(());
-                        }
-                    }
-                }
-                Batch::TooLong { length, .. } => {
-                    if !visit(row, rejected(&record::too_long(length, &settings.limits)))? {
-                        return Ok(());
-                    }
-                    row += 1;
-                }
-                Batch::Damaged { detail, .. } => {
-                    visit(row, rejected(&detail))?;
-                    return Ok(());
-                }
+                    Err(NoRecord::Blank | NoRecord::Annotated) => visit(row, Row::Other("the line is blank".into()))?,
+                };
+                row += 1;
+                Ok(goes_on)
+            })?;
+            if !goes_on {
+                break;
             }
         }
         Ok(())

@@ -8,14 +8,14 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::annotate;
 use super::batch_prints::{BatchPrints, RecordPrints};
-use super::batches::{Batch, Batches, Row, lines};
+use super::batches::{Batch, Batches};
 use super::buckets::bucket;
 use super::budget::Budget;
 use super::corpus::{BandRow, BatchRecords, ExactRow, NO_ID, Record, Rejection, Worker};
 use super::counts::Values;
 use super::inputs::InputFile;
-use super::order::{self, Key};
-use super::record::{self, LineRecord, NoRecord};
+use super::order;
+use super::record::{self, NoRecord, Record as Found};
 use super::resume::Checkpoints;
 use super::settings::{Keep, Near, Settings};
 use webtwin_base::error::{Error, Result};
@@ -24,7 +24,7 @@ use webtwin_core::minhash::candidates;
 use webtwin_core::minhash::shingles::Shingles;
 use webtwin_core::minhash::signature::Permutations;
 use webtwin_pages::json_fields::Wanted;
-use webtwin_pages::record::Reason;
+use webtwin_pages::record::Refusal;
 use webtwin_spill::{Array, Partitions};
 
 /// What all threads share.
@@ -195,28 +195,23 @@ impl<'s> Reader<'s> {
 
     fn batch(&mut self, file: u32, number: u32, batch: Batch) -> Result<()> {
         self.prints.begin(number);
-        match batch {
-            Batch::Lines { offset, bytes } => {
-                let mut at = offset;
-                for line in lines(&bytes) {
-                    self.line(line, at, file)?;
-                    at += line.len() as u64;
-                    self.prints.head.rows += 1;
+        let shared = self.shared;
+        record::each(batch, shared.settings, &shared.wanted, &mut |place, row| {
+            match row {
+                Ok(record) => self.print(record),
+                Err(NoRecord::Blank) => {}
+                Err(NoRecord::Rejected(refusal)) => self.reject(place, refusal, 0),
+                Err(NoRecord::Lost(refusal, lost)) => {
+                    self.reject(place, refusal, lost);
+                    return Ok(false);
+                }
+                Err(NoRecord::Annotated) => {
+                    return Err(annotate::taken(shared.files[file as usize].0.name(), Some(place)));
                 }
             }
-            Batch::TooLong { offset, length } => {
-                let detail = record::too_long(length, &self.shared.settings.limits);
-                self.reject(offset, Reason::RecordTooLarge, detail, 0);
-                self.prints.head.rows = 1;
-            }
-            Batch::Damaged { offset, reason, detail, lost } => self.reject(offset, reason, detail, lost),
-            Batch::Rows(rows) => {
-                for row in rows {
-                    self.row(&row);
-                    self.prints.head.rows += 1;
-                }
-            }
-        }
+            self.prints.head.rows += 1;
+            Ok(true)
+        })?;
         let prints = std::mem::take(&mut self.prints);
         self.take_in(file, &prints)?;
         if let Some(checkpoints) = self.shared.checkpoints {
@@ -304,41 +299,21 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn reject(&mut self, offset: u64, reason: Reason, detail: String, lost: u64) {
+    fn reject(&mut self, offset: u64, (reason, detail): Refusal, lost: u64) {
         self.prints.head.rejections.push(Rejection { file: 0, offset, reason, detail, lost });
     }
 
-    fn line(&mut self, line: &[u8], offset: u64, file: u32) -> Result<()> {
-        let (shared, mut repaired) = (self.shared, None);
-        match record::of_line(line, shared.settings, &shared.wanted, &mut repaired) {
-            Ok(LineRecord { text, id, key, values }) => self.print(&text, id, key, values),
-            Err(NoRecord::Blank) => {}
-            Err(NoRecord::Rejected(reason, detail)) => self.reject(offset, reason, detail, 0),
-            Err(NoRecord::Annotated) => {
-                return Err(annotate::taken(shared.files[file as usize].0.name(), Some(offset)));
-            }
-        }
-        Ok(())
-    }
-
-    fn row(&mut self, row: &Row) {
-        match record::text_of_row(row, &self.shared.settings.limits) {
-            Ok(text) => self.print(text, row.id.clone(), row.key, row.values.clone()),
-            Err((reason, detail)) => self.reject(self.prints.head.rows, reason, detail, 0),
-        }
-    }
-
     /// Adds the prints of a record to those of its batch.
-    fn print(&mut self, text: &str, id: Option<String>, key: Key, values: Vec<Option<String>>) {
+    fn print(&mut self, Found { text, id, key, values }: Found<'_>) {
         let BatchPrints { head, records, shingles } = &mut self.prints;
         let is_blank = text.trim().is_empty();
         let set = match &mut self.shingles {
-            Some(finder) if !is_blank => finder.of(text),
+            Some(finder) if !is_blank => finder.of(&text),
             _ => &[],
         };
         let hash = if is_blank { 0 } else { xxh3_128(text.as_bytes()) };
         records.push(RecordPrints {
-            key: order::key(&self.shared.settings.keep, text, id.as_deref(), key),
+            key: order::key(&self.shared.settings.keep, &text, id.as_deref(), key),
             hash: [(hash >> 64) as u64, hash as u64],
             row: head.rows as u32,
             text_bytes: u32::try_from(text.len()).unwrap_or(u32::MAX),

@@ -1,8 +1,10 @@
-//! What makes a line, or a row of a table, a record of a corpus.
+//! The records of a corpus: what makes a line, or a row of a table, one of them.
 
 use std::borrow::Cow;
 
-use super::batches::Row;
+use parquet::data_type::ByteArray;
+
+use super::batches::{Batch, Row, lines};
 use super::fields::Purpose;
 use super::order::Key;
 use super::settings::{Keep, Settings};
@@ -11,9 +13,9 @@ use webtwin_pages::fetch_time;
 use webtwin_pages::json_fields::{Scalar, Wanted, text_of_line, without_nan};
 use webtwin_pages::record::{Reason, Refusal};
 
-/// A record, as a line has it.
+/// A record, as far as it matters.
 #[derive(Debug)]
-pub(crate) struct LineRecord<'t> {
+pub(crate) struct Record<'t> {
     /// The text.
     pub text: Cow<'t, str>,
     /// The id.
@@ -24,40 +26,79 @@ pub(crate) struct LineRecord<'t> {
     pub values: Vec<Option<String>>,
 }
 
-/// Why a line is no record.
+/// Why a row is no record.
 #[derive(Debug)]
 pub(crate) enum NoRecord {
-    /// There is nothing on it.
+    /// There is nothing on the line.
     Blank,
-    /// It is rejected, with the reason for people.
-    Rejected(Reason, String),
+    /// It is rejected.
+    Rejected(Refusal),
     /// It already has a field that annotations would add.
     Annotated,
+    /// It and all after it cannot be decoded: how, and bytes of the file, as it is stored, that are lost.
+    Lost(Refusal, u64),
+}
+
+/// Passes the rows of a batch, each with its place: the offset of its line, or its number in a batch of a table; until `visit`
+/// returns false. Returns what it has returned last.
+///
+/// # Errors
+/// Those of `visit`.
+pub(crate) fn each(
+    batch: Batch,
+    settings: &Settings,
+    wanted: &Wanted,
+    visit: &mut dyn FnMut(u64, Result<Record<'_>, NoRecord>) -> webtwin_base::error::Result<bool>,
+) -> webtwin_base::error::Result<bool> {
+    match batch {
+        Batch::Lines { mut offset, bytes } => {
+            for line in lines(&bytes) {
+                if !visit(offset, of_line(line, settings, wanted, &mut None))? {
+                    return Ok(false);
+                }
+                offset += line.len() as u64;
+            }
+            Ok(true)
+        }
+        Batch::TooLong { offset, length } => {
+            let refusal = (Reason::RecordTooLarge, too_long(length, &settings.limits));
+            visit(offset, Err(NoRecord::Rejected(refusal)))
+        }
+        Batch::Damaged { offset, reason, detail, lost } => visit(offset, Err(NoRecord::Lost((reason, detail), lost))),
+        Batch::Rows(rows) => {
+            for (number, Row { text, id, key, values }) in (0..).zip(rows) {
+                let text = text_of_row(text.as_ref(), &settings.limits).map_err(NoRecord::Rejected);
+                if !visit(number, text.map(|text| Record { text: text.into(), id, key, values }))? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+    }
 }
 
 /// Reads a record from a line of JSON; `repaired` holds the line if it had to be repaired.
 ///
 /// # Errors
 /// Why the line is no record.
-pub(crate) fn of_line<'t>(
+fn of_line<'t>(
     line: &'t [u8],
     settings: &Settings,
     wanted: &Wanted,
     repaired: &'t mut Option<String>,
-) -> Result<LineRecord<'t>, NoRecord> {
+) -> Result<Record<'t>, NoRecord> {
     let Some(text) = text_of_line(line) else { return Err(NoRecord::Blank) };
     if line.len() as u64 > settings.limits.record_bytes.saturating_add(1) {
-        return Err(NoRecord::Rejected(Reason::RecordTooLarge, too_long(line.len() as u64, &settings.limits)));
+        return Err(NoRecord::Rejected((Reason::RecordTooLarge, too_long(line.len() as u64, &settings.limits))));
     }
-    let rejected = |(reason, detail): Refusal| NoRecord::Rejected(reason, detail);
-    let text = text.map_err(rejected)?;
+    let text = text.map_err(NoRecord::Rejected)?;
     let mut found = match wanted.find(text) {
         Ok(found) => found,
         Err(detail) => {
             *repaired = without_nan(text);
             match repaired.as_deref().map(|text| wanted.find(text)) {
                 Some(Ok(found)) => found,
-                _ => return Err(NoRecord::Rejected(Reason::BadJson, detail)),
+                _ => return Err(NoRecord::Rejected((Reason::BadJson, detail))),
             }
         }
     };
@@ -65,8 +106,10 @@ pub(crate) fn of_line<'t>(
         return Err(NoRecord::Annotated);
     }
     let text = match found.take(Purpose::Text.number()) {
-        Some(text) => text.string(&settings.text_fields).map_err(rejected)?,
-        None => return Err(rejected((Reason::BadField, format!("no field {}", settings.text_fields.join("|"))))),
+        Some(text) => text.string(&settings.text_fields).map_err(NoRecord::Rejected)?,
+        None => {
+            return Err(NoRecord::Rejected((Reason::BadField, format!("no field {}", settings.text_fields.join("|")))));
+        }
     };
     let id = match found.take(Purpose::Id.number()) {
         Some(Scalar::Text(id)) => Some(id.into_owned()),
@@ -86,15 +129,11 @@ pub(crate) fn of_line<'t>(
     };
     let value = |at: usize| found.take(Purpose::Counted(at).number()).and_then(Scalar::into_text);
     let values = (0..settings.count_by.len()).map(value).collect();
-    Ok(LineRecord { text, id, key, values })
+    Ok(Record { text, id, key, values })
 }
 
-/// Returns the text of a row.
-///
-/// # Errors
-/// Why the row is rejected, with the reason for people.
-pub(crate) fn text_of_row<'r>(row: &'r Row, limits: &Limits) -> Result<&'r str, Refusal> {
-    let Some(text) = &row.text else { return Err((Reason::BadField, "the text is null".into())) };
+fn text_of_row<'r>(text: Option<&'r ByteArray>, limits: &Limits) -> Result<&'r str, Refusal> {
+    let Some(text) = text else { return Err((Reason::BadField, "the text is null".into())) };
     if text.len() as u64 > limits.record_bytes {
         return Err((Reason::RecordTooLarge, too_long(text.len() as u64, limits)));
     }
@@ -102,6 +141,6 @@ pub(crate) fn text_of_row<'r>(row: &'r Row, limits: &Limits) -> Result<&'r str, 
 }
 
 /// Describes a record that is over the limit.
-pub(crate) fn too_long(bytes: u64, limits: &Limits) -> String {
+fn too_long(bytes: u64, limits: &Limits) -> String {
     format!("a record of {bytes} bytes; --max-record is {}", limits.record_bytes)
 }
