@@ -10,6 +10,7 @@ use webtwin::dataflow::find::find;
 use webtwin::dataflow::pairs::kinds::Kind;
 use webtwin::dataflow::pairs::simhash_pairs::{self, SimhashCounts};
 use webtwin::dataflow::pairs::{overlap, signatures, views};
+use webtwin::dataflow::parts::Part;
 use webtwin::dataflow::reading::captures::{Crawl, path, settle};
 use webtwin::dataflow::reading::idf;
 use webtwin::dataflow::reading::worker_pages::WorkerPages;
@@ -307,7 +308,7 @@ proptest! {
             let exact_pairs = exact_pairs(net, &crawl)?;
             let job = Job { overlap: settings, ..Job::default() };
             let links = links::resolve(net, &mut shelf, &crawl)?;
-            let (pairs, ..) = overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, (&job, None))?;
+            let (pairs, ..) = overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, &job, None)?;
             let (mut rows, mut fprints) = (Vec::new(), shelf.fprints.reader());
             for (slot, page) in shelf.kept() {
                 rows.extend(fprints.get(slot)?.iter().map(|&fprint| FPrintDocId::new(fprint, page)));
@@ -403,7 +404,7 @@ proptest! {
 
         // The table has them, by doc id.
         let mut rows = Vec::new();
-        for (_, _, table) in parts.iter().flat_map(|part| &part.0.2) {
+        for Part { rows: table, .. } in parts.iter().flat_map(|part| &part.0.2) {
             let column = |name: &str| table.f64(name).unwrap();
             for (row, doc_id) in table.u64("doc_id").unwrap().iter().enumerate() {
                 rows.push((*doc_id, ["rp_0", "rp_1", "hm_0", "hm_1"].map(|name| column(name)[row])));
@@ -550,7 +551,7 @@ proptest! {
                 ))
             });
             let mut tables: Vec<_> = parts.iter().flat_map(|p| p.2.clone()).collect();
-            tables.sort_by_key(|part| (part.0, part.1));
+            tables.sort_by_key(|part| (part.name, part.partition));
             let mut links: Vec<_> = parts.iter().flat_map(|p| p.0.0.clone()).collect();
             let mut pairs: Vec<_> = parts.iter().flat_map(|p| p.0.1.clone()).collect();
             let mut verdicts: Vec<_> = parts.iter().flat_map(|p| p.0.2.clone()).collect();
@@ -577,7 +578,7 @@ fn server_pairs(pages: Vec<MadePage>, servers: Servers, workers: usize) -> (Vec<
         let job = Job { servers, ..Job::default() };
         let found = find(&mut Run::new(net, &job, &mut shelf, None), &[0], None)?;
         let mut rows = Vec::new();
-        for (_, _, table) in found.more_tables.iter().filter(|part| part.0 == "server_pairs") {
+        for Part { rows: table, .. } in found.more_tables.iter().filter(|part| part.name == "server_pairs") {
             let column = |name: &str| &table.columns.iter().find(|column| column.0 == name).unwrap().1;
             for row in 0..table.rows() {
                 let text = |name: &str| column(name).json(row).as_str().unwrap().to_string();

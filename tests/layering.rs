@@ -62,3 +62,11 @@ fn only_storage_and_the_server_await() {
         assert!(!source.code.contains("async ") && !source.code.contains(".await"), "{} awaits", source.path);
     }
 }
+
+#[test]
+fn the_shuffle_knows_nothing_of_what_it_moves() {
+    for source in sources().iter().filter(|source| source.is_in(&["dataflow/shuffle"])) {
+        let named = |what: &str| source.code.matches(what).count();
+        assert_eq!(named("crate::"), named("crate::shuffle::"), "{} names another folder", source.path);
+    }
+}

@@ -121,7 +121,7 @@ fn found(
             }
         };
         let before = Before { shares: &*shares, each_page: &each_page, tell: &tell, max_change: f64::INFINITY };
-        overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, (&job, with_state.then_some(&before)))
+        overlap::similar_pairs(net, &shelf, &crawl, &exact_pairs, &links, &job, with_state.then_some(&before))
     })
     .unwrap();
     let (mut pairs, mut weak, mut counts) = (Vec::new(), Vec::new(), OverlapCounts::default());

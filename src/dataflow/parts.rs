@@ -3,7 +3,7 @@
 use webtwin_storage::table::Table;
 
 /// A part of a table.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Part {
     /// Name of the table.
     pub name: &'static str,

@@ -11,9 +11,8 @@ use std::collections::HashSet;
 
 use bytemuck::Pod;
 use itertools::Itertools;
-use serde::{Deserialize, Serialize};
 
-use super::resemblance::Resemblance;
+use super::verdict::Verdict;
 use super::ways::{Ways, WaysThrough};
 use crate::clusters::trivial::Trivial;
 use crate::reading::capture_rows::CaptureRow;
@@ -22,7 +21,7 @@ use crate::shuffle::directory::Directory;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, HostId, Page};
 use webtwin_core::applications::keep::{
-    Criterion, Keeping, PageCopy, Role, RoleNumber, Visit, Votes, Why, keeper, kept_collection, sort_best_first, why,
+    Criterion, Keeping, PageCopy, Role, Visit, Votes, Why, keeper, kept_collection, sort_best_first, why,
 };
 use webtwin_core::applications::never_skipped::never_skipped;
 use webtwin_core::clusters::collection::SimilarCluster;
@@ -33,64 +32,6 @@ use webtwin_engine::{IntoRow, Net, Owners};
 use webtwin_job::Keep;
 use webtwin_pages::url::CanonicalUrl;
 use webtwin_spill::{Column, Partitions, partition_bits};
-
-/// Verdict on a page of a trivial cluster of two pages or more. Rows order by cluster, then page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, bytemuck::Zeroable, Serialize, Deserialize)]
-#[repr(C)]
-pub struct Verdict {
-    /// Its trivial cluster.
-    pub cluster: ClusterId,
-    /// The page.
-    pub page: Page,
-    /// The page that stays.
-    pub keep: Page,
-    /// What it has in common with the page that stays.
-    pub resemblance: Resemblance,
-    /// Pages of the cluster that stay rather than this one.
-    pub(super) rank: u32,
-    pub(super) role: RoleNumber,
-    /// Bit 0: the earlier result kept it. Bit 1: it is pinned. Bits 4 to 7: the criterion by which it is worse than the page
-    /// of the rank before.
-    marks: u8,
-    language: u8,
-    /// Words of its title.
-    pub(super) title: TitleWords,
-}
-
-const KEPT_BEFORE: u8 = 1;
-const PINNED: u8 = 2;
-
-impl Verdict {
-    /// What becomes of it.
-    pub fn role(&self) -> Role {
-        self.role.into()
-    }
-
-    /// Whether the earlier result kept it.
-    pub fn was_kept(&self) -> bool {
-        self.marks & KEPT_BEFORE != 0
-    }
-
-    /// Whether it is pinned.
-    pub fn is_pinned(&self) -> bool {
-        self.marks & PINNED != 0
-    }
-
-    /// Returns the criterion by which it is worse than the page of the rank before.
-    pub(super) fn criterion(&self) -> Criterion {
-        Criterion::from_number(self.marks >> 4)
-    }
-
-    /// Returns the language of its text.
-    pub(super) fn language(&self) -> Language {
-        Language::from_number(self.language)
-    }
-
-    /// Whether a crawler may skip the page.
-    pub(super) fn skips(&self) -> bool {
-        matches!(self.role(), Role::Skip(..))
-    }
-}
 
 /// A page of a reported collection, on its way to the owner of its trivial cluster.
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
@@ -205,7 +146,7 @@ pub fn seeds(keep: &Keep) -> HashSet<String> {
 pub struct Linked<'a> {
     /// Links from other hosts to each of them.
     pub from_elsewhere: &'a Column<u32>,
-    /// Links on the shortest way to each of them.
+    /// Links to each of them from the root of its host, or a seed there.
     pub depths: &'a [u32],
     /// Links from other hosts to every host.
     pub links_to_host: &'a [u32],
@@ -393,16 +334,8 @@ fn verdicts_on<'c>(
             },
         }
     };
-    let verdict = move |copy: &PageCopy, keep: &PageCopy, (rank, criterion): (u32, Criterion)| Verdict {
-        cluster: copy.cluster,
-        page: copy.page,
-        keep: keep.page,
-        title: copy.title,
-        role: role(copy, keep).into(),
-        resemblance: if copy.exact == keep.exact { Resemblance::WHOLE } else { Resemblance::default() },
-        rank,
-        marks: (copy.kept_before * KEPT_BEFORE) | (copy.pinned * PINNED) | (criterion.number() << 4),
-        language: copy.language,
+    let verdict = move |copy: &PageCopy, keep: &PageCopy, (rank, criterion): (u32, Criterion)| {
+        Verdict::of(copy, keep, role(copy, keep), rank, criterion)
     };
     keep.into_iter().flat_map(move |keep| {
         copies.iter().zip(std::mem::take(&mut ranks)).map(move |(copy, rank)| verdict(copy, keep, rank))

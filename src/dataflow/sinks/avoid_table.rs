@@ -9,10 +9,10 @@ use bytemuck::{Pod, Zeroable};
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
 
-use super::avoid::Verdict;
 use super::by_host::each_host;
 use super::prefix_roots::PrefixRoots;
 use super::resemblance::Resemblance;
+use super::verdict::Verdict;
 use crate::reading::captures::Crawl;
 use crate::shuffle::stretches::Stretches;
 use webtwin_base::error::Result;

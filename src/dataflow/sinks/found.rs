@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::avoid::Verdict;
 use super::avoid_table::{AvoidTable, CrawlerLists};
 use super::by_first::{PairRow, by_first};
 use super::collection_rows::{CollectionRow, MemberRow};
@@ -10,6 +9,7 @@ use super::kept::Kept;
 use super::skip_lists::SkipLists;
 use super::summarise::{by_size, summarise};
 use super::summary::Summary;
+use super::verdict::Verdict;
 use crate::clusters::giant_clusters::Giant;
 use crate::clusters::grown::Grown;
 use crate::clusters::links::Links;

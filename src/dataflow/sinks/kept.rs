@@ -4,13 +4,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::avoid::{self, Chosen, Linked, Verdict};
+use super::avoid::{self, Chosen, Linked};
 use super::collection_rows::{CollectionRow, MemberRow};
 use super::contents::Told;
 use super::kept_before::{self, KeptBefore};
 use super::pins::{self, PinCounts};
 use super::report;
 use super::substitutes;
+use super::verdict::Verdict;
 use super::ways::{Ways, WaysThrough};
 use crate::clusters::places;
 use crate::clusters::trivial::Trivial;

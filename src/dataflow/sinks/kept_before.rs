@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::avoid::Verdict;
+use super::verdict::Verdict;
 use crate::reading::captures::Crawl;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, Page};

@@ -29,5 +29,6 @@ pub mod summarise;
 pub mod summary;
 pub mod tables;
 pub mod url_rules;
+pub mod verdict;
 pub mod ways;
 pub mod write;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::avoid::Verdict;
+use super::verdict::Verdict;
 use crate::reading::captures::Crawl;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, Page};

@@ -4,8 +4,8 @@
 //! round, each with the best of its cluster that remain. Each round is one of [`with_kept`], and one for the count of pages
 //! that remain.
 
-use super::avoid::Verdict;
 use super::resemblance::{Resemblance, Texts, with_kept};
+use super::verdict::Verdict;
 use crate::reading::captures::Crawl;
 use crate::reading::worker_pages::WorkerPages;
 use webtwin_base::error::Result;

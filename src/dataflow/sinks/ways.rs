@@ -229,7 +229,7 @@ impl WaysThrough {
                 next = (next + 1) % self.parts.len();
             }
             let left = self.parts.iter().filter(|part| part.waits()).count() as u64;
-            if !self.exchange(net, "better ways", hosts, (leaving, left), WebPart::arrive)? {
+            if !self.exchange(net, "better ways", hosts, leaving, left, WebPart::arrive)? {
                 return Ok(());
             }
         }
@@ -253,7 +253,7 @@ impl WaysThrough {
             if scope == Scope::WithinHosts {
                 return Ok(());
             }
-            if !self.exchange(net, "links between parts", hosts, (arriving, left), WebPart::trace_over)? {
+            if !self.exchange(net, "links between parts", hosts, arriving, left, WebPart::trace_over)? {
                 return Ok(());
             }
         }
@@ -265,7 +265,8 @@ impl WaysThrough {
         net: &mut Net<'_>,
         name: &str,
         hosts: &[HostId],
-        (links, left): (Vec<Crossing>, u64),
+        links: Vec<Crossing>,
+        left: u64,
         take: impl Fn(&mut WebPart, &Crossing),
     ) -> Result<bool> {
         let (told, shares) = (links.len() as u64 + left, self.shares);
