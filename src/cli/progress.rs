@@ -1,5 +1,7 @@
 //! Progress during a run: on stderr a line that is overwritten on a terminal, a line a minute elsewhere, JSON lines with `--log
 //! json`; and with `--metrics FILE` a text file as Prometheus reads it.
+//!
+//! A library would draw the line on a terminal, which is the least of it: all forms are of one set of counters.
 
 use std::fmt::Write;
 use std::io::IsTerminal;

@@ -2,6 +2,9 @@
 //!
 //! Reading a file is sequential, working on its records is not. So a batch is read while the file is locked, and worked
 //! on once it is not: one file keeps all threads at work, compressed or not.
+//!
+//! This is why lines are cut otherwise than [`webtwin_pages::jsonl`] cuts them: that reads a range of a file and hands each page
+//! over as it comes, while here whole lines are taken together, and their bytes are written again as they are.
 
 use std::io::{self, Read};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Figures for people.
+//! Figures for people, here and on the command line. Limits of memory and disk are in powers of two, and told so by
+//! [`webtwin_base::error::size`]; a library would have to be told the form in as many lines.
 
 /// A count with commas: 105,623.
 pub fn count(count: u64) -> String {

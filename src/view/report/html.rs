@@ -3,6 +3,8 @@
 //! The types keep them apart: [`Html::markup`] takes `&'static str`, which no crawled text is, and everything else is escaped.
 //! Bytes of a page may say what they like: `</script>`, `javascript:` or a right-to-left override change the words that are
 //! shown, and nothing around them.
+//!
+//! A library of templates would escape as well, but takes any string for markup that somebody marks as such; here none can be.
 
 use std::fmt::{Display, Write};
 

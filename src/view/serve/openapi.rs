@@ -1,4 +1,6 @@
 //! What the service answers, in OpenAPI 3.1: the document that clients are made of, and that tests hold every answer against.
+//!
+//! It is one literal: annotations from which a library would make it would be spread over all handlers and answers.
 
 use serde_json::{Value, json};
 
