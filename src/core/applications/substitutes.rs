@@ -22,8 +22,7 @@ pub const ROUNDS: usize = 8;
 ///
 /// # Examples
 /// ```
-/// # mod webtwin { pub use {webtwin_base::*, webtwin_stages::*}; }
-/// use webtwin::applications::substitutes::substitutes;
+/// use webtwin_core::applications::substitutes::substitutes;
 ///
 /// // Two editions: pages 0, 2 and 3 in one language, 1 and 4 in another.
 /// let language = [0, 1, 0, 0, 1];

@@ -25,9 +25,8 @@ use webtwin_job::{Chunks, Unit};
 ///
 /// # Examples
 /// ```
-/// # mod webtwin { pub use {webtwin_base::*, webtwin_stages::*}; }
-/// use webtwin::chunks::Recipe;
-/// use webtwin::job::{Chunks, Unit};
+/// use webtwin_core::chunks::Recipe;
+/// use webtwin_job::{Chunks, Unit};
 ///
 /// let two_lines = Chunks { unit: Unit::Lines, count: 2, sliding: false, wrap: 0, bits: 64, min_text: 0 };
 /// let mut recipe = Recipe::new(&two_lines);

@@ -28,9 +28,8 @@ use super::simhash::Sums;
 ///
 /// # Examples
 /// ```
-/// # mod webtwin { pub use {webtwin_base::*, webtwin_stages::*}; }
-/// use webtwin::hamming::recipe::Recipe;
-/// use webtwin::job::Job;
+/// use webtwin_core::hamming::recipe::Recipe;
+/// use webtwin_job::Job;
 ///
 /// let mut recipe = Recipe::new(&Job::default().simhash);
 /// let page = "A crawler should not visit a page again that it has seen elsewhere under another name. ".repeat(9);

@@ -28,9 +28,8 @@ const BLOCK: usize = 16;
 /// # Examples
 /// Three features of four bits; the components are +2, -2, +4 and -4, from the highest bit to the lowest.
 /// ```
-/// # mod webtwin { pub use {webtwin_base::*, webtwin_stages::*}; }
-/// use webtwin::hamming::simhash::Sums;
-/// use webtwin::text::Feature;
+/// use webtwin_core::hamming::simhash::Sums;
+/// use webtwin_core::text::Feature;
 ///
 /// let mut sums = Sums::default();
 /// sums.add_weighted(&[(0b1010, 3), (0b0110, 2), (0b1001, 1)].map(|(hash, weight)| Feature { hash, weight }));

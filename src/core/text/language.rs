@@ -200,8 +200,7 @@ impl LanguageDetector {
     ///
     /// # Examples
     /// ```
-    /// # mod webtwin { pub use {webtwin_base::*, webtwin_stages::*}; }
-    /// use webtwin::text::language::LanguageDetector;
+    /// use webtwin_core::text::language::LanguageDetector;
     ///
     /// let mut detector = LanguageDetector::default();
     /// let french = "La directive est valable dans le contexte d'un serveur, et pour les hôtes qui en sont issus.";

@@ -74,8 +74,7 @@ impl Notices {
     ///
     /// # Examples
     /// ```
-    /// # mod webtwin { pub use {webtwin_base::*, webtwin_stages::*}; }
-    /// use webtwin::text::notices::Notices;
+    /// use webtwin_core::text::notices::Notices;
     ///
     /// let mut notices = Notices::default();
     /// let one = notices.of("Shop\nThe page /cart was not found.", "http://a.example/cart");

@@ -18,8 +18,7 @@ impl TitleWords {
     ///
     /// # Examples
     /// ```
-    /// # mod webtwin { pub use {webtwin_base::*, webtwin_stages::*}; }
-    /// use webtwin::text::titles::TitleWords;
+    /// use webtwin_core::text::titles::TitleWords;
     ///
     /// let [search, other] = ["Search — nova 31.0 documentation", "Search — ironic documentation"].map(TitleWords::of);
     /// assert!(search.differ_from(other));

@@ -53,11 +53,10 @@ use webtwin_job::{Limits, Links as Follow};
 ///
 /// # Examples
 /// ```
-/// # mod webtwin { pub use {webtwin_base::*, webtwin_pages::*}; }
-/// use webtwin::ids::doc_id;
-/// use webtwin::job::Limits;
-/// use webtwin::pages::html::Extractor;
-/// use webtwin::pages::url::CanonicalUrl;
+/// use webtwin_base::ids::doc_id;
+/// use webtwin_job::Limits;
+/// use webtwin_pages::html::Extractor;
+/// use webtwin_pages::url::CanonicalUrl;
 ///
 /// let url = CanonicalUrl::parse("http://a.example/manual/").unwrap();
 /// let page = b"<title>Manual</title><h1>Chapter 1</h1><p>See <a href=two.html#top>the next one</a>.";

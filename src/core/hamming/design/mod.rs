@@ -66,8 +66,7 @@ impl BlockDesign {
 /// # Examples
 /// 64 bits in four blocks of 16, of which one must be equal: whatever three bits differ, some block has none of them.
 /// ```
-/// # mod webtwin { pub use {webtwin_base::*, webtwin_stages::*}; }
-/// use webtwin::hamming::design::{BlockDesign, TableDesign};
+/// use webtwin_core::hamming::design::{BlockDesign, TableDesign};
 ///
 /// let design = TableDesign::new(64, 3, &BlockDesign { blocks: 4, keys: vec![0b0001, 0b0010, 0b0100, 0b1000] });
 /// assert_eq!((design.keys.len(), design.top_bits()), (4, 16));

@@ -48,9 +48,8 @@ fn home(f: u32, keys: &[u64]) -> usize {
 ///
 /// # Examples
 /// ```
-/// # mod webtwin { pub use {webtwin_base::*, webtwin_stages::*}; }
-/// use webtwin::hamming::design::paper::example_3_1;
-/// use webtwin::hamming::online::{Builder, Near, OnlineIndex};
+/// use webtwin_core::hamming::design::paper::example_3_1;
+/// use webtwin_core::hamming::online::{Builder, Near, OnlineIndex};
 ///
 /// // Four tables, for fingerprints of 64 bits and up to 3 that differ. Documents 10 and 11 have the same fingerprint.
 /// let [.., design] = example_3_1();
@@ -62,7 +61,7 @@ fn home(f: u32, keys: &[u64]) -> usize {
 /// let near = index.near(0xfd, 1)?;
 /// assert_eq!(near, [Near { fingerprint: 0xff, distance: 1 }]);
 /// assert_eq!(index.doc_ids(0xff)?.collect::<Vec<_>>(), [10, 11]);
-/// # Ok::<(), webtwin::error::Error>(())
+/// # Ok::<(), webtwin_base::error::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct OnlineIndex<B> {
