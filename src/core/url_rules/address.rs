@@ -3,7 +3,7 @@
 /// A URL in parts, as canonical URLs are written: `origin` + `path` + `?` + `query`.
 ///
 /// ```
-/// use webtwin_stages::url_rules::address::Address;
+/// use webtwin_core::url_rules::address::Address;
 ///
 /// let address = Address::parse("http://a.example:81/b/c.php?x=1;y").unwrap();
 /// assert_eq!((address.origin, address.host(), address.path), ("http://a.example:81", "a.example", "/b/c.php"));

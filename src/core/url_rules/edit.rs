@@ -5,7 +5,7 @@ use super::address::{Address, SEPARATORS, name, with_separators, without};
 /// A change of one part of a URL. Edits of URLs without that part do nothing.
 ///
 /// ```
-/// use webtwin_stages::url_rules::{address::Address, edit::Edit};
+/// use webtwin_core::url_rules::{address::Address, edit::Edit};
 ///
 /// let edit = Edit::parse("parameter", "sid", "").unwrap();
 /// let address = Address::parse("http://a.example/x?id=1&sid=8f0e").unwrap();

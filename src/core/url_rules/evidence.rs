@@ -209,7 +209,7 @@ const TRIALS: u64 = 1000;
 /// machines agree.
 ///
 /// ```
-/// use webtwin_stages::url_rules::evidence::lower_bound;
+/// use webtwin_core::url_rules::evidence::lower_bound;
 ///
 /// assert_eq!(lower_bound(0, 10), 6915);
 /// assert_eq!(lower_bound(3, 3), 0);

@@ -40,7 +40,7 @@ impl Rule {
 /// The rules of any number of domains.
 ///
 /// ```
-/// use webtwin_stages::url_rules::{edit::Edit, evidence::Counts, rules::{Rule, Rules}, scope::Scope};
+/// use webtwin_core::url_rules::{edit::Edit, evidence::Counts, rules::{Rule, Rules}, scope::Scope};
 ///
 /// let rule = |scope, name: &str| Rule {
 ///     domain: "a.example".into(),

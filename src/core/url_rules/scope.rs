@@ -7,7 +7,7 @@ use super::address::Address;
 /// A part of a site: hosts, a part of their paths, and perhaps a parameter that a URL must have.
 ///
 /// ```
-/// use webtwin_stages::url_rules::{address::Address, scope::Scope};
+/// use webtwin_core::url_rules::{address::Address, scope::Scope};
 ///
 /// let scope = Scope::parse("*.a.example/wiki/*?do=login").unwrap();
 /// assert!(scope.holds(&Address::parse("http://www.a.example/wiki/x?id=1&do=login").unwrap()));
