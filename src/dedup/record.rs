@@ -39,6 +39,9 @@ pub(crate) enum NoRecord {
     Lost(Refusal, u64),
 }
 
+/// What is done with each row of a batch, by its place, or with what stands in the place of one; false ends the visit.
+pub(crate) type Visit<'v> = dyn FnMut(u64, Result<Record<'_>, NoRecord>) -> webtwin_base::error::Result<bool> + 'v;
+
 /// Passes the rows of a batch, each with its place: the offset of its line, or its number in a batch of a table; until `visit`
 /// returns false. Returns what it has returned last.
 ///
@@ -48,7 +51,7 @@ pub(crate) fn each(
     batch: Batch,
     settings: &Settings,
     wanted: &Wanted,
-    visit: &mut dyn FnMut(u64, Result<Record<'_>, NoRecord>) -> webtwin_base::error::Result<bool>,
+    visit: &mut Visit<'_>,
 ) -> webtwin_base::error::Result<bool> {
     match batch {
         Batch::Lines { mut offset, bytes } => {
