@@ -33,7 +33,7 @@ pub struct Collection {
     pub root_url: String,
     /// Its pages.
     pub size: u32,
-    /// Whether it led its similar cluster ([`lag`]).
+    /// Whether it led its similar cluster ([`crate::lag`]).
     pub leads: bool,
     /// How far it was behind the one that led; `None` if no crawl kept had any of its texts.
     pub lag: Option<Lag>,

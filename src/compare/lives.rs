@@ -148,7 +148,7 @@ pub fn facts_of(new: Version, bids: impl Iterator<Item = Bid>) -> Vec<Fact> {
 ///
 /// # Cost
 /// Matches each crawl with the open collections of `patience` crawls before. It begins with the first crawl whenever any of them
-/// changes, which [`super::crawls`] does not.
+/// changes, which [`crate::many_crawls`] does not.
 pub fn lives(crawls: &[(u32, &Crawl)], patience: u8) -> Vec<Fact> {
     let mut facts = Vec::new();
     let mut lines: BTreeMap<Version, Version> = BTreeMap::new();

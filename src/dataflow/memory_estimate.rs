@@ -2,7 +2,7 @@
 //!
 //! The peak is while rows are grouped or pairs are counted: the shelf is there with the table, or with the tape and the pairs.
 //! Table, tape and pairs go to disk where a bound is set ([`crate::pairs::overlap_join`]), and so do the lists of the
-//! shelf ([`crate::reading::lists`]) and links between pages. What does not is a row for each page.
+//! shelf ([`webtwin_spill::Lists`]) and links between pages. What does not is a row for each page.
 //!
 //! An estimate decides whether a run is let go on. What a step may use then is what the bound leaves beside the resident set of the
 //! process ([`crate::shuffle::memory::agree`]), for what has been found of pages differs from crawl to crawl.

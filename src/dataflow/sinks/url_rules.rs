@@ -1,4 +1,4 @@
-//! URL rules: learned domain by domain with the owners of domains ([`each_domain`](super::by_domain::each_domain)),
+//! URL rules: learned domain by domain with the owners of domains ([`each_domain`]),
 //! for the table
 //! `url_rules` and, at worker 0, for the exports.
 
