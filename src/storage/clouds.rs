@@ -167,11 +167,12 @@ mod tests {
         let address = format!("http://{}", listener.local_addr().unwrap());
         std::thread::spawn(move || {
             for (number, stream) in listener.incoming().map_while(Result::ok).enumerate() {
+                // What has been read is not reset when it is closed.
+                let mut stream = stream;
+                let _ = stream.read(&mut [0; 4096]);
                 if (1..=closes).contains(&number) {
                     continue;
                 }
-                let mut stream = stream;
-                let _ = stream.read(&mut [0; 4096]);
                 let _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
             }
         });
