@@ -46,8 +46,8 @@ pub(super) fn matrix(of: &Comparison, earlier: &[String]) -> Result<Vec<Cell>> {
     let pairs: Vec<[usize; 2]> =
         (2..crawls).flat_map(|earlier| (0..earlier).map(move |later| [earlier, later])).collect();
 
-    let bytes = of.memory_bytes / (of.workers * crawls * 2) as u64;
-    let buckets = || std::array::from_fn(|_| Partitions::new(BUCKETS, &of.pool.limited(bytes)));
+    let part = of.pool.part((of.workers * crawls * 2) as u64);
+    let buckets = || std::array::from_fn(|_| Partitions::new(BUCKETS, &part));
     let share = || Share {
         urls: vec![Overlap::default(); pairs.len()],
         hosts: vec![BTreeSet::new(); crawls],

@@ -92,7 +92,8 @@ pub(super) fn find(of: &Comparison, gathered: &Gathered) -> Result<Moves> {
     let sites = moved_sites(&gathered.sites, &ranked);
     let by_source = SiteMoves::of(&ranked);
 
-    let share = of.memory_bytes / of.workers as u64 / 8;
+    let share = of.pool.part(of.workers as u64 * 8);
+    let two_shares = of.pool.part(of.workers as u64 * 4);
     let put = |pages: &mut [Partitions<Moved>; 2], pairs: &[Pair]| -> Result<()> {
         for [old, new] in pairs {
             pages[0].push(of.ranges.range(old.doc_id), Moved::of(old, new))?;
@@ -100,10 +101,8 @@ pub(super) fn find(of: &Comparison, gathered: &Gathered) -> Result<Moves> {
         }
         Ok(())
     };
-    let pages = || -> [Partitions<Moved>; 2] {
-        std::array::from_fn(|_| Partitions::new(of.ranges.count(), &of.pool.limited(share)))
-    };
-    let outcome = || (pages(), Partitions::new(count, &of.pool.limited(2 * share)));
+    let pages = || -> [Partitions<Moved>; 2] { std::array::from_fn(|_| Partitions::new(of.ranges.count(), &share)) };
+    let outcome = || (pages(), Partitions::new(count, &two_shares));
     let by_site = threads::for_each(of.workers, count, outcome, |(pages, by_text), bucket| {
         let (mut pairs, mut rest) = (Vec::new(), Vec::new());
         let mut candidates = gathered.by_path.take(bucket)?;

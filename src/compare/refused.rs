@@ -64,7 +64,7 @@ impl Seen {
 /// [`webtwin_base::error::Error::Input`] if a file is not what the manifest names; those of the disk.
 pub(super) fn seen(of: &Comparison, sites: &Sites) -> Result<Seen> {
     let entries: Vec<&FileEntry> = of.new.manifest.table("rejected").collect();
-    let share = of.memory_bytes / of.workers as u64 / 8;
+    let share = of.pool.part(of.workers as u64 * 8);
     let reasons: Mutex<BTreeSet<String>> = Mutex::default();
     // First the reasons, so that their numbers do not depend on who reads what.
     let outcome = || ();
@@ -89,7 +89,7 @@ pub(super) fn seen(of: &Comparison, sites: &Sites) -> Result<Seen> {
         Ok(())
     })?;
     let reasons: Vec<String> = reasons.into_inner().expect("no thread has panicked").into_iter().collect();
-    let outcome = || (Partitions::new(of.ranges.count(), &of.pool.limited(share)), Hashes::default());
+    let outcome = || (Partitions::new(of.ranges.count(), &share), Hashes::default());
     let found = threads::for_each(of.workers, entries.len(), outcome, |(refused, hosts), number| {
         each(number, &mut |reason, detail| {
             let Some(url) = url_in(detail) else { return Ok(()) };

@@ -80,8 +80,8 @@ pub(super) fn read(of: &Comparison) -> Result<Texts> {
         files.extend(rows.chunk_by(|&x, &y| sources[x] == sources[y]).map(|rows| (side, rows.to_vec())));
     }
     let inputs = [runs[0].job()?.input, runs[1].job()?.input];
-    let share = of.memory_bytes / of.workers as u64 / 4;
-    let outcome = || std::array::from_fn(|_| Partitions::new(of.ranges.count(), &of.pool.limited(share)));
+    let share = of.pool.part(of.workers as u64 * 4);
+    let outcome = || std::array::from_fn(|_| Partitions::new(of.ranges.count(), &share));
     let unread = Mutex::new(files.into_iter());
     let count = unread.lock().expect("no thread has begun").len();
     let read = threads::for_each(of.workers, count, outcome, |chunks: &mut [Partitions<[u64; 2]>; 2], _| {

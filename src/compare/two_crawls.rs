@@ -96,9 +96,7 @@ pub struct Comparison {
     pub comparable: Comparable,
     /// Threads.
     pub workers: usize,
-    /// Bytes for what grows with the crawl.
-    pub memory_bytes: u64,
-    /// The same, with where the rest of it goes.
+    /// Memory for what grows with the crawl, and where the rest of it goes.
     pub pool: MemoryPool,
     /// Ranges of doc ids.
     pub ranges: Ranges,
@@ -142,14 +140,13 @@ impl Comparison {
         let past = comparable.settings.then(|| PastTexts::open(&settings.past, versions, ranges, settings.workers));
         let past = past.transpose()?;
         let pool = MemoryPool::new(settings.memory_bytes, &settings.spill, "--spill");
-        let (recrawl, workers, memory_bytes) = (settings.recrawl.clone(), settings.workers, settings.memory_bytes);
+        let (recrawl, workers) = (settings.recrawl.clone(), settings.workers);
         Ok(Comparison {
             old,
             new,
             recrawl,
             comparable,
             workers,
-            memory_bytes,
             pool,
             ranges,
             pages,

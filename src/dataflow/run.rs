@@ -26,7 +26,7 @@ pub struct Run<'r, 'n> {
     pub shelf: &'r mut WorkerPages,
     /// Records of an interrupted or earlier run.
     pub resume: Option<&'r Resume>,
-    /// TablePartitions of the tables.
+    /// Partitions of the tables.
     pub partitions: TablePartitions,
     steps: Steps<'r>,
 }
@@ -92,7 +92,7 @@ impl<'r, 'n> Run<'r, 'n> {
     ///
     /// # Errors
     /// Those of the disk.
-    pub fn set_aside<T: Pod + Serialize + DeserializeOwned>(&self, rows: Vec<T>) -> Result<Column<T>> {
+    pub fn set_aside<T: Pod>(&self, rows: Vec<T>) -> Result<Column<T>> {
         Column::of(rows, &self.net.memory)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::made::tables::{Table, TableParams};
-use super::table_overlap::Means;
+use super::table_overlap::{Means, pool};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{FPrint, Page};
 use webtwin_core::clusters::union_find::UnionFind;
@@ -16,7 +16,6 @@ use webtwin_dataflow::pairs::overlap_work::Pages;
 use webtwin_dataflow::shuffle::components::components;
 use webtwin_engine::{Cluster, HashOwners, Net, Owners, run};
 use webtwin_job::Overlap;
-use webtwin_spill::{MemoryPool, SPILL};
 
 /// Trivial clusters by their pages: pages of a cluster, and how many such clusters there are.
 pub(crate) type Groups = BTreeMap<u64, u64>;
@@ -45,11 +44,7 @@ pub(crate) fn of_table(params: TableParams, means: &Means) -> Result<TableCluste
     let table = Arc::new(Table::new(params)?);
     let mut overlap = webtwin_job::resolve("", "preset = \"two-line\"", &[])?.overlap;
     overlap.min_shared = params.chunking.threshold();
-    let pool = MemoryPool {
-        foreseen_bytes: 0,
-        workers: means.workers as u64,
-        ..MemoryPool::new(if means.memory_bytes == 0 { u64::MAX } else { means.memory_bytes }, &means.spill, SPILL)
-    };
+    let pool = pool(means.memory_bytes, means.workers, &means.spill);
     let parts = run(&Cluster::local(means.workers), 0, [0; 32], move |net| {
         net.memory = pool.clone();
         of_worker(net, &table, &overlap)

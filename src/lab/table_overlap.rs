@@ -165,6 +165,12 @@ struct Part {
     sources: Box<dyn FnMut() -> Source>,
 }
 
+/// What so many workers may fill together (0: no bound), and where the rest goes.
+pub(crate) fn pool(memory_bytes: u64, workers: usize, folder: &Path) -> MemoryPool {
+    let memory_bytes = if memory_bytes == 0 { u64::MAX } else { memory_bytes };
+    MemoryPool { foreseen_bytes: 0, workers: workers as u64, ..MemoryPool::new(memory_bytes, folder, SPILL) }
+}
+
 fn measure(
     pages: u32,
     bits: u32,
@@ -176,11 +182,7 @@ fn measure(
         0 => 0,
         allowed => allowed.saturating_sub(AT_REST + u64::from(pages) / 8 * means.workers as u64).max(1),
     };
-    let pool = MemoryPool {
-        foreseen_bytes: 0,
-        workers: means.workers as u64,
-        ..MemoryPool::new(if memory_bytes == 0 { u64::MAX } else { memory_bytes }, &means.spill, SPILL)
-    };
+    let pool = pool(memory_bytes, means.workers, &means.spill);
     let started = Instant::now();
     let parts = run(&Cluster::local(means.workers), 0, [0; 32], move |net| {
         net.memory = pool.clone();

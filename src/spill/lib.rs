@@ -31,7 +31,7 @@ pub use column::Column;
 pub use disk::{SPILL, free_bytes, no_room_on_disk, spilled_bytes, taken_at_once_bytes, taken_bytes};
 pub use lists::{ListReader, Lists};
 pub use partitions::{BLOCK_BYTES, Partitions};
-pub use pool::{Bounds, GiveBack, MemoryPool, PARTITION_BYTES, partition_bits};
+pub use pool::{Bounds, GiveBack, MemoryPool, ON_THE_WAY, PARTITION_BYTES, partition_bits};
 pub use rows::{RowReader, Rows, codec};
 pub use run_log::{RunLog, TAPE_BLOCK_BYTES};
 pub use sorter::{Sorted, Sorter};

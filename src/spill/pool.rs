@@ -9,7 +9,7 @@ use super::disk::{Disk, SPILL, no_room_on_disk};
 use super::partitions::BLOCK_BYTES;
 
 /// Bytes of rows of a worker that are on their way to others, or from them.
-const ON_THE_WAY: u64 = 16 << 20;
+pub const ON_THE_WAY: u64 = 16 << 20;
 
 /// Bytes of a partition that is sorted at once: within a core's share of the cache, with its scratch.
 pub const PARTITION_BYTES: u64 = 4 << 20;
@@ -66,7 +66,7 @@ impl Drop for GiveBack {
 /// No bound: everything stays in memory.
 impl Default for MemoryPool {
     fn default() -> MemoryPool {
-        MemoryPool { memory_bytes: u64::MAX, ..MemoryPool::new(u64::MAX, &std::env::temp_dir(), SPILL) }
+        MemoryPool::new(u64::MAX, &std::env::temp_dir(), SPILL)
     }
 }
 
@@ -110,6 +110,12 @@ impl MemoryPool {
     #[must_use]
     pub fn limited(&self, bytes: u64) -> MemoryPool {
         MemoryPool { memory_bytes: bytes.saturating_mul(self.workers), ..self.clone() }
+    }
+
+    /// The same for a container that leaves the memory to others: nothing, where it has a bound.
+    #[must_use]
+    pub fn on_disk(&self) -> MemoryPool {
+        if self.is_bounded() { self.limited(0) } else { self.clone() }
     }
 
     /// What a worker may fill with full blocks of each of `kinds` kinds of rows in `2^bits` partitions each, into which others send

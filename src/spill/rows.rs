@@ -36,8 +36,7 @@ impl<T> Default for Rows<T> {
 impl<T: Serialize + DeserializeOwned> Rows<T> {
     /// No rows yet. Within a bound the disk takes all but the last block of them.
     pub fn new(pool: &MemoryPool) -> Rows<T> {
-        let bytes = if pool.is_bounded() { Lists::new(&pool.limited(0)) } else { Lists::default() };
-        Rows { bytes, ..Rows::default() }
+        Rows { bytes: Lists::new(&pool.on_disk()), ..Rows::default() }
     }
 
     /// No rows of another kind, held as these are.

@@ -5,7 +5,7 @@
 //!
 //! # Memory
 //! 4 bytes a page in each process for the components and 4 more while they are found; 8 bytes for each page,
-//! link and edge of clusters that merge, or what the room for them allows; 20 to 36 more for those of one share, which has
+//! link and edge of clusters that merge, or what the step has memory for; 20 to 36 more for those of one share, which has
 //! some megabytes of links or is one component.
 
 use std::sync::Arc;

@@ -27,8 +27,7 @@ pub struct MergingLinks {
 impl MergingLinks {
     /// None yet. Where memory has a bound, the disk takes all of them.
     fn new(net: &Net<'_>) -> MergingLinks {
-        let pool = if net.memory.is_bounded() { net.memory.limited(0) } else { net.memory.clone() };
-        MergingLinks { links: Array::new(&pool), room: Vec::new() }
+        MergingLinks { links: Array::new(&net.memory.on_disk()), room: Vec::new() }
     }
 
     /// Adds links.

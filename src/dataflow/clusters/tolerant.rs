@@ -9,7 +9,7 @@
 //!
 //! # Memory
 //! 20 bytes a page in each process, and 16 for each page of a piece that may be joined; 8 for each of some million pages with copies; 8 bytes
-//! a link that merges where there is no bound, and 8 a link within pieces, or what the room for them allows; some 40 bytes for each link of one share, which
+//! a link that merges where there is no bound, and 8 a link within pieces, or what the step has memory for; some 40 bytes for each link of one share, which
 //! has some megabytes of links or is one host, or one similar cluster.
 
 use std::collections::HashMap;

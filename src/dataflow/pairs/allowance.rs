@@ -3,12 +3,9 @@
 use webtwin_base::error::Error;
 use webtwin_base::error::Result;
 use webtwin_core::overlap::planner::{least_disk_bytes, pass_bits};
-use webtwin_spill::{BLOCK_BYTES, MemoryPool, PARTITION_BYTES, partition_bits};
+use webtwin_spill::{BLOCK_BYTES, MemoryPool, ON_THE_WAY, PARTITION_BYTES, partition_bits};
 
 use crate::shuffle::memory::too_little;
-
-/// Bytes of a worker that are on their way to others, or from them.
-const ON_THE_WAY: u64 = 16 << 20;
 
 /// Bytes that a worker with many rows needs so that what it spills is written in pieces worth a seek.
 const LEAST_BYTES: u64 = 64 << 20;

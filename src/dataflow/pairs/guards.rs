@@ -161,7 +161,7 @@ pub(crate) fn keep_mutual_best(
 ///
 /// # Memory
 /// 8 bytes a page in each process, 4 more in each worker while components are found; 12 bytes a pair, and 16 a pair and 20 a page of
-/// a component with its worker, or what the room for them allows; for one share at a time these again, and what [`keep_apart`] takes
+/// a component with its worker, or what the step has memory for; for one share at a time these again, and what [`keep_apart`] takes
 /// for the largest of its components.
 fn part_neighbours(
     net: &mut Net<'_>,

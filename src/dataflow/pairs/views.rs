@@ -13,7 +13,7 @@
 //! # Memory
 //! 8 bytes a host, 8 for each place of a domain, of which there are up to eight a host and a million in all, and 8 for each chunk of
 //! boilerplate in each process. With each worker, 8 bytes a host, 40 a text and thing that it is grouped by, 32 a text that is asked
-//! for and 16 a chunk of these, of which what `room` does not allow is on disk, but for texts that are asked for.
+//! for and 16 a chunk of these, of which what the step has no memory for is on disk, but for texts that are asked for.
 
 use std::sync::Arc;
 

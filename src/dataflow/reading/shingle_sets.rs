@@ -19,8 +19,7 @@ pub struct ShingleSets {
 impl ShingleSets {
     /// No sets yet. Where memory has a bound, the disk takes all of them.
     pub fn new(pool: &MemoryPool) -> ShingleSets {
-        let pool = if pool.is_bounded() { pool.limited(0) } else { pool.clone() };
-        ShingleSets { hashes: Array::new(&pool), places: Vec::new(), items: 0 }
+        ShingleSets { hashes: Array::new(&pool.on_disk()), places: Vec::new(), items: 0 }
     }
 
     /// Appends the set of the next slot, ascending.

@@ -5,7 +5,7 @@
 //! pages off the list again, and of [`avoid_table`](super::avoid_table), which tells of it.
 //!
 //! # Memory
-//! 48 bytes for each page that has copies; 44 more, and 24 for each of a reported collection, or what the room for them allows.
+//! 48 bytes for each page that has copies; 44 more, and 24 for each of a reported collection, or what the step has memory for.
 
 use std::collections::HashSet;
 

@@ -86,9 +86,11 @@ pub fn each_domain(
         let domain = xxh3_64(domain_of(&row.url).as_bytes());
         Ok((partitions.owner(domain), OfDomain { domain, url: row.url.clone(), what: What::Redirect(row.to) }))
     }));
-    let mut bytes = 0;
-    crawl.pages.each(|row| bytes += weight(row.url()))?;
-    bytes += known.redirects.iter().map(|row| weight(&row.url)).sum::<u64>();
+    let bytes = || {
+        let mut bytes = known.redirects.iter().map(|row| weight(&row.url)).sum();
+        crawl.pages.each(|row| bytes += weight(row.url()))?;
+        Ok(bytes)
+    };
     let part = |row: &OfDomain, parts: usize| partitions.stretch(row.domain, parts);
     each_key(net, "URLs by domain", bytes, rows, part, |rows| each(&rows))
 }

@@ -55,8 +55,11 @@ pub fn each_host(
         Ok((owners.owner(host), OnHost { host, page }))
     });
     let rows = rows.map(|row| row?);
-    let mut bytes = 0;
-    crawl.pages.each(|row| bytes += weight(row.url()))?;
+    let bytes = || {
+        let mut bytes = 0;
+        crawl.pages.each(|row| bytes += weight(row.url()))?;
+        Ok(bytes)
+    };
     // Owners go by the low bits.
     let part = |row: &OnHost, parts: usize| ((splitmix64(row.host.into()) >> 32) % parts as u64) as usize;
     each_key(net, "URLs by host", bytes, rows, part, |pages| {

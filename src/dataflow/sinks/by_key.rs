@@ -21,7 +21,7 @@ pub(super) trait Keyed: Ord + Serialize + DeserializeOwned + Send + 'static {
 
 /// Brings rows to the workers beside them, and calls `each` with those of one key after the other, each once and in their order.
 ///
-/// `bytes` are those of this worker's rows together; `part` says in which of so many parts a row is, all rows of a key in one.
+/// `bytes` adds up those of this worker's rows, where they matter; `part` says in which of so many parts a row is, all rows of a key in one.
 ///
 /// # Errors
 /// The first of `rows` and `each`; those of the disk; or when the run has ended.
@@ -32,7 +32,7 @@ pub(super) trait Keyed: Ord + Serialize + DeserializeOwned + Send + 'static {
 pub(super) fn each_key<T: Keyed>(
     net: &mut Net<'_>,
     name: &str,
-    bytes: u64,
+    bytes: impl FnOnce() -> Result<u64>,
     rows: impl Iterator<Item = Result<(usize, T)>>,
     part: impl Fn(&T, usize) -> usize,
     mut each: impl FnMut(Vec<T>) -> Result<()>,
@@ -40,7 +40,7 @@ pub(super) fn each_key<T: Keyed>(
     if !net.memory.is_bounded() {
         return in_order(net.exchange_values(name, rows)?, each);
     }
-    let [bytes] = net.all_sum("bytes of rows by key", [bytes])?;
+    let [bytes] = net.all_sum("bytes of rows by key", [bytes()?])?;
     let count = (bytes / net.peers() as u64 / TAPE_BLOCK_BYTES as u64).isqrt() as usize + 1;
     let mut parts: Vec<Rows<T>> = (0..count).map(|_| Rows::new(&net.memory)).collect();
     net.exchange_values_into(name, rows, T::bytes, |row| parts[part(&row, count)].push(&row))?;

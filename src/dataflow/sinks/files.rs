@@ -233,7 +233,7 @@ fn rounds(tables: &[(String, Plan)], most: u64) -> Vec<(usize, usize)> {
 
 /// Which file each partition of a table is put in, and by whom.
 struct Plan {
-    /// TablePartitions, ascending, each with its file.
+    /// Partitions, ascending, each with its file.
     partitions: Vec<(usize, usize)>,
     files: Vec<File>,
 }

@@ -15,7 +15,7 @@ use webtwin_storage::table::{Column, Table};
 /// The rows of the partitions that this worker owns, ascending.
 pub(crate) struct Rejected {
     rows: Rows<Rejection>,
-    /// TablePartitions, and the numbers of their rows.
+    /// Partitions, and the numbers of their rows.
     parts: Vec<(usize, Range<usize>)>,
 }
 

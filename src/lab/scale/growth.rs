@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::super::made::link_graph::LinkGraph;
 use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
+use super::super::table_overlap::pool;
 use super::super::{Options, Row, beside, figure};
 use super::{of_the_machine, scaled};
 use webtwin_base::build_info::peak_memory_bytes;
@@ -19,7 +20,6 @@ use webtwin_dataflow::clusters::{growth, link_summary, tolerant};
 use webtwin_dataflow::shuffle::directory::{Directory, TablePartitions};
 use webtwin_engine::{Cluster, Net, run as run_on};
 use webtwin_job::{Clusters, Job, MergeCondition};
-use webtwin_spill::{MemoryPool, SPILL};
 
 /// Bytes that a process needs at any number of pages.
 const WHATEVER: u64 = 256 << 20;
@@ -69,11 +69,7 @@ fn under(merge: MergeCondition, options: &Options) -> Result<Vec<Row>> {
     let (making, web) = seconds(|| Arc::new(Web::of(&graph, options.workers)));
     let allowed = WHATEVER as f64 + scaled(options.scale, 4.0 * GIB - WHATEVER as f64);
     let memory_bytes = scaled(options.scale, FOR_SHARES * GIB) as u64;
-    let pool = MemoryPool {
-        foreseen_bytes: 0,
-        workers: options.workers as u64,
-        ..MemoryPool::new(if memory_bytes == 0 { u64::MAX } else { memory_bytes }, &options.work, SPILL)
-    };
+    let pool = pool(memory_bytes, options.workers, &options.work);
     let truth = Planted::of(&graph);
     forget_peak_memory();
     let before = processor_seconds();

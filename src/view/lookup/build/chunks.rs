@@ -165,8 +165,8 @@ fn read_again(making: &Making<'_>, job: &Job, ranges: Ranges) -> Result<Vec<Part
     let files: Vec<Vec<usize>> = rows.chunk_by(|&x, &y| sources[x] == sources[y]).map(<[usize]>::to_vec).collect();
     let count = files.len();
     let unread = Mutex::new(files.into_iter());
-    let share = making.settings.memory_bytes / making.settings.workers.max(1) as u64;
-    let outcome = || Partitions::new(ranges.count(), &making.pool.limited(share));
+    let share = making.pool.part(making.settings.workers.max(1) as u64);
+    let outcome = || Partitions::new(ranges.count(), &share);
     threads::for_each(making.settings.workers, count, outcome, |buckets: &mut Partitions<FPrintDocId>, _| {
         let next = unread.lock().expect("nothing panics while it holds this").next();
         let Some(rows) = next else { return Ok(()) };

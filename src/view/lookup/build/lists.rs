@@ -54,7 +54,7 @@ pub(super) struct NameWords<'m> {
 impl<'m> NameWords<'m> {
     /// None yet; rows beyond a share of the memory go to disk.
     pub(super) fn new(making: &'m Making<'m>) -> NameWords<'m> {
-        let rows = Partitions::new(making.ranges.count(), &making.pool.limited(making.settings.memory_bytes / 8));
+        let rows = Partitions::new(making.ranges.count(), &making.pool.part(8));
         NameWords { making, rows, words: Words::default() }
     }
 

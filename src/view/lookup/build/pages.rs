@@ -34,8 +34,7 @@ pub(super) fn write(
     words: &mut Words,
     staged: &mut Staged,
 ) -> Result<Written> {
-    let mut texts: Partitions<HashRow> =
-        Partitions::new(making.ranges.count(), &making.pool.limited(making.settings.memory_bytes / 4));
+    let mut texts: Partitions<HashRow> = Partitions::new(making.ranges.count(), &making.pool.part(4));
     let avoid = making.table("avoid", "doc_id")?;
     let (mut pages, mut contents) = (staged.column::<PageRow>("pages")?, staged.column::<ContentRow>("contents")?);
     let (mut urls, mut origins, mut titles) =

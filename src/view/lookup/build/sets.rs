@@ -54,7 +54,7 @@ impl Words {
 pub(super) fn write(making: &Making<'_>, words: &mut Words, staged: &mut Staged) -> Result<Sets> {
     // A page without copies has none of both.
     words.number("")?;
-    let mut said = Partitions::new(making.ranges.count(), &making.pool.limited(making.settings.memory_bytes / 2));
+    let mut said = Partitions::new(making.ranges.count(), &making.pool.part(2));
     let places = clusters(making, words, &mut said, staged)?;
     let collections = collections(making, &mut said, staged)?;
     let roots = lists::originals(&collections, staged)?;

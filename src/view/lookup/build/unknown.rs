@@ -29,8 +29,7 @@ pub(super) fn hosts(pages_of: &HashMap<String, u32>, staged: &mut Staged) -> Res
 
 /// Writes URLs of records that were not kept, unless they are pages of the run; of several reasons one.
 pub(super) fn rejected(making: &Making<'_>, words: &mut Words, staged: &mut Staged) -> Result<()> {
-    let mut urls: Partitions<HashRow> =
-        Partitions::new(making.ranges.count(), &making.pool.limited(making.settings.memory_bytes / 2));
+    let mut urls: Partitions<HashRow> = Partitions::new(making.ranges.count(), &making.pool.part(2));
     scan(&making.run, "rejected", &["reason", "detail"], &mut |batch| {
         for (reason, detail) in batch.text("reason")?.iter().zip(batch.text("detail")?) {
             let url = if reason == NO_PAGE_RECORD { None } else { url_in(detail) };
