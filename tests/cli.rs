@@ -13,7 +13,8 @@ fn one_two_and_three_threads_and_two_by_two_processes_write_the_same_bytes() {
     write_crawl(&at("crawl"), 800, 7);
     // Small work items, so that pieces begin inside members and every worker has some.
     let input = at("crawl") + "/*.warc.gz";
-    let settings = ["--set", "effort.shard_bytes=65536", "--set", "similar.by=both", "--set", "simhash.idf=true"];
+    let settings =
+        ["--set", "effort.shard_bytes=65536", "--set", "similar.by=both", "--set", "simhash.recipe=weighted"];
     let common = [&["--input", &input][..], &settings].concat();
     for workers in ["1", "2", "3"] {
         succeed(&[&["run", "--workers", workers, "--output", &at(workers)], &common[..]].concat());

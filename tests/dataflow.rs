@@ -27,7 +27,7 @@ use webtwin::hamming::simhash::Sums;
 use webtwin::ids::{ClusterId, Page, doc_id};
 use webtwin::job::{
     Attach, Children, Clusters, Guard, Hamming, Job, Measure, MergeCondition, Minhash, Overlap, Servers, Signatures,
-    Similar,
+    Similar, VectorRecipe,
 };
 use webtwin::overlap::guard::{Match, best_on_each_host};
 use webtwin::overlap::neighbours::{Linked, keep_apart};
@@ -377,7 +377,8 @@ proptest! {
         children in prop::sample::select(vec![Children::Sum, Children::Mean]), workers in 1usize..4
     ) {
         let mut job = Job::default();
-        job.signatures = Signatures { dims: 2, children, damping: 0.3, rp_tolerance, hm_tolerance, guard, ..job.signatures };
+        let vectors = VectorRecipe { dims: 2, children, damping: 0.3, ..job.signatures.vectors };
+        job.signatures = Signatures { vectors, rp_tolerance, hm_tolerance, guard, ..job.signatures };
         let (given, settings) = (pages.clone(), job.signatures.clone());
         let parts = on(workers, move |net| {
             let mut shelf = shelf(&given, net.index(), net.peers());
@@ -400,7 +401,7 @@ proptest! {
         raw.iter().filter(|page| !page.is_empty()).for_each(|page| bounds.extend(page));
         let rp: Vec<Vec<u64>> = raw.iter().map(|page| bounds.signature(page)).collect();
         let links = gathered(&|worker| parts[worker].1.1.clone());
-        let hm = hyperlink_map(&rp, &links, &settings);
+        let hm = hyperlink_map(&rp, &links, &settings.vectors);
 
         // The table has them, by doc id.
         let mut rows = Vec::new();
@@ -524,12 +525,13 @@ proptest! {
         by in prop::sample::select(vec![Measure::Overlap, Measure::Hamming, Measure::Both, Measure::Signatures, Measure::Minhash]),
         merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended, MergeCondition::Tolerant])
     ) {
-        let mut job = Job { overlap: settings, similar: Similar { by }, ..Job::default() };
+        let mut job = Job { overlap: settings, similar: Similar { by, ..Job::default().similar }, ..Job::default() };
         job.hamming.guard = if settings.guard == Guard::None { Guard::None } else { Guard::MutualBest };
         job.signatures =
-            Signatures { dims: 2, rp_tolerance: 0.1, hm_tolerance: 0.3, guard: job.hamming.guard, ..job.signatures };
+            Signatures { rp_tolerance: 0.1, hm_tolerance: 0.3, guard: job.hamming.guard, ..job.signatures };
+        job.signatures.vectors.dims = 2;
         job.minhash = Minhash { bands: 8, rows: 1, threshold: 0.3, max_documents: 5, guard: settings.guard, ..job.minhash };
-        job.simhash.idf = idf;
+        job.simhash.features.idf = idf;
         job.clusters.merge = merge;
         job.clusters.single_site = single_site;
         job.servers.min_shared = 2;
@@ -747,8 +749,9 @@ fn a_drifting_text_is_one_chain_by_single_link_and_short_clusters_around_centres
 #[test]
 fn more_collisions_than_are_allowed_are_refused_with_their_number() {
     let pages: Vec<MadePage> = (0..50).map(|path| document(path % 3, path, vec![35, 70, 35 * path as u64])).collect();
-    let mut job = Job { similar: Similar { by: Measure::Signatures }, ..Job::default() };
-    job.signatures = Signatures { dims: 2, max_pairs: 1000, ..job.signatures };
+    let mut job = Job { similar: Similar { by: Measure::Signatures, ..Job::default().similar }, ..Job::default() };
+    job.signatures.vectors.dims = 2;
+    job.signatures.max_pairs = 1000;
     let refused = run(&Cluster::local(2), 0, [0; 32], move |net| {
         let mut shelf = shelf(&pages, net.index(), net.peers());
         find(&mut Run::new(net, &job, &mut shelf, None), &[0], None).map(|_| ())

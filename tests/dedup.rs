@@ -366,6 +366,6 @@ fn near_copies_among_texts_without_links_are_found_by_the_default_job() {
     assert_eq!(found, 40);
     assert!(told.contains("20 similar pairs by overlap, of which the guard `neighbours` refused 0"), "{told}");
     // As job files and results of earlier builds call the same guard.
-    let (found, told) = run(&["--set", "overlap.guard=auto"], "auto");
+    let (found, told) = run(&["--set", "similar.guard=auto"], "auto");
     assert!(found == 40 && told.contains("the guard `neighbours` refused 0"), "{told}");
 }

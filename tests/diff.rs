@@ -136,12 +136,12 @@ fn what_cannot_be_compared_is_refused_by_name() {
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let crawl = "synth://?pages=100&seed=1";
     succeed(&["run", "--input", crawl, "--output", &at("a")]);
-    succeed(&["run", "--input", crawl, "--output", &at("b"), "--set", "overlap.doubt=3"]);
+    succeed(&["run", "--input", crawl, "--output", &at("b"), "--set", "overlap.template_pages=7"]);
     let refused = fail(&["diff", &at("a"), &at("b"), "--output", &at("diff")], 2);
-    assert!(refused.contains("overlap.doubt = 2") && refused.contains("across_settings"), "{refused}");
-    succeed(&["diff", &at("a"), &at("b"), "--output", &at("pages"), "--set", "recrawl.across_settings=true"]);
+    assert!(refused.contains("overlap.template_pages = 6") && refused.contains("across_settings"), "{refused}");
+    succeed(&["diff", &at("a"), &at("b"), "--output", &at("pages"), "--across-settings"]);
     assert!(rows(&at("pages"), "pages_changed").is_empty());
-    fail(&["diff", &at("a"), &at("a"), "--output", &at("x"), "--set", "overlap.doubt=3"], 2);
+    fail(&["diff", &at("a"), &at("a"), "--output", &at("x"), "--set", "overlap.template_pages=7"], 2);
     fail(&["diff", &at("a"), &at("nothing"), "--output", &at("x")], 3);
     // A comparison is no result of a crawl.
     assert!(fail(&["diff", &at("a"), &at("pages"), "--output", &at("x")], 2).contains("no table of pages"));

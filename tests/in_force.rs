@@ -33,7 +33,7 @@ impl Weeks {
             std::fs::write(&input, crawl(week)).unwrap();
             succeed(&["run", "--input", &input, "--output", &weeks.at(&format!("run-{week}"))]);
         }
-        let obeyed = ["--set", "recrawl.avoided=true"];
+        let obeyed = ["--set", "recrawl.avoided=yes"];
         let compare = |names: [&str; 3], more: &[&str]| {
             let [old, new, output] = names.map(|name| weeks.at(name));
             succeed(&[&["diff", &old, &new, "--output", &output][..], &obeyed, more].concat());

@@ -151,7 +151,7 @@ fn pages_kept_before_that_have_no_copy_now_or_are_gone_are_told_as_that() {
     });
     assert_eq!(kept_before(&june), want);
     let compared = folder.path().join("diff").to_str().unwrap().to_string();
-    succeed(&["diff", &may, &june, "--output", &compared, "--set", "recrawl.across_settings=true"]);
+    succeed(&["diff", &may, &june, "--output", &compared, "--across-settings"]);
 }
 
 #[test]

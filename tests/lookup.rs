@@ -63,7 +63,7 @@ fn made() -> &'static Made {
     MADE.get_or_init(|| {
         let made = Made { folder: tempfile::tempdir().unwrap() };
         // Pairs before any guard are what an index can know.
-        let sets = ["--set", "overlap.guard=none", "--set", "output.fprint_docid=true"];
+        let sets = ["--set", "similar.guard=none", "--set", "output.fprint_docid=true"];
         let input = "synth://?pages=1200&seed=5";
         succeed(&[&["run", "--input", input, "--output", &made.at("run")][..], &sets].concat());
         succeed(&["index", &made.at("run"), "--output", &made.at("idx"), "--chunks", "--simhashes"]);
@@ -531,7 +531,7 @@ fn copies_are_told_the_nearest_or_the_newest_first() {
         "--output",
         &at("run"),
         "--set",
-        "overlap.guard=none",
+        "similar.guard=none",
         "--set",
         "hamming.k=20",
     ]);

@@ -123,7 +123,7 @@ fn a_run_finds_what_dedup_removes_and_with_the_same_resemblance() {
     let line = |(row, text): (usize, String)| format!("{}\n", json!({ "url": url(row), "text": text }));
     std::fs::write(at("texts.jsonl"), texts().into_iter().enumerate().map(line).collect::<String>()).unwrap();
     let set = |setting: &'static str| ["--set", setting];
-    let settings = [set("similar.by=minhash"), set("minhash.threshold=0.6"), set("minhash.guard=none")].concat();
+    let settings = [set("similar.by=minhash"), set("minhash.threshold=0.6"), set("similar.guard=none")].concat();
     let input = at("texts.jsonl");
     let (out, told) =
         the_same_on_any_workers(folder.path(), "run", &[&["run", "--input", &input], &settings[..]].concat());

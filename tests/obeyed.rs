@@ -107,7 +107,7 @@ proptest! {
             let diff = before.map(|(old, history)| {
                 let output = folder.path().join(format!("diff-{number}")).to_str().unwrap().to_string();
                 let history = history.iter().flat_map(|history| ["--history", history]);
-                let args = ["diff", &old, &result, "--output", &output, "--set", "recrawl.avoided=true"];
+                let args = ["diff", &old, &result, "--output", &output, "--set", "recrawl.avoided=yes"];
                 succeed(&args.into_iter().chain(history).collect::<Vec<_>>());
                 lists.patch(&files(Path::new(&output)));
                 output

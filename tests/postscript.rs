@@ -29,6 +29,6 @@ fn postscript_is_read_by_ghostscript_or_rejected_with_the_reason() {
     assert_eq!(rows(&output, "pairs").len(), 1);
 
     let folder = tempfile::tempdir().unwrap();
-    let (_, reasons, _) = run(folder.path(), &documents, &["input.postscript=skip"]);
+    let (_, reasons, _) = run(folder.path(), &documents, &["input.printed=pdf"]);
     assert_eq!(reasons, ["not_text"; 5]);
 }

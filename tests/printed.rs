@@ -164,7 +164,7 @@ fn documents_that_cannot_be_read_are_rejected_with_the_reason_and_harm_no_other(
 
     // Nobody is asked to read what the job leaves out.
     let folder = tempfile::tempdir().unwrap();
-    let (output, reasons, _) = run(folder.path(), &documents, &["input.pdf=skip"]);
+    let (output, reasons, _) = run(folder.path(), &documents, &["input.printed=skip"]);
     assert_eq!((reasons.as_slice(), rows(&output, "pages").len()), (&["not_text"; 11].map(String::from)[..], 0));
 }
 

@@ -543,7 +543,6 @@ fn each_result_is_compared_with_the_one_before_and_history_goes_on() {
     };
     refused([&state, &diff], &["--against", &schedule.at("nowhere")], 3, "nowhere");
     refused([&state, &diff], &["--set", "overlap.min_shared=3"], 2, "this job has 3");
-    refused([&state, &diff], &["--set", "recrawl.patience=3"], 2, "recrawl.patience");
     refused([&state, &output], &[], 2, "give it a folder of its own");
     refused(["/proc/nope", &diff], &["--input", "synth://?pages=100&seed=1"], 8, "choose another --state");
     // Without a comparison in between the history begins anew, and that is told.

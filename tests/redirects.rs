@@ -89,7 +89,7 @@ fn links_to_redirects_count_as_links_to_the_pages_they_lead_to() {
     records[8] = redirect("r308", 308, "./b", DATE);
     let output = run(folder.path(), &records, &[]);
     assert_eq!(links(&output), pairs(&[("a", "b"), ("a", "d"), ("b", "a"), ("a", "c")]));
-    let output = run(folder.path(), &records, &["links.redirects=false"]);
+    let output = run(folder.path(), &records, &["links.through=[\"refresh\"]"]);
     assert_eq!(links(&output), pairs(&[("b", "a")]));
 }
 
@@ -110,8 +110,8 @@ fn a_page_that_refreshes_to_another_or_names_its_canonical_url_leads_there() {
     let plain = [("a", "soon"), ("a", "late"), ("a", "canonical"), ("a", "itself")];
     let follow = [("a", "b"), ("soon", "b")];
     assert_eq!(links(&run(folder.path(), &records, &[])), pairs(&[&plain[..], &follow].concat()));
-    assert_eq!(links(&run(folder.path(), &records, &["links.refresh=false"])), pairs(&plain));
-    let both = run(folder.path(), &records, &["links.canonical=true"]);
+    assert_eq!(links(&run(folder.path(), &records, &["links.through=[\"redirects\"]"])), pairs(&plain));
+    let both = run(folder.path(), &records, &["links.through=[\"redirects\",\"refresh\",\"canonical\"]"]);
     assert_eq!(links(&both), pairs(&[&plain[..], &follow, &[("a", "c")]].concat()));
 }
 

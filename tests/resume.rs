@@ -28,7 +28,7 @@ impl Crawl {
         let input = leaked(self.at("crawl") + "/*.warc.gz");
         let output = leaked(self.at(output));
         let common = ["run", "--input", input, "--output", output, "--set", "effort.shard_bytes=65536"];
-        [&common[..], &["--set", "similar.by=both", "--set", "simhash.idf=true"], more].concat()
+        [&common[..], &["--set", "similar.by=both", "--set", "simhash.recipe=weighted"], more].concat()
     }
 
     /// Resumes into a folder; returns what was said.
@@ -258,7 +258,7 @@ fn other_measures_go_on_after_their_pairs_too() {
     let crawl = Crawl::new(1500);
     for (step, more) in [("minhash", "similar.by=minhash"), ("signatures", "similar.by=signatures")] {
         let (whole, killed) = (format!("whole-{step}"), format!("killed-{step}"));
-        let more = ["--set", more, "--set", "simhash.idf=false"];
+        let more = ["--set", more, "--set", "simhash.recipe=plain"];
         succeed(&crawl.run(&whole, &more));
         kill_after(&crawl, &killed, step, 1, &more);
         crawl.resume(&killed, &[&["--workers", "1"], &more[..]].concat());

@@ -129,7 +129,7 @@ proptest! {
         let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
         write(&folder.path().join("whole"), &whole);
         write(&folder.path().join("short"), &short);
-        let settings = ["--set", "effort.shard_bytes=65536", "--set", "similar.by=both", "--set", "simhash.idf=true"];
+        let settings = ["--set", "effort.shard_bytes=65536", "--set", "similar.by=both", "--set", "simhash.recipe=weighted"];
         succeed(&[&["run", "--input", &at("whole"), "--output", &at("out")], &settings[..]].concat());
         let (out, told) = the_same_on_any_workers(
             folder.path(), "short", &[&["run", "--input", &at("short")], &settings[..]].concat()

@@ -97,7 +97,7 @@ fn pages_on_the_avoid_list_are_not_missed_where_the_crawler_obeys_it() {
     let diff = schedule.at("diff-1");
     let run = ["--input", &obeyed, "--diff", &diff];
     assert_eq!(schedule.run("run-1", &run).0, 5);
-    let (code, told) = schedule.run("run-1", &[&run[..], &["--set", "recrawl.avoided=true"]].concat());
+    let (code, told) = schedule.run("run-1", &[&run[..], &["--set", "recrawl.avoided=yes"]].concat());
     assert_eq!(code, 0, "{told}");
 }
 
@@ -150,7 +150,7 @@ impl Obeyed {
     fn week(&self, week: i64) -> (i32, String) {
         let input = self.schedule.crawl(&format!("week-{week}.jsonl"), week, &self.kept);
         let diff = self.schedule.at(&format!("diff-{week}"));
-        let run = ["--input", &input, "--diff", &diff, "--set", "recrawl.avoided=true"];
+        let run = ["--input", &input, "--diff", &diff, "--set", "recrawl.avoided=yes"];
         let (code, told) = self.schedule.run(&format!("run-{week}"), &run);
         let is_told = code > 0 || told.contains("the history begins");
         (code, if is_told { told } else { String::new() })

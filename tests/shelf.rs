@@ -42,7 +42,7 @@ fn what_has_no_room_on_a_shelf_is_read_from_disk_with_the_same_result_on_any_wor
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     crawl(&folder.path().join("crawl.jsonl"), 100, 4000);
     let kinds: [(&str, &[&str]); 3] = [
-        ("overlap", &["--set", "simhash.idf=true", "--set", "output.fprint_docid=true"]),
+        ("overlap", &["--set", "simhash.recipe=weighted", "--set", "output.fprint_docid=true"]),
         ("minhash", &["--set", "similar.by=minhash"]),
         ("study", &["--set", "preset=study"]),
     ];

@@ -120,11 +120,6 @@ fn a_page_is_skipped_only_if_a_page_that_stays_contains_half_of_it() {
     let prefixes = std::fs::read_to_string(Path::new(&output).join("exports/prefixes.txt")).unwrap();
     assert!(prefixes.contains("/manual/") && !prefixes.contains("/loose/"), "{prefixes}");
     the_same_on_any_workers(folder.path(), "same", &["run", "--input", &input]);
-
-    let wide = folder.path().join("wide").to_str().unwrap().to_string();
-    succeed(&["run", "--input", &input, "--output", &wide, "--set", "keep.prefix_scope=host"]);
-    let prefixes = std::fs::read_to_string(Path::new(&wide).join("exports/prefixes.txt")).unwrap();
-    assert!(prefixes.contains("/loose/"), "{prefixes}");
 }
 
 /// Pages of one template on six hosts, as the search pages of manuals are: `title` of each host.

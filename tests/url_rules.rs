@@ -40,7 +40,7 @@ fn rules_are_learned_by_any_number_of_workers_and_speak_for_urls_that_were_never
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let input = crawl(folder.path(), false);
-    let settings = ["--set", "overlap.guard=none", "--set", "overlap.template_pages=0"];
+    let settings = ["--set", "similar.guard=none", "--set", "overlap.template_pages=0"];
     for (name, more) in [("one", ["--workers", "1"]), ("three", ["--workers", "3"])] {
         succeed(&[&["run", "--input", &input, "--output", &at(name)][..], &settings, &more].concat());
     }
@@ -86,7 +86,7 @@ fn rules_are_learned_by_any_number_of_workers_and_speak_for_urls_that_were_never
 fn a_later_crawl_confirms_rules_lets_them_stand_or_withdraws_them() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
-    let settings = ["--set", "overlap.guard=none", "--set", "overlap.template_pages=0"];
+    let settings = ["--set", "similar.guard=none", "--set", "overlap.template_pages=0"];
     for (name, is_later) in [("old", false), ("new", true)] {
         let input = crawl(folder.path(), is_later);
         succeed(&[&["run", "--input", &input, "--output", &at(name)][..], &settings].concat());

@@ -173,7 +173,7 @@ def main():
             wanted = {url for url in probes if of_port[urlsplit(url).port].is_there()}
             assert on_list <= wanted and wanted <= set(fetched), (week, on_list - wanted, wanted - set(fetched))
 
-            sets = ["recrawl.avoided=true", *(["recrawl.probed=true"] if week > 1 else [])]
+            sets = ["recrawl.avoided=" + ("probed" if week > 1 else "yes")]
             sets = [f"--set={one}" for one in [*sets, f'keep.prefer=["{original.root}*"]']]
             webtwin(*run, "--diff", at / f"diff-{week}", *sets)
             rows = webtwin("show", at / f"diff-{week}", "mirrors_changed", "--json").splitlines()

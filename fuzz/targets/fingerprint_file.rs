@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use webtwin_base::ids::DocId;
-use webtwin_job::Coder;
+use webtwin_core::hamming::coding::Coder;
 use webtwin_base::read_at::Bytes;
 use webtwin_fuzz::{damaged, first};
 use webtwin_core::hamming::fingerprint_file::{About, FORMAT, FingerprintFile, chunk};

@@ -17,7 +17,7 @@ import argparse, collections, csv, json, subprocess, sys
 
 # What a kind of mirror plants beside its number of pages. `drifts` has paragraphs of its own on 0, 40, 80 % of its pages.
 DRIFTED_IN = 2
-# Crawls that a mirror may be away, as recrawl.patience.
+# Crawls that a mirror may be away, as the program has it.
 PATIENCE = 2
 
 

@@ -2,7 +2,7 @@
 """Runs within the least memory that is accepted, and tells what they peak at.
 
     scripts/scale/bound.py --webtwin WEBTWIN --pages 100000 --workers 1,2,4
-    scripts/scale/bound.py --webtwin WEBTWIN --input 'crawl/*.warc.gz' --set similar.by=minhash --set simhash.idf=true
+    scripts/scale/bound.py --webtwin WEBTWIN --input 'crawl/*.warc.gz' --set similar.by=minhash --set simhash.recipe=weighted
 
 For each number of workers, and each --set by itself (none first): the bound that a refusal of 1 MB names, or where --allow is given
 this one; the peak of the process within it (`manifest.json`), rounds beside those of `plan`, processor time a page, and whether all

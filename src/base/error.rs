@@ -177,7 +177,7 @@ pub enum Error {
 
     /// More pairs than a setting allows were counted, before any was made.
     #[error(
-        "{found} {what}, but {setting} allows {allowed}; {remedy}, or set {setting} to {found} or more: they take {}",
+        "{found} {what}, but {limit}; {remedy}: they take {}",
         size(found * pair_bytes)
     )]
     TooManyPairs {
@@ -187,10 +187,8 @@ pub enum Error {
         found: u64,
         /// Bytes that each of them takes in memory.
         pair_bytes: u64,
-        /// Dotted name of the setting.
-        setting: String,
-        /// Its value now.
-        allowed: u64,
+        /// How many are allowed, and by what.
+        limit: String,
         /// What makes fewer.
         remedy: String,
     },
@@ -319,12 +317,11 @@ mod tests {
             what: "pairs of pages collide".into(),
             found: 100_000_000,
             pair_bytes: 60,
-            setting: "signatures.max_pairs".into(),
-            allowed: 50_000_000,
-            remedy: "smaller tolerances make fewer".into(),
+            limit: "batch.max_pairs allows 50000000".into(),
+            remedy: "a smaller k makes fewer, or set batch.max_pairs to 100000000 or more".into(),
         };
-        let line = "100000000 pairs of pages collide, but signatures.max_pairs allows 50000000; smaller tolerances make \
-                    fewer, or set signatures.max_pairs to 100000000 or more: they take 5.6 GiB";
+        let line = "100000000 pairs of pages collide, but batch.max_pairs allows 50000000; a smaller k makes fewer, or \
+                    set batch.max_pairs to 100000000 or more: they take 5.6 GiB";
         assert_eq!((error.to_string().as_str(), error.exit_code()), (line, 9));
     }
 

@@ -11,7 +11,7 @@ use webtwin_compare::many_crawls::Before;
 use webtwin_compare::past_texts::Past;
 use webtwin_compare::saved;
 use webtwin_compare::two_crawls::{Settings, diff, range_rows};
-use webtwin_job::Job;
+use webtwin_job::{Job, Recrawl};
 use webtwin_results::Run;
 use webtwin_storage::location::Location;
 
@@ -38,15 +38,18 @@ pub(super) struct Args {
     /// The comparison whose newer result is the older one of this: what it knew of crawls before is taken up
     #[arg(long, value_name = "URL")]
     history: Option<String>,
-    /// Pages that may be fetched to probe mirrors on the avoid list [default: recrawl.budget]
-    #[arg(long, value_name = "PAGES")]
-    budget: Option<u64>,
+    /// Pages that may be fetched to probe mirrors on the avoid list
+    #[arg(long, value_name = "PAGES", default_value_t = Recrawl::default().budget)]
+    budget: u64,
     /// Folder for the comparison: path or URL
     #[arg(long, value_name = "URL")]
     output: String,
     /// Read the texts of changed pages again, from the inputs of both results, and judge by what they have in common
     #[arg(long)]
     texts: bool,
+    /// Compare results of different settings, by pages and sites only
+    #[arg(long)]
+    across_settings: bool,
     /// A setting of [recrawl], as recrawl.KEY=VALUE; may be given again
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
@@ -69,8 +72,7 @@ impl Args {
             return Err(Error::Usage(format!("--set {other}: {what}")));
         }
         let mut recrawl = webtwin_job::resolve("--set", "", &self.sets)?.recrawl;
-        recrawl.texts |= self.texts;
-        recrawl.budget = self.budget.unwrap_or(recrawl.budget);
+        (recrawl.texts, recrawl.across_settings, recrawl.budget) = (self.texts, self.across_settings, self.budget);
         let [.., old, new] = &self.results[..] else { unreachable!("two are required") };
         let workers = super::threads(self.workers);
         Ok(Settings {

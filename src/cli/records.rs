@@ -34,11 +34,11 @@ pub(super) fn report(records: &Records) {
         match READS_PDF {
             true => tell(format_args!(
                 "{unread} PostScript documents were not read, for Ghostscript (gs) is not installed; \
-                 input.postscript = \"skip\" leaves them out"
+                 input.printed = \"pdf\" leaves them out"
             )),
             false => tell(format_args!(
                 "{unread} PDF or PostScript documents were not read: {}; PostScript needs Ghostscript (gs). \
-                 input.pdf = \"skip\" and input.postscript = \"skip\" leave them out",
+                 input.printed = \"skip\" leaves them out",
                 lacks("reads no PDF", "pdf")
             )),
         }

@@ -12,7 +12,7 @@ use webtwin_base::error::{Error, Result};
 use webtwin_compare::many_crawls::refuse_what_will_differ;
 use webtwin_dataflow::reading::least_pages::LeastPages;
 use webtwin_dataflow::recrawl::{Implied, Next};
-use webtwin_job::{Digest, Input, Job, JobKind, Recrawl};
+use webtwin_job::{Avoided, Digest, Input, Job, JobKind, Recrawl};
 use webtwin_pages::helper::ghostscript_version;
 use webtwin_pages::sniff::is_html;
 use webtwin_pages::work_items::Work;
@@ -29,7 +29,7 @@ use webtwin_storage::state::{Generation, State, StateRecords};
 pub(super) struct RecrawlArgs {
     /// Go on from the state in this folder, and make its next generation: what it holds of the live inputs is not read again.
     /// The result is that of a run from scratch. Without --input, the live inputs are those of the last run, with the changes
-    /// below. Same as kind="recrawl" and recrawl.state
+    /// below.
     #[arg(long, value_name = "URL")]
     state: Option<String>,
     /// An input that joins the live ones; may be given again
@@ -41,8 +41,7 @@ pub(super) struct RecrawlArgs {
     /// A live input to read again, though name, length and version are as they were; may be given again
     #[arg(long, value_name = "URL")]
     replace: Vec<String>,
-    /// Let copies stay that the result of the state's newest generation kept, if keep.prefer does not say otherwise. Same as
-    /// recrawl.sticky=true
+    /// Let copies stay that the result of the state's newest generation kept, if keep.prefer does not say otherwise.
     #[arg(long)]
     sticky: bool,
     /// Compare the result with the one before it, and write that into this folder (`webtwin diff --help`)
@@ -51,6 +50,15 @@ pub(super) struct RecrawlArgs {
     /// The result to compare with [default: that of the state's newest generation]
     #[arg(long, value_name = "URL", requires = "diff")]
     against: Option<String>,
+    /// Compare it by pages and sites only, if it was made with other settings
+    #[arg(long, requires = "diff")]
+    across_settings: bool,
+    /// Read the texts of changed pages again for the comparison, and judge by what they have in common
+    #[arg(long, requires = "diff")]
+    texts: bool,
+    /// Pages that may be fetched to probe mirrors on the avoid list
+    #[arg(long, value_name = "PAGES", requires = "diff", default_value_t = Recrawl::default().budget)]
+    budget: u64,
 }
 
 impl RecrawlArgs {
@@ -62,7 +70,8 @@ impl RecrawlArgs {
             }
             (job.kind, job.recrawl.state) = (JobKind::Recrawl, state);
         }
-        job.recrawl.sticky |= self.sticky;
+        (job.recrawl.sticky, job.recrawl.budget) = (self.sticky, self.budget);
+        (job.recrawl.texts, job.recrawl.across_settings) = (self.texts, self.across_settings);
         for (given, setting) in [(self.diff, &mut job.recrawl.diff), (self.against, &mut job.recrawl.against)] {
             if let Some(given) = given {
                 *setting = given;
@@ -126,9 +135,7 @@ impl Scheduled {
         };
         let settings = &job.recrawl;
         if settings.state.is_empty() {
-            return Err(Error::Usage(
-                "a recrawl needs a state: give --state or recrawl.state, for example --state state/".into(),
-            ));
+            return Err(Error::Usage("a recrawl needs a state: give --state, for example --state state/".into()));
         }
         let state = State::at(Location::parse(&settings.state)?.into_folder());
         if !job.output.url.is_empty() {
@@ -214,8 +221,8 @@ impl Scheduled {
             let is_first = before.is_none_or(|before| before.number == 1) || job.recrawl.across_settings;
             // The first process compares, and may be the only one that has the comparison before.
             if let (None, Some(before), false, 0) = (history, before, is_first, process) {
-                last.list_is_lost = job.recrawl.avoided;
-                last.missing = missing(&self.state, before, &job.recrawl)?.filter(|_| job.recrawl.avoided);
+                last.list_is_lost = job.recrawl.obeys();
+                last.missing = missing(&self.state, before, &job.recrawl)?.filter(|_| job.recrawl.obeys());
                 tell(format_args!(
                     "the history begins with {result}: there is no comparison of it with the one before"
                 ));
@@ -290,8 +297,8 @@ fn least(before: Option<&Generation>, job: &Job) -> Option<LeastPages> {
     let Recrawl { least_pages: share, avoided, retract, .. } = &job.recrawl;
     let Generation { number, pages: Some(pages), .. } = before.filter(|_| retract.is_empty())? else { return None };
     let (before, what) = match avoided {
-        false => (pages.kept, format!("pages of generation {number}")),
-        true => (
+        Avoided::No => (pages.kept, format!("pages of generation {number}")),
+        Avoided::Yes | Avoided::Probed => (
             pages.kept.saturating_sub(pages.skip),
             format!("pages of generation {number} that are not on its avoid list"),
         ),
@@ -334,14 +341,20 @@ fn missing(state: &State, before: &Generation, recrawl: &Recrawl) -> Result<Opti
 
 /// The settings of a comparison that are not the default ones, as arguments of `webtwin diff`.
 pub(super) fn sets_of_a_comparison(recrawl: &Recrawl) -> String {
-    const OF_THE_RUN: [&str; 4] = ["sticky", "keep_generations", "max_change", "least_pages"];
-    let values = |of: &Recrawl| serde_json::to_value(of).expect("settings are plain values");
-    let (set, default) = (values(recrawl), values(&Recrawl::default()));
-    let set = set.as_object().into_iter().flatten().filter(|(name, value)| {
-        let is_plain = value.is_number() || value.is_boolean();
-        is_plain && default[name.as_str()] != **value && !OF_THE_RUN.contains(&name.as_str())
-    });
-    set.map(|(name, value)| format!(" --set recrawl.{name}={value}")).collect()
+    let default = Recrawl::default();
+    let avoided = format!(" --set recrawl.avoided={}", recrawl.avoided.name());
+    let probe_share = format!(" --set recrawl.probe_share={}", recrawl.probe_share);
+    let budget = format!(" --budget {}", recrawl.budget);
+    [
+        (recrawl.avoided != default.avoided, avoided.as_str()),
+        (recrawl.probe_share != default.probe_share, &probe_share),
+        (recrawl.texts, " --texts"),
+        (recrawl.across_settings, " --across-settings"),
+        (recrawl.budget != default.budget, &budget),
+    ]
+    .into_iter()
+    .filter_map(|(differs, argument)| differs.then_some(argument))
+    .collect()
 }
 
 /// Takes an input from the live ones: one of them, or files of some, whose others then stand for themselves. Returns globs and folders
@@ -403,7 +416,15 @@ mod tests {
     #[test]
     fn a_comparison_to_be_made_is_named_with_its_settings() {
         assert_eq!(sets_of_a_comparison(&Recrawl::default()), "");
-        let set = Recrawl { avoided: true, near: 0.8, max_change: 0.5, state: "s".into(), ..Recrawl::default() };
-        assert_eq!(sets_of_a_comparison(&set), " --set recrawl.avoided=true --set recrawl.near=0.8");
+        let set = Recrawl {
+            avoided: Avoided::Yes,
+            probe_share: 0.2,
+            least_pages: 0.1,
+            state: "s".into(),
+            ..Recrawl::default()
+        };
+        assert_eq!(sets_of_a_comparison(&set), " --set recrawl.avoided=yes --set recrawl.probe_share=0.2");
+        let options = Recrawl { texts: true, across_settings: true, budget: 5, ..Recrawl::default() };
+        assert_eq!(sets_of_a_comparison(&options), " --texts --across-settings --budget 5");
     }
 }

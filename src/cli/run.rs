@@ -30,6 +30,9 @@ use webtwin_storage::output;
 use webtwin_storage::records::{RecordStore, Records, folder_below};
 use webtwin_storage::state::State;
 
+/// Generations that a state keeps: the newest, and the one before it, to which a run with damaged output can return.
+const KEPT_GENERATIONS: usize = 2;
+
 /// Stages of a job that reads a crawl and writes tables.
 const CRAWL_STAGES: [&str; 3] = ["reading", "finding", "writing"];
 
@@ -42,7 +45,7 @@ pub(super) struct Args {
     #[command(flatten)]
     recrawl: RecrawlArgs,
     /// Record finished work items on a local disk, and do not read again those recorded by an interrupted run of this
-    /// job; the result is the same. The records are removed once it is committed. Same as effort.resume=true
+    /// job; the result is the same. The records are removed once it is committed.
     #[arg(long, help_heading = "Effort")]
     resume: bool,
     /// Begin the run again, up to N times, when a process was lost, a store failed, or the system killed it (exit codes 6,
@@ -241,7 +244,6 @@ fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location, mut
     if job.effort.resume {
         return Err(Error::Usage("--resume: a recrawl goes on from its state".into()));
     }
-    let keep = job.recrawl.keep_generations as usize;
     if !job.recrawl.diff.is_empty() {
         let diff = Location::parse(&job.recrawl.diff)?.into_folder();
         for other in [&job.output.url, &job.recrawl.state, &job.recrawl.against] {
@@ -292,7 +294,7 @@ fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location, mut
     tell_replicas(&job, process, &summaries, &folder);
     if process == 0 {
         // What is not removed now is removed next time.
-        let pruned = state.prune(keep).unwrap_or_default();
+        let pruned = state.prune(KEPT_GENERATIONS).unwrap_or_default();
         let told = if pruned.generations == 0 { "" } else { "; older ones were removed" };
         tell(format_args!("state: generation {number} in {}{told}", state.folder()));
         compare(&job, &last, workers)?;

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::chronicle::DRIFT;
 use super::collections::{Collection, Crawl, Member};
 use super::parts;
 use webtwin_base::error::Result;
@@ -17,15 +18,9 @@ use webtwin_results::scan::scan;
 /// as they were last seen. The ones of their similar clusters that were fetched, and have no mirror for that, are carried over with the
 /// texts they have now. Pages that the crawl has a record of which was not kept are no part of them, nor are those `asked` for as probes
 /// that it does not have, if they were fetched. A collection that was skipped, and of which more pages were looked for in vain than found, is
-/// not carried over, nor is one of whose probes that are there less than the share `drift` is on the avoid list again or says what it said.
-pub(super) fn carry_over(
-    last: &Crawl,
-    crawl: &mut Crawl,
-    run: &Run,
-    (asked, is_told): (&[DocId], bool),
-    drift: f64,
-) -> Result<()> {
-    let fetched = Fetched::read(last, run, (asked, is_told), drift)?;
+/// not carried over, nor is one of whose probes that are there less than the share [`DRIFT`] is on the avoid list again or says what it said.
+pub(super) fn carry_over(last: &Crawl, crawl: &mut Crawl, run: &Run, (asked, is_told): (&[DocId], bool)) -> Result<()> {
+    let fetched = Fetched::read(last, run, (asked, is_told))?;
     let is_skipped: Vec<bool> = (0..last.collections.len() as u32).map(|at| fetched.is_skipped(at)).collect();
     let clusters = super::lag::clusters(last).into_iter().map(|of| of.1);
     let of_skipped: Vec<Vec<u32>> =
@@ -67,12 +62,10 @@ struct Fetched<'a> {
     sought: BTreeSet<DocId>,
     /// Pages that were to be fetched as probes, ascending.
     asked: &'a [DocId],
-    /// [`webtwin_job::Recrawl::drift`].
-    drift: f64,
 }
 
 impl<'a> Fetched<'a> {
-    fn read(last: &'a Crawl, run: &Run, asked: (&'a [DocId], bool), drift: f64) -> Result<Fetched<'a>> {
+    fn read(last: &'a Crawl, run: &Run, asked: (&'a [DocId], bool)) -> Result<Fetched<'a>> {
         let mut now: BTreeMap<DocId, Option<(u64, i64)>> =
             last.members.iter().map(|page| (page.doc_id, None)).collect();
         scan(run, "pages", &["doc_id", "exact", "fetch_time"], &mut |part| {
@@ -90,7 +83,7 @@ impl<'a> Fetched<'a> {
             Ok(())
         })?;
         let sought = sought_in_vain(run, asked, |page| now.get(&page).is_some_and(Option::is_some))?;
-        Ok(Fetched { last, now, listed, sought, asked: asked.0, drift })
+        Ok(Fetched { last, now, listed, sought, asked: asked.0 })
     }
 
     fn of(&self, at: u32) -> &'a Collection {
@@ -125,7 +118,7 @@ impl<'a> Fetched<'a> {
         // One that says what it said is as far from its original as it was, or this has gone on without it.
         let says_the_same = |page: &Member| self.now[&page.doc_id].is_some_and(|now| now.0 == page.text);
         let copies = probes().filter(|page| self.is_listed(page) || says_the_same(page)).count();
-        in_vain <= found && copies as f64 >= self.drift * probes().count() as f64
+        in_vain <= found && copies as f64 >= DRIFT * probes().count() as f64
     }
 
     /// Most of it is on the list, and some of it was not fetched.

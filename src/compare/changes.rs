@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use super::avoid::{self, AvoidChange, AvoidColumns};
+use super::chronicle::VERSIONS;
 use super::gather::{Note, Notes, PageColumns};
 use super::merge::{Side, merge};
 use super::moves::{Moved, Moves};
@@ -186,7 +187,7 @@ impl Judge<'_> {
         let [moved_from, moved_to] = self.moves.take(range)?;
         let refused = self.seen.take(range)?;
         let shared = self.texts.map_or(Ok(Vec::new()), |texts| texts.take(range))?;
-        let past = of.past.as_ref().map(|past| past.of(range, &old, &new, settings.versions)).transpose()?;
+        let past = of.past.as_ref().map(|past| past.of(range, &old, &new, VERSIONS)).transpose()?;
         let Remembered { reverted, texts } = past.unwrap_or_default();
         let (mut counts, mut rows, mut room) = (Counts::default(), Vec::new(), Vec::new());
         let mut whats = Vec::with_capacity(old.doc_ids.len() + new.doc_ids.len());
@@ -211,7 +212,7 @@ impl Judge<'_> {
                     row.reverted = find(&reverted, doc_id, |one| one.0).map(|one| one.1);
                     match row.reverted {
                         Some(_) => What::Reverted,
-                        None => what(&contents[0], &contents[1], row.bits, row.shared, settings),
+                        None => what(&contents[0], &contents[1], row.bits, row.shared),
                     }
                 }
                 Side::Old(i) => {
@@ -241,7 +242,7 @@ impl Judge<'_> {
             counts.moved_same_text += u64::from(told == What::MovedFrom && row.same_text);
             whats.push((doc_id, told));
             sites[self.numbers[&site_id(site)] as usize][told as usize] += 1;
-            if told != What::Same || settings.all_pages {
+            if told != What::Same {
                 row.what = Some(told);
                 row.avoided = [was_avoided(doc_id), is_avoided(doc_id)];
                 rows.push(row);
@@ -292,7 +293,7 @@ impl Judge<'_> {
     fn why_gone(&self, site: &str, refused: Option<&str>, was_avoided: bool) -> Cow<'static, str> {
         match refused {
             Some(reason) => format!("rejected:{reason}").into(),
-            None if was_avoided && self.of.recrawl.avoided => AVOIDED.into(),
+            None if was_avoided && self.of.recrawl.obeys() => AVOIDED.into(),
             None if !self.seen.has_host_of(site) => "host_absent".into(),
             None => "absent".into(),
         }

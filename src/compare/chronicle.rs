@@ -14,12 +14,27 @@ use super::saved::{Ended, Saved};
 use super::{kept, visits};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, doc_id};
-use webtwin_job::Recrawl;
+use webtwin_job::{Avoided, Recrawl};
 use webtwin_results::Run;
 use webtwin_results::scan::scan;
 
 /// Intervals that are kept apart for the rates of a host or collection.
 const INTERVALS: usize = 16;
+
+/// Fraction of a mirror's texts that must be those of the collection that leads, in any crawl that the history keeps, or the mirror has
+/// drifted; of a mirror that never had them, mean resemblance to the pages kept. With less than half it is more another thing than a copy.
+pub(super) const DRIFT: f64 = 0.5;
+
+/// Crawls whose pages of collections a history keeps, the newest included: a mirror's lag is looked for in these, and so are texts that
+/// pages have again. Each crawl adds 32 bytes for each page of a collection to the file.
+pub(super) const VERSIONS: u32 = 4;
+
+/// Crawls in a row that must have nothing of a collection for it to have died; until then it is missing. A host that is down for one
+/// crawl is common. What a history holds depends on it.
+pub(super) const PATIENCE: u8 = 2;
+
+/// Fraction of a collection's pages that must have another text for the collection to have changed: one page in ten, as for probes.
+const CHANGED: f64 = 0.1;
 
 /// What became of a collection with a crawl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +75,7 @@ impl Chronicle {
     /// One without crawls.
     pub fn new(settings: &Recrawl) -> Chronicle {
         Chronicle {
-            history: History::new(settings.patience as u8),
+            history: History::new(PATIENCE),
             lines: BTreeMap::new(),
             results: BTreeMap::new(),
             hosts: BTreeMap::new(),
@@ -73,17 +88,14 @@ impl Chronicle {
     /// Takes up what a comparison saved, `name` in messages, as it was when `result` was the newest crawl: later ones are retracted.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it does not have that result, or was made with another `recrawl.patience`, or with fewer `recrawl.versions`, of
-    /// which it has the pages only.
+    /// [`Error::Usage`] if it does not have that result, or was made by a build that waits for another number of crawls before a
+    /// collection has died, or keeps the pages of fewer crawls.
     pub fn take_up(name: &str, mut saved: Saved, result: &str, settings: &Recrawl) -> Result<Chronicle> {
-        if u32::from(saved.patience) != settings.patience {
-            let (of, is) = (saved.patience, settings.patience);
-            return Err(Error::Usage(format!("{name}: made with recrawl.patience = {of}, not {is}; set it to {of}")));
-        }
-        if saved.versions < settings.versions {
-            let (of, is) = (saved.versions, settings.versions);
+        if saved.patience != PATIENCE || saved.versions < VERSIONS {
+            let (patience, versions) = (saved.patience, saved.versions);
             return Err(Error::Usage(format!(
-                "{name}: made with recrawl.versions = {of}, less than {is}; set it to {of}, or compare the results themselves"
+                "{name}: a collection has died after {patience} crawls there, and the pages of {versions} crawls are kept, but this build \
+                 has {PATIENCE} and {VERSIONS}; compare the results themselves"
             )));
         }
         let newest = saved.results.iter().find(|one| one.1 == result).map(|one| *one.0);
@@ -118,11 +130,11 @@ impl Chronicle {
     /// What the next comparison has to know.
     pub fn save(mut self) -> Saved {
         // One more than the next comparison needs, so that this one can be made again.
-        let kept = self.settings.versions.max(self.settings.patience) as usize + 1;
+        let kept = VERSIONS as usize + 1;
         self.history.forget_all_but(kept);
         Saved {
-            patience: self.settings.patience as u8,
-            versions: self.settings.versions,
+            patience: PATIENCE,
+            versions: VERSIONS,
             results: self.results,
             crawls: self.history.crawls().clone(),
             pairs: self.history.pairs().clone(),
@@ -183,9 +195,10 @@ impl Chronicle {
     pub fn add(&mut self, run: &Run, before: Option<&Run>, workers: usize) -> Result<Vec<Told>> {
         let mut crawl = collections::crawl(run)?;
         let last = self.crawls().last_key_value().map(|(number, _)| *number);
-        if let (true, Some(last)) = (self.settings.avoided, last) {
-            let asked = (self.asked.get(&last).map_or(&[][..], Vec::as_slice), self.settings.probed);
-            carry_over(&self.crawls()[&last], &mut crawl, run, asked, self.settings.drift)?;
+        if let (true, Some(last)) = (self.settings.obeys(), last) {
+            let asked =
+                (self.asked.get(&last).map_or(&[][..], Vec::as_slice), self.settings.avoided == Avoided::Probed);
+            carry_over(&self.crawls()[&last], &mut crawl, run, asked)?;
         }
         // Crawls without times, or in another order than theirs, are no visits.
         let interval = last.map_or(0, |last| crawl.time - self.crawls()[&last].time);
@@ -196,9 +209,8 @@ impl Chronicle {
         self.note_lines(facts.iter());
         self.note_lags(number);
         let standing = self.standing(&facts, run)?;
-        let bits = self.settings.rewritten_bits;
         let kept = match before {
-            Some(before) => kept::with_unseen_copies(&self.crawls()[&number], before, run, bits)?,
+            Some(before) => kept::with_unseen_copies(&self.crawls()[&number], before, run)?,
             None => BTreeMap::new(),
         };
         let mut told: Vec<Told> =
@@ -230,8 +242,7 @@ impl Chronicle {
     fn note_lags(&mut self, number: u32) {
         let none = Vec::new();
         let past = |(number, crawl)| Past { crawl, lines: self.lines.get(number).unwrap_or(&none) };
-        let kept = self.settings.versions as usize;
-        let newest: Vec<Past<'_>> = self.history.crawls().iter().rev().take(kept).map(past).collect();
+        let newest: Vec<Past<'_>> = self.history.crawls().iter().rev().take(VERSIONS as usize).map(past).collect();
         let (lags, leads) = lags(newest[0], &newest[1..]);
         let crawl = self.history.notes(number);
         for ((collection, lag), leads) in crawl.collections.iter_mut().zip(lags).zip(leads) {
@@ -273,10 +284,9 @@ impl Chronicle {
         number: u32,
         (standing, kept): (&BTreeMap<Version, u32>, &BTreeMap<u32, kept::Pages>),
     ) -> Option<Told> {
-        let least = self.settings.drift;
         let drifted = |old: Version, new: Version| match kept.get(&new.collection).filter(|_| new.crawl == number) {
-            Some(pages) => pages.have_drifted(least),
-            None => has_drifted(self.collection(old), self.collection(new), least),
+            Some(pages) => pages.have_drifted(DRIFT),
+            None => has_drifted(self.collection(old), self.collection(new), DRIFT),
         };
         let behind = |of: &Collection| of.lag.map(|lag| lag.crawls);
         let seen = |old: Option<Version>, new: Option<Version>| {
@@ -332,7 +342,6 @@ impl Chronicle {
                 self.book((number, before.kind), &before, -1);
             }
             let ended = u32::from(apart > 1 || told.fate.is_end());
-            let changed_share = self.settings.changed_share;
             let one = &mut self.history.notes(number).collections[new.collection as usize];
             let has_old_captures = 0 < one.fetched && one.fetched <= before.fetched;
             if has_old_captures && one.unseen == 0 && interval > 0 {
@@ -344,7 +353,7 @@ impl Chronicle {
             one.visits = before.visits;
             let pages = told.same_text + told.changed;
             if told.fate != Fate::Moved && pages > 0 && one.unseen == 0 && interval > 0 {
-                let changed = f64::from(told.changed) > changed_share * f64::from(pages);
+                let changed = f64::from(told.changed) > CHANGED * f64::from(pages);
                 let visit = Visits { interval, visits: 1, changed: u64::from(changed) };
                 visits::add(&mut one.visits, number, visit, INTERVALS);
             }
@@ -418,5 +427,16 @@ mod tests {
         // Its name is on each page.
         assert!(has_drifted(&of(0, 900_000), &of(0, 400_000), 0.5));
         assert!(!has_drifted(&of(0, 400_000), &of(0, 300_000), 0.5));
+    }
+
+    #[test]
+    fn a_history_of_a_build_that_keeps_other_crawls_is_refused() {
+        let (settings, results) = (Recrawl::default(), BTreeMap::from([(0, "a".to_string())]));
+        let saved = Saved { patience: PATIENCE, versions: VERSIONS, results, ..Saved::default() };
+        assert!(Chronicle::take_up("h", saved.clone(), "a", &settings).is_ok());
+        for other in [Saved { patience: 3, ..saved.clone() }, Saved { versions: 2, ..saved }] {
+            let error = Chronicle::take_up("h", other, "a", &settings).err().unwrap();
+            assert!(error.exit_code() == 2 && error.to_string().contains("this build has 2 and 4"), "{error}");
+        }
     }
 }

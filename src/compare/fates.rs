@@ -6,7 +6,7 @@ use super::matching::Evidence;
 /// What became of a collection, what asks for attention first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fate {
-    /// As many crawls in a row as `recrawl.patience` says had nothing of it.
+    /// Two crawls in a row had nothing of it.
     Died,
     /// This crawl has nothing of it.
     Missing,

@@ -257,7 +257,7 @@ pub(super) fn gather(of: &Comparison) -> Result<Gathered> {
         let tables = of.pages(range)?;
         let [old, new] = [PageColumns::of(&tables[0])?, PageColumns::of(&tables[1])?];
         // What a crawler skipped has not moved, and is not new where it comes back.
-        let in_force = if of.recrawl.avoided { of.in_force(range)? } else { avoid::none() };
+        let in_force = if of.recrawl.obeys() { of.in_force(range)? } else { avoid::none() };
         let mut is_avoided = AvoidColumns::of(&in_force)?.has();
         for side in merge(old.doc_ids, new.doc_ids) {
             let (url, is_old, is_new) = match side {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use super::collections::Crawl;
 use super::lag::clusters;
+use super::pages::REWRITTEN_BITS;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 use webtwin_results::Run;
@@ -32,14 +33,14 @@ impl Pages {
 
 /// Collections of a crawl that are kept and have copies, all of them unseen, by their places in it.
 /// Counts their pages that both results have, and those that were rewritten from the one to the
-/// other: more than `bits` bits of their simhashes differ.
+/// other: more than [`REWRITTEN_BITS`] bits of their simhashes differ.
 ///
 /// # Errors
 /// Those of the tables `pages`.
 ///
 /// # Cost
 /// Three columns of both tables, if there are such collections.
-pub(super) fn with_unseen_copies(crawl: &Crawl, old: &Run, new: &Run, bits: u32) -> Result<BTreeMap<u32, Pages>> {
+pub(super) fn with_unseen_copies(crawl: &Crawl, old: &Run, new: &Run) -> Result<BTreeMap<u32, Pages>> {
     let mut found: BTreeMap<u32, Pages> = kept(crawl).into_iter().map(|at| (at, Pages::default())).collect();
     let mut pages: BTreeMap<DocId, (u32, Option<u64>)> = BTreeMap::new();
     for &at in found.keys() {
@@ -62,7 +63,7 @@ pub(super) fn with_unseen_copies(crawl: &Crawl, old: &Run, new: &Run, bits: u32)
             if let Some(&(at, was)) = pages.get(doc_id) {
                 let differ = was.zip(simhash).map_or(0, |(was, is)| (was ^ is).count_ones());
                 let of = found.get_mut(&at).expect("its pages are those of these collections");
-                (of.both, of.rewritten) = (of.both + 1, of.rewritten + u32::from(differ > bits));
+                (of.both, of.rewritten) = (of.both + 1, of.rewritten + u32::from(differ > REWRITTEN_BITS));
             }
         }
         Ok(())

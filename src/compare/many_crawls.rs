@@ -139,7 +139,7 @@ impl Compared {
 ///
 /// # Cost
 /// Of each result that is not known the tables `pages`, `members` and `avoid`. In memory the pages of the collections of
-/// `recrawl.versions` crawls, 32 bytes each, and a row for each collection of every crawl.
+/// four crawls, 32 bytes each, and a row for each collection of every crawl.
 pub fn compare(before: Before, of: &Comparison) -> Result<Compared> {
     let Before { earlier, history } = before;
     let Comparison { old, new, recrawl: settings, workers, .. } = of;

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use bytemuck::{Pod, Zeroable};
 
+use super::pages::{NEAR_BITS, REWRITTEN_BITS};
 use super::sites::{SiteId, SiteMove, Votes};
 use webtwin_base::by_hash::ByHash;
 use webtwin_base::ids::DocId;
@@ -66,16 +67,11 @@ pub(super) type Pair = [Candidate; 2];
 
 /// Counts what speaks for moves of sites among the candidates of some paths, all of each path. `bare` gives the bare name of a
 /// site, by whose equality sites are always compared; others only where a path is on at most [`COMMON`] of each side.
-pub(super) fn votes(
-    candidates: &mut [Candidate],
-    bare: &ByHash<u64>,
-    near_bits: u32,
-    votes: &mut HashMap<(SiteId, SiteId), Votes>,
-) {
+pub(super) fn votes(candidates: &mut [Candidate], bare: &ByHash<u64>, votes: &mut HashMap<(SiteId, SiteId), Votes>) {
     let mut vote = |old: &Candidate, new: &Candidate| {
         let votes = votes.entry((old.site, new.site)).or_default();
         votes.paths += 1;
-        votes.texts += u64::from(old.same_text(new) || old.bits(new).is_some_and(|bits| bits <= near_bits));
+        votes.texts += u64::from(old.same_text(new) || old.bits(new).is_some_and(|bits| bits <= NEAR_BITS));
     };
     candidates.sort_unstable_by_key(|one| (one.path, one.is_new(), one.doc_id));
     for of_path in candidates.chunk_by_mut(|x, y| x.path == y.path) {
@@ -99,11 +95,10 @@ pub(super) fn votes(
 
 /// Pairs pages of sites between which pages moved, among the candidates of some paths, all of each path; `rest` receives the others.
 /// Where a page could be one of several, the best attested pair of sites decides. Unless the sites are one host, texts that differ in more
-/// than `most_bits` are no page that moved.
+/// than `REWRITTEN_BITS` are no page that moved.
 pub(super) fn by_site(
     candidates: &mut [Candidate],
     moves: &SiteMoves,
-    most_bits: u32,
     pairs: &mut Vec<Pair>,
     rest: &mut Vec<Candidate>,
 ) {
@@ -115,7 +110,7 @@ pub(super) fn by_site(
             for &(rank, to, one_host) in moves.from(page.site) {
                 // A site has one page under a path.
                 let Ok(j) = new.binary_search_by_key(&to, |one| one.site) else { continue };
-                let alike = page.same_text(&new[j]) || page.bits(&new[j]).is_none_or(|bits| bits <= most_bits);
+                let alike = page.same_text(&new[j]) || page.bits(&new[j]).is_none_or(|bits| bits <= REWRITTEN_BITS);
                 if one_host || alike {
                     found.push((rank, i, j));
                 }

@@ -79,7 +79,7 @@ pub(super) fn find(of: &Comparison, gathered: &Gathered) -> Result<Moves> {
     let bare = gathered.sites.bare_names();
     let votes = threads::for_each(of.workers, count, HashMap::new, |votes, bucket| {
         let mut candidates = gathered.by_path.take(bucket)?;
-        moved::votes(&mut candidates, &bare, of.recrawl.near_bits, votes);
+        moved::votes(&mut candidates, &bare, votes);
         gathered.by_path.put_back(bucket, &candidates)
     })?;
     let mut all: HashMap<(SiteId, SiteId), Votes> = HashMap::new();
@@ -87,7 +87,7 @@ pub(super) fn find(of: &Comparison, gathered: &Gathered) -> Result<Moves> {
         let sum = all.entry(sites).or_default();
         *sum = Votes { paths: sum.paths + votes.paths, texts: sum.texts + votes.texts };
     }
-    let ranked = between(&gathered.sites, &all, &of.recrawl);
+    let ranked = between(&gathered.sites, &all);
     drop(all);
     let sites = moved_sites(&gathered.sites, &ranked);
     let by_source = SiteMoves::of(&ranked);
@@ -106,7 +106,7 @@ pub(super) fn find(of: &Comparison, gathered: &Gathered) -> Result<Moves> {
     let by_site = threads::for_each(of.workers, count, outcome, |(pages, by_text), bucket| {
         let (mut pairs, mut rest) = (Vec::new(), Vec::new());
         let mut candidates = gathered.by_path.take(bucket)?;
-        moved::by_site(&mut candidates, &by_source, of.recrawl.rewritten_bits, &mut pairs, &mut rest);
+        moved::by_site(&mut candidates, &by_source, &mut pairs, &mut rest);
         rest.iter().try_for_each(|&one| by_text.push(bucket_of(one.exact, count), one))?;
         put(pages, &pairs)
     })?;

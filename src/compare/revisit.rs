@@ -3,7 +3,7 @@
 //! A crawler that skips a mirror learns nothing of it. What it loses are the pages skipped after the mirror has died, moved,
 //! drifted or joined another one; so what counts is not how often a page changes but how likely the *relation* ends: its
 //! hazard in an interval between crawls. Few crawls have been seen of any mirror, so its own ends are mixed with those of all
-//! mirrors of its kind: (ends + p b) / (intervals + b), p the ends of the kind by its intervals, b `recrawl.prior_intervals`.
+//! mirrors of its kind: (ends + p b) / (intervals + b), p the ends of the kind by its intervals, b is 4 intervals.
 //!
 //! A mirror's pages change together, so a few of them tell: if none of 29 has changed, less than one page in ten has with a
 //! confidence of 95 % ([`probes`]). They are drawn by hash, so all runs draw the same.

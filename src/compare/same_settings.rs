@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use webtwin_base::error::{Error, Result};
-use webtwin_job::Job;
+use webtwin_job::{FORMER, Job};
 use webtwin_results::Run;
 
 /// Settings that may differ, as beginnings of their names: where the crawl and the result are, and the result before, what a person
@@ -65,7 +65,7 @@ pub fn comparable(old: &Run, new: &Run, across_settings: bool) -> Result<Compara
 fn differ(old: &Run, new: &str, (name, [a, b]): (String, [String; 2])) -> Error {
     Error::Usage(format!(
         "{} has {name} = {a}, {new} has {b}: they would differ by how they were made, not by what was crawled; run one of \
-         them again, or compare pages and sites only with --set recrawl.across_settings=true",
+         them again, or compare pages and sites only with --across-settings",
         old.folder
     ))
 }
@@ -84,7 +84,9 @@ pub fn will_be_comparable(old: &Run, job: &Job) -> Result<()> {
 
 /// The first setting of the answer that differs, with both values.
 fn difference(old: &Value, new: &Value) -> Option<(String, [String; 2])> {
-    let defaults = leaves(&serde_json::to_value(Job::default()).expect("a job is plain values"));
+    let mut defaults = leaves(&serde_json::to_value(Job::default()).expect("a job is plain values"));
+    let value = |json: &str| serde_json::from_str(json).expect("the table has JSON");
+    defaults.extend(FORMER.iter().map(|&(name, json)| (name.to_string(), value(json))));
     let (old, new) = (leaves(old), leaves(new));
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     names.into_iter().filter(|name| !MAY_DIFFER.iter().any(|may| name.starts_with(may))).find_map(|name| {
@@ -136,7 +138,7 @@ mod tests {
             job.output.url = "out".into();
             job.output.partitions = 64;
             job.effort.shard_bytes *= 2;
-            job.recrawl.near_bits = 5;
+            job.recrawl.probe_share = 0.2;
         });
         assert_eq!(difference(&plain, &elsewhere), None);
         let other = job(|job| job.overlap.min_shared = 9);
@@ -149,11 +151,12 @@ mod tests {
     fn a_setting_that_a_build_did_not_know_yet_is_its_default_and_one_that_nobody_knows_is_named() {
         let plain = job(|_| ());
         let mut earlier = plain.clone();
-        earlier["overlap"].as_object_mut().unwrap().remove("guard");
+        earlier["similar"].as_object_mut().unwrap().remove("guard");
+        earlier["overlap"]["doubt"] = 2.into();
         assert_eq!(difference(&earlier, &plain), None);
         assert_eq!(
-            difference(&earlier, &job(|job| job.overlap.guard = webtwin_job::Guard::None)).unwrap().0,
-            "overlap.guard"
+            difference(&earlier, &job(|job| job.similar.guard = webtwin_job::Guard::None)).unwrap().0,
+            "similar.guard"
         );
         let mut later = plain.clone();
         later["overlap"]["of_tomorrow"] = 1.into();

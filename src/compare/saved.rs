@@ -34,9 +34,9 @@ const FORMAT: u32 = 3;
 /// What is saved.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Saved {
-    /// `recrawl.patience`, on which the pairs depend.
+    /// Crawls without a collection after which it has died, on which the pairs depend.
     pub patience: u8,
-    /// `recrawl.versions`: of so many crawls, and one more, the pages are there.
+    /// Crawls of which, and of one more, the pages are there.
     pub versions: u32,
     /// The attempts that made the results of the crawls, which name them, by the crawls' numbers.
     pub results: BTreeMap<u32, String>,

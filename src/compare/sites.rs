@@ -11,7 +11,6 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::pages::What;
 use webtwin_base::by_hash::ByHash;
-use webtwin_job::Recrawl;
 use webtwin_storage::table::{Column, Table};
 use webtwin_storage::texts::Texts;
 
@@ -173,7 +172,7 @@ const TEXTS: u64 = 3;
 /// then more texts before fewer.
 ///
 /// The sites may have moved as a whole if
-/// - of the pages that the one lost and the other gained, at least `site_moved` of the fewer and a tenth of the more stand under
+/// - of the pages that the one lost and the other gained, at least half of the fewer and a tenth of the more stand under
 ///   the same path on both,
 /// - and hardly any page (a tenth) of one of them is at its URL in both crawls: it has gone, or it has come.
 ///
@@ -181,13 +180,12 @@ const TEXTS: u64 = 3;
 /// near.
 ///
 /// The same when old and new change places.
-pub(super) fn between(sites: &Sites, votes: &HashMap<(SiteId, SiteId), Votes>, settings: &Recrawl) -> Vec<SiteMove> {
-    let share = (settings.site_moved * 1e6).round() as u64;
+pub(super) fn between(sites: &Sites, votes: &HashMap<(SiteId, SiteId), Votes>) -> Vec<SiteMove> {
     let mut found = Vec::new();
     for (&(from, to), votes) in votes {
         let (old, new) = (&sites.0[&from], &sites.0[&to]);
         let (fewer, more) = (old.lost().min(new.gained()), old.lost().max(new.gained()));
-        let enough = votes.paths * 1_000_000 >= share * fewer && votes.paths * 10 >= more;
+        let enough = votes.paths * 2 >= fewer && votes.paths * 10 >= more;
         let whole = enough && (old.has_gone() || new.has_come());
         let one_host = old.bare() == new.bare() && whole;
         let texts = votes.texts >= TEXTS.min(fewer) && votes.texts * 10 >= votes.paths;
@@ -223,7 +221,7 @@ pub(super) fn moved_sites(sites: &Sites, between: &[SiteMove]) -> Vec<SiteMove> 
 type SiteRow<'s> = (&'s Site, &'static str, Option<SiteId>);
 
 /// The rows of `hosts_changed`: sites that are not all the same, or all of them, by host, then scheme.
-pub(super) fn table(sites: &Sites, moves: &[SiteMove], all: bool) -> Table {
+pub(super) fn table(sites: &Sites, moves: &[SiteMove]) -> Table {
     // The best attested move of a site counts.
     let best = |pairs: &mut dyn Iterator<Item = (SiteId, SiteId)>| {
         let mut best: HashMap<SiteId, SiteId> = HashMap::new();
@@ -243,7 +241,7 @@ pub(super) fn table(sites: &Sites, moves: &[SiteMove], all: bool) -> Table {
             site if site.what[What::Same as usize] == site.pages[0].max(site.pages[1]) => ("same", None),
             _ => ("changed", None),
         };
-        if all || what != "same" {
+        if what != "same" {
             rows.push((site, what, other));
         }
     }
@@ -290,13 +288,13 @@ mod tests {
         let sites = sites(of);
         let there =
             votes.iter().map(|&(a, b, paths, texts)| ((site_id(a), site_id(b)), Votes { paths, texts })).collect();
-        let moved = moved_sites(&sites, &between(&sites, &there, &Recrawl::default()));
+        let moved = moved_sites(&sites, &between(&sites, &there));
         // Mirrored: old and new change places.
         let mirrored =
             sites.0.iter().map(|(id, site)| (*id, Site { pages: [site.pages[1], site.pages[0]], ..site.clone() }));
         let back = there.iter().map(|(&(a, b), votes)| ((b, a), *votes)).collect();
         let mirrored = Sites(mirrored.collect());
-        let back = moved_sites(&mirrored, &between(&mirrored, &back, &Recrawl::default()));
+        let back = moved_sites(&mirrored, &between(&mirrored, &back));
         let turned: Vec<SiteMove> = back.iter().map(|one| SiteMove { from: one.to, to: one.from, ..*one }).collect();
         assert_eq!(turned, moved);
         let name = |id: &SiteId| sites.0[id].name.clone();

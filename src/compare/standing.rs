@@ -65,7 +65,7 @@ impl Standing {
     /// Doc ids of those that stay, and contents of the pages, are read once. Memory: the list's entries, and 8 bytes for each page that stays
     /// for others, and for each that stands.
     pub(super) fn of(of: &Comparison, ended: &[DocId]) -> Result<Option<Standing>> {
-        let Some([old, _]) = of.avoid.as_ref().filter(|_| of.recrawl.avoided) else { return Ok(None) };
+        let Some([old, _]) = of.avoid.as_ref().filter(|_| of.recrawl.obeys()) else { return Ok(None) };
         let mut lost = Vec::new();
         for range in 0..of.ranges.count() {
             lost.extend_from_slice(old.read(range, &["doc_id", "keep_doc_id"])?.u64("keep_doc_id")?);
@@ -85,7 +85,7 @@ impl Standing {
                 let is = contents_new.content(row);
                 let was = old.u64("doc_id")?.binary_search(doc_id).ok().map(|row| contents_old.content(row));
                 let bits = was.and_then(|was| was.bits(&is)).filter(|_| of.comparable.simhashes);
-                is_there[at] = was.is_none_or(|was| what(&was, &is, bits, None, &of.recrawl) != What::Rewritten);
+                is_there[at] = was.is_none_or(|was| what(&was, &is, bits, None) != What::Rewritten);
             }
         }
         let mut is_there = is_there.into_iter();

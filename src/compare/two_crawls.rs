@@ -26,6 +26,7 @@ use std::time::Instant;
 use serde_json::json;
 
 use super::avoid::{self, COLUMNS};
+use super::chronicle::VERSIONS;
 use super::gather::{self, PageColumns};
 use super::many_crawls::{self, Before};
 use super::past_texts::{Past, PastTexts, SavedPast};
@@ -136,8 +137,7 @@ impl Comparison {
             Some(_) => Stood::open(&settings.past, ranges, settings.workers)?,
             None => None,
         };
-        let versions = settings.recrawl.versions;
-        let past = comparable.settings.then(|| PastTexts::open(&settings.past, versions, ranges, settings.workers));
+        let past = comparable.settings.then(|| PastTexts::open(&settings.past, VERSIONS, ranges, settings.workers));
         let past = past.transpose()?;
         let pool = MemoryPool::new(settings.memory_bytes, &settings.spill, "--spill");
         let (recrawl, workers) = (settings.recrawl.clone(), settings.workers);
@@ -225,7 +225,7 @@ impl Comparison {
         let (counts, judged) = changes::changes(self, &moves, &gathered.notes, seen, texts, standing.as_ref(), writer)?;
         // Pages of sites were counted in the first pass, what became of them in the second.
         sites.add(&numbers, &judged);
-        let table = sites::table(&sites, &moves.sites, self.recrawl.all_pages);
+        let table = sites::table(&sites, &moves.sites);
         writer.add("hosts_changed", table.clone())?;
         let cells: Vec<_> = overlaps.iter().map(|&(unit, overlap)| ([1, 0], unit, overlap)).collect();
         writer.add("crawl_overlap", overlap::table(&cells))?;
@@ -247,12 +247,15 @@ impl Comparison {
     /// # Errors
     /// As [`Writer::commit`].
     pub fn commit(&self, settings: &Settings, summary: &Summary, writer: Writer) -> Result<()> {
-        // What the answer depends on: both results, by their files, and the settings.
+        // What the answer depends on: both results, by their files, the settings, and options of the command line.
+        let Recrawl { texts, across_settings, budget, .. } = self.recrawl;
+        let options = json!({ "texts": texts, "across_settings": across_settings, "budget": budget });
         let answer = json!({
             "kind": "diff",
             "old": files(&self.old),
             "new": files(&self.new),
             "recrawl": &self.recrawl,
+            "options": &options,
             "beside": &summary.beside,
             "patch": summary.patch,
         });
@@ -263,6 +266,7 @@ impl Comparison {
             "old": of(&settings.old, &self.old),
             "new": of(&settings.new, &self.new),
             "recrawl": &self.recrawl,
+            "options": &options,
             "beside": &summary.beside,
             "patch": summary.patch,
         });

@@ -32,9 +32,16 @@ pub struct Visit {
     pub urls: Vec<String>,
 }
 
+/// Confidence in what the pages probed of a collection say of all: with the default of `recrawl.probe_share`, 29 pages a collection.
+const CONFIDENCE: f64 = 0.95;
+
+/// How many intervals between crawls the hazard of all mirrors of a kind counts for, against a mirror's own. A month of weekly crawls says
+/// more of a mirror than the others do.
+const PRIOR_INTERVALS: f64 = 4.0;
+
 /// The policy that settings ask for.
-pub fn policy(settings: &Recrawl) -> Policy {
-    Policy { confidence: settings.confidence, share: settings.probe_share, prior_intervals: settings.prior_intervals }
+fn policy(settings: &Recrawl) -> Policy {
+    Policy { confidence: CONFIDENCE, share: settings.probe_share, prior_intervals: PRIOR_INTERVALS }
 }
 
 /// Calls something for each page of an avoid list, with its URL; more than once for one that is told twice.
@@ -168,7 +175,7 @@ pub fn singles(
 ) -> Result<Vec<String>> {
     let spent: u64 = visits.iter().filter(|visit| visit.chosen).map(|visit| visit.urls.len() as u64).sum();
     let left = settings.budget.saturating_sub(spent);
-    let newest = chronicle.crawls().last_key_value().filter(|_| settings.avoided && left > 0);
+    let newest = chronicle.crawls().last_key_value().filter(|_| settings.obeys() && left > 0);
     let Some((&number, crawl)) = newest else { return Ok(Vec::new()) };
     let mut standing: BTreeSet<DocId> = BTreeSet::new();
     lists[1](&mut |doc_id, _| _ = standing.insert(doc_id))?;

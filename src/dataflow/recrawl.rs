@@ -65,7 +65,7 @@ impl Implied {
 /// when another run has made this one, and [`Error::Storage`] when it cannot be written: then the result stands and the state is
 /// as it was.
 pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next: &Next) -> Result<Summary> {
-    let seen = net.all_gather("generations", (next.generation.number, job.recrawl.max_change, next.least.clone()))?;
+    let seen = net.all_gather("generations", (next.generation.number, next.least.clone()))?;
     if let Some(other) = seen.iter().find(|other| other.0 != seen[0].0) {
         let (first, other) = (seen[0].0 - 1, other.0 - 1);
         return Err(Error::Handshake(format!(
@@ -73,10 +73,8 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location, next:
             next.state.folder()
         )));
     }
-    // They change no answer, and so no digest, but which steps there are, and whether there is an answer.
-    let mut job = job.clone();
-    job.recrawl.max_change = seen[0].1;
-    let (job, least) = (&job, seen[0].2.as_ref());
+    // It changes no answer, and so no digest, but whether there is an answer.
+    let least = seen[0].1.as_ref();
     let are_implied = next.implied.originals;
     let speaks = net.is_keeper();
     let done = replicas::run_and_tell_originals(net, job, queue, folder, are_implied, least);

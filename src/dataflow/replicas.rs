@@ -211,7 +211,7 @@ fn same_ghostscript<'a>(told: impl Iterator<Item = (u64, Option<&'a String>)>) -
         None => Ok(Some(version)),
         Some((other, another)) => Err(Error::Handshake(format!(
             "process {first} reads PostScript with Ghostscript {version:?}, process {other} with {another:?}; install the same, or \
-             set input.postscript = \"skip\""
+             set input.printed = \"pdf\""
         ))),
     }
 }

@@ -40,7 +40,7 @@ pub fn settle(run: &mut Run<'_, '_>, floors: &[u64], least: Option<&LeastPages>)
     shelf.exact = Vec::new();
     let mut crawl = captures::settle(net, shelf, floors, *partitions)?;
     least.map_or(Ok(()), |least| least.hold_against(crawl.directory.len() as u64))?;
-    if job.simhash.idf && job.simhash.bits > 0 {
+    if job.simhash.features.idf && job.simhash.bits > 0 {
         idf::simhashes(net, shelf, &mut crawl, job)?;
     }
     let held = MemoryEstimate::with(shelf, &crawl.pages, None);

@@ -2,10 +2,12 @@
 
 use toml::{Table, Value};
 
-use super::languages::{NONE, stemmer, stop_words};
 use super::quantity::quantity;
-use super::settings::{Guard, Job, JobKind, Limits, Measure, MergeCondition, Minhash, Overlap, Unit};
+use super::settings::{FORMER, Job, JobKind, Limits, Measure, MergeCondition, Overlap, Unit};
 use webtwin_base::error::{Error, Result};
+
+/// Settings that are filled in when the job is made, and no part of the defaults.
+const FILLED_IN: [(&str, &str); 2] = [("pairs", "apart_sha256"), ("keep", "pins_sha256")];
 
 /// How settings end whose values are bytes, and may have a unit.
 const BYTES: &str = "_bytes";
@@ -21,6 +23,9 @@ const LEAST_PRINTED_BYTES: u64 = 256 << 20;
 /// [`Error::Setting`] for an unknown key (naming the nearest known one), a value of the wrong type or out of range.
 pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
     let mut tree = Table::try_from(Job::default()).expect("the defaults are plain values");
+    for (section, key) in FILLED_IN {
+        tree[section].as_table_mut().expect("it is a section").insert(key.into(), Value::String(String::new()));
+    }
     let mut given: Table = text.parse().map_err(|cause| no_toml(file, text, &cause))?;
     let mut sets = sets.iter().map(|set| parse_set(set)).collect::<Result<Vec<Table>>>()?;
     let typed = sets.clone();
@@ -45,6 +50,7 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
         job.similar.by = Measure::Signatures;
     }
     validate(&job, file)?;
+    job.settle();
     Ok(job)
 }
 
@@ -53,11 +59,10 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
 /// fingerprints and F >= T without any filter (\[SGM98\] section 3, \[CSG00\] section 5.1).
 const PRESETS: [(&str, &str); 7] = [
     ("crawl", ""),
-    ("simhash", "[similar]\nby = \"hamming\"\n[hamming]\nk = 8\n[simhash]\nphrase = 2\nweights = \"log\"\nidf = true"),
+    ("simhash", "[similar]\nby = \"hamming\"\n[hamming]\nk = 8\n[simhash]\nrecipe = \"weighted\""),
     (
         "signatures",
-        "[similar]\nby = \"signatures\"\n[signatures]\ndims = 16\nweights = \"log\"\nunit_length = true\nchildren = \"mean\"\n\
-         damping = 1.0\niterations = 5\nrp_tolerance = 0.065\nhm_tolerance = 0.2",
+        "[similar]\nby = \"signatures\"\n[signatures]\nrecipe = \"weighted\"\nrp_tolerance = 0.065\nhm_tolerance = 0.2",
     ),
     ("four-line", "[chunks]\ncount = 4\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 15"),
     ("two-line", "[chunks]\ncount = 2\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 25"),
@@ -80,6 +85,7 @@ fn preset(name: &Value, file: &str) -> Result<Table> {
         let mut paper = Table::try_from(Overlap::of_papers(1)).expect("settings are plain values");
         paper.extend(std::mem::take(overlap));
         *overlap = paper;
+        table.insert("similar".into(), Table::from_iter([("guard".into(), Value::String("none".into()))]).into());
     }
     Ok(table)
 }
@@ -147,12 +153,11 @@ fn lay_over(tree: &mut Table, given: Table, prefix: &str, file: &str) -> Result<
         let name = format!("{prefix}{key}");
         let Some(known) = tree.get_mut(&key) else {
             let nearest = tree.keys().min_by_key(|known| strsim::damerau_levenshtein(known, &key));
-            return Err(Error::Setting {
-                file: file.into(),
-                setting: name,
-                got: "unknown".into(),
-                must_be: format!("a known setting, perhaps {prefix}{}", nearest.map_or("", |known| known)),
-            });
+            let must_be = match FORMER.iter().find(|former| former.0 == name) {
+                Some(_) => "left out: docs/settings.md says what is in the place of this former setting".into(),
+                None => format!("a known setting, perhaps {prefix}{}", nearest.map_or("", |known| known)),
+            };
+            return Err(Error::Setting { file: file.into(), setting: name, got: "unknown".into(), must_be });
         };
         *known = match (&mut *known, value) {
             (Value::Table(inner), Value::Table(value)) => {
@@ -200,13 +205,6 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if job.chunks.bits != 32 && job.chunks.bits != 64 {
         return refuse("chunks.bits", job.chunks.bits.to_string(), "32 or 64");
     }
-    if !matches!(job.hamming.guard, Guard::None | Guard::MutualBest) {
-        return refuse(
-            "hamming.guard",
-            job.hamming.guard.name().into(),
-            "none or mutual-best: of near simhashes not all pairs are made",
-        );
-    }
     let Limits { printed_seconds, printed_bytes, .. } = job.input.limits;
     if printed_seconds == 0 {
         return refuse("input.limits.printed_seconds", "0".into(), "at least 1 second");
@@ -224,58 +222,16 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if job.simhash.bits == 0 && matches!(job.similar.by, Measure::Hamming | Measure::Both) {
         return refuse("simhash.bits", "0".into(), "1 to 64 where similar.by is hamming or both");
     }
-    if !(1..=16).contains(&job.simhash.phrase) {
-        return refuse("simhash.phrase", job.simhash.phrase.to_string(), "1 to 16 terms");
-    }
-    for (section, stopped, stemming) in [
-        ("simhash", &job.simhash.stop_words, &job.simhash.stemming),
-        ("signatures", &job.signatures.stop_words, &job.signatures.stemming),
-    ] {
-        if stopped != NONE && stop_words(stopped).is_none() {
-            let must_be = "none, or a code of ISO 639-1 such as en";
-            return refuse(&format!("{section}.stop_words"), stopped.clone(), must_be);
-        }
-        if stemming != NONE && stemmer(stemming).is_none() {
-            let must_be = "none, ar, da, de, el, en, es, fi, fr, hu, it, nl, no, pt, ro, ru, sv, ta or tr";
-            return refuse(&format!("{section}.stemming"), stemming.clone(), must_be);
-        }
-    }
     let signatures = &job.signatures;
-    if !(1..=64).contains(&signatures.dims) {
-        return refuse("signatures.dims", signatures.dims.to_string(), "1 to 64 components");
-    }
-    if signatures.iterations > 8 {
-        return refuse(
-            "signatures.iterations",
-            signatures.iterations.to_string(),
-            "at most 8; more see the whole crawl",
-        );
-    }
-    for (name, part) in [
-        ("signatures.damping", signatures.damping),
-        ("signatures.rp_tolerance", signatures.rp_tolerance),
-        ("signatures.hm_tolerance", signatures.hm_tolerance),
-    ] {
+    for (name, part) in
+        [("signatures.rp_tolerance", signatures.rp_tolerance), ("signatures.hm_tolerance", signatures.hm_tolerance)]
+    {
         if !(0.0..=1.0).contains(&part) {
             return refuse(name, part.to_string(), "between 0 and 1");
         }
     }
-    if !matches!(signatures.guard, Guard::None | Guard::MutualBest) {
-        return refuse("signatures.guard", signatures.guard.name().into(), "none or mutual-best");
-    }
-    let Minhash { threshold, permutations, bands, rows, max_documents, .. } = job.minhash;
-    if !(0.01..=1.0).contains(&threshold) {
-        return refuse("minhash.threshold", threshold.to_string(), "between 0.01 and 1");
-    }
-    if !(1..=4096).contains(&permutations) {
-        return refuse("minhash.permutations", permutations.to_string(), "1 to 4096");
-    }
-    if (bands == 0) != (rows == 0) || u64::from(bands) * u64::from(rows) > 1 << 16 {
-        let must_be = "both 0, to be chosen, or both at least 1 with a product of at most 65536";
-        return refuse("minhash.bands and rows", format!("{bands} and {rows}"), must_be);
-    }
-    if max_documents < 2 {
-        return refuse("minhash.max_documents", max_documents.to_string(), "at least 2");
+    if !(0.01..=1.0).contains(&job.minhash.threshold) {
+        return refuse("minhash.threshold", job.minhash.threshold.to_string(), "between 0.01 and 1");
     }
     if job.overlap.min_shared == 0 {
         return refuse("overlap.min_shared", "0".into(), "at least 1");
@@ -289,12 +245,6 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     }
     if job.overlap.views != 0.0 && !(0.01..=1.0).contains(&job.overlap.views) {
         return refuse("overlap.views", job.overlap.views.to_string(), "0, or between 0.01 and 1");
-    }
-    if job.servers.min_shared == 0 {
-        return refuse("servers.min_shared", "0".into(), "at least 1");
-    }
-    if !(0.0..=1.0).contains(&job.servers.nearly_all) {
-        return refuse("servers.nearly_all", job.servers.nearly_all.to_string(), "between 0 and 1");
     }
     for glob in &job.keep.prefer {
         if let Err(error) = glob::Pattern::new(glob) {
@@ -313,12 +263,6 @@ fn validate(job: &Job, file: &str) -> Result<()> {
         let got = job.input.limits.window_bytes.to_string();
         return refuse("input.limits.window_bytes", got, "1048576 to 2147483648 bytes");
     }
-    if job.url_rules.min_support < 1 {
-        return refuse("url_rules.min_support", "0".into(), "at least 1");
-    }
-    if !(0.5..=0.99).contains(&job.url_rules.min_bound) {
-        return refuse("url_rules.min_bound", job.url_rules.min_bound.to_string(), "between 0.5 and 0.99");
-    }
     if !(0.0..=1.0).contains(&job.input.max_bad) {
         return refuse("input.max_bad", job.input.max_bad.to_string(), "between 0 and 1");
     }
@@ -332,44 +276,11 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if job.study.steps == 0 || job.study.steps > 1 << 20 {
         return refuse("study.steps", job.study.steps.to_string(), "1 to 1048576");
     }
-    for (name, part) in [
-        ("recrawl.near", job.recrawl.near),
-        ("recrawl.rewritten", job.recrawl.rewritten),
-        ("recrawl.site_moved", job.recrawl.site_moved),
-        ("recrawl.changed_share", job.recrawl.changed_share),
-        ("recrawl.max_change", job.recrawl.max_change),
-        ("recrawl.least_pages", job.recrawl.least_pages),
-        ("recrawl.drift", job.recrawl.drift),
-    ] {
-        if !(0.0..=1.0).contains(&part) {
-            return refuse(name, part.to_string(), "between 0 and 1");
-        }
+    if !(0.0..=1.0).contains(&job.recrawl.least_pages) {
+        return refuse("recrawl.least_pages", job.recrawl.least_pages.to_string(), "between 0 and 1");
     }
-    for (name, part) in
-        [("recrawl.confidence", job.recrawl.confidence), ("recrawl.probe_share", job.recrawl.probe_share)]
-    {
-        if !(part > 0.0 && part < 1.0) {
-            return refuse(name, part.to_string(), "above 0 and below 1");
-        }
-    }
-    if !(1..=16).contains(&job.recrawl.patience) {
-        return refuse("recrawl.patience", job.recrawl.patience.to_string(), "1 to 16");
-    }
-    if job.recrawl.versions < 2 {
-        return refuse("recrawl.versions", job.recrawl.versions.to_string(), "at least 2");
-    }
-    if !(job.recrawl.prior_intervals >= 0.0 && job.recrawl.prior_intervals.is_finite()) {
-        return refuse("recrawl.prior_intervals", job.recrawl.prior_intervals.to_string(), "at least 0");
-    }
-    if job.recrawl.near_bits > 64 {
-        return refuse("recrawl.near_bits", job.recrawl.near_bits.to_string(), "0 to 64");
-    }
-    if job.recrawl.near_bits > job.recrawl.rewritten_bits || job.recrawl.rewritten_bits > 64 {
-        let (near, rewritten) = (job.recrawl.near_bits, job.recrawl.rewritten_bits);
-        return refuse("recrawl.rewritten_bits", rewritten.to_string(), &format!("{near} (recrawl.near_bits) to 64"));
-    }
-    if job.recrawl.rewritten > job.recrawl.near {
-        return refuse("recrawl.rewritten", job.recrawl.rewritten.to_string(), "at most recrawl.near");
+    if !(job.recrawl.probe_share > 0.0 && job.recrawl.probe_share < 1.0) {
+        return refuse("recrawl.probe_share", job.recrawl.probe_share.to_string(), "above 0 and below 1");
     }
     if !job.output.partitions.is_power_of_two() || job.output.partitions > 4096 {
         return refuse("output.partitions", job.output.partitions.to_string(), "a power of two up to 4096");
@@ -389,6 +300,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Guard, Weights};
 
     #[test]
     fn file_overrides_default_and_set_overrides_file() {
@@ -412,10 +324,15 @@ mod tests {
     #[test]
     fn simhash_and_signatures_at_their_best_are_one_line_too() {
         let job = resolve("j.toml", "preset = \"simhash\"\n[hamming]\nk = 3", &[]).unwrap();
-        assert_eq!((job.similar.by, job.hamming.k, job.simhash.idf), (Measure::Hamming, 3, true));
+        assert_eq!((job.similar.by, job.hamming.k, job.simhash.features.idf), (Measure::Hamming, 3, true));
+        assert_eq!((job.simhash.features.phrase, job.simhash.features.weights), (2, Weights::Log));
         assert_eq!(job.overlap, Job::default().overlap);
         let job = resolve("j.toml", "preset = \"signatures\"", &[]).unwrap();
-        assert_eq!((job.similar.by, job.signatures.dims, job.signatures.unit_length), (Measure::Signatures, 16, true));
+        assert_eq!(
+            (job.similar.by, job.signatures.vectors.dims, job.signatures.vectors.unit_length),
+            (Measure::Signatures, 16, true)
+        );
+        assert_eq!(job.simhash, Job::default().simhash);
         assert_eq!(resolve("j.toml", "kind = \"signatures\"", &[]).unwrap().similar.by, Measure::Signatures);
     }
 
@@ -423,8 +340,41 @@ mod tests {
     fn bytes_may_have_a_unit_and_a_wrong_set_is_named_as_typed() {
         let job = resolve("j.toml", "[effort]\nmemory_bytes = \"2GiB\"", &["effort.disk_bytes=1.5GB".into()]).unwrap();
         assert_eq!((job.effort.memory_bytes, job.effort.disk_bytes), (2 << 30, 1_500_000_000));
-        let error = resolve("j.toml", "[effort]\nmemory_bytes = 7", &["overlap.guard=nono".into()]).unwrap_err();
-        assert!(error.to_string().starts_with("--set: overlap.guard is \"nono\", but must be one of"), "{error}");
+        let error = resolve("j.toml", "[effort]\nmemory_bytes = 7", &["similar.guard=nono".into()]).unwrap_err();
+        assert!(error.to_string().starts_with("--set: similar.guard is \"nono\", but must be one of"), "{error}");
+    }
+
+    #[test]
+    fn one_guard_holds_for_all_measures() {
+        let guards = |job: &Job| [job.overlap.guard, job.minhash.guard, job.hamming.guard, job.signatures.guard];
+        let nearest = [Guard::Neighbours, Guard::Neighbours, Guard::MutualBest, Guard::MutualBest];
+        assert_eq!(guards(&resolve("j.toml", "", &[]).unwrap()), nearest);
+        assert_eq!(guards(&resolve("j.toml", "", &["similar.guard=none".into()]).unwrap()), [Guard::None; 4]);
+        assert_eq!(guards(&resolve("j.toml", "preset = \"two-line\"", &[]).unwrap()), [Guard::None; 4]);
+    }
+
+    #[test]
+    fn a_former_setting_is_refused_with_its_value_and_a_finished_run_with_another_one_too() {
+        let error = resolve("j.toml", "[overlap]\ndoubt = 3", &[]).unwrap_err().to_string();
+        assert!(error.contains("overlap.doubt is unknown") && error.contains("former setting"), "{error}");
+        let mut settings = serde_json::to_value(Job::default()).unwrap();
+        settings["overlap"]["doubt"] = 2.into();
+        settings["recrawl"]["avoided"] = false.into();
+        assert_eq!(Job::of_run(&settings).unwrap(), Job::default());
+        settings["overlap"]["doubt"] = 3.into();
+        assert!(Job::of_run(&settings).unwrap_err().contains("overlap.doubt was 3"));
+        settings["overlap"].as_object_mut().unwrap().remove("doubt");
+        settings["signatures"]["recipe"] = "weighted".into();
+        assert_eq!(Job::of_run(&settings).unwrap().signatures.vectors.dims, 16);
+    }
+
+    #[test]
+    fn every_former_setting_has_a_value_and_is_none_any_more() {
+        let defaults = serde_json::to_value(Job::default()).unwrap();
+        for (name, value) in FORMER {
+            assert!(serde_json::from_str::<serde_json::Value>(value).is_ok(), "{name}");
+            assert_eq!(defaults.pointer(&format!("/{}", name.replace('.', "/"))), None, "{name}");
+        }
     }
 
     #[test]
@@ -444,35 +394,21 @@ mod tests {
             ("[chunks]\nwrap = 5", "16"),
             ("[output]\npartitions = 12", "power of two"),
             ("[similar]\nby = \"hamming\"\n[simhash]\nbits = 0", "hamming or both"),
-            ("[simhash]\nstemming = \"english\"", "none, ar"),
-            ("[simhash]\nstop_words = \"English\"", "639"),
             ("[clusters]\nmerge = \"tolerant\"\nsingle_site = false", "tolerant"),
-            ("[signatures]\ndims = 0", "1 to 64"),
             ("[signatures]\nrp_tolerance = 2", "between 0 and 1"),
-            ("[signatures]\nguard = \"centre\"", "mutual-best"),
             ("[minhash]\nshingle = \"lines:2\"", "words:5"),
             ("[minhash]\nthreshold = 0", "between 0.01 and 1"),
-            ("[minhash]\nbands = 20", "both 0"),
-            ("[minhash]\nbands = 2000\nrows = 2000", "65536"),
-            ("[minhash]\nmax_documents = 1", "at least 2"),
+            ("[simhash]\nrecipe = \"stemming:english\"", "no part of a recipe"),
+            ("[signatures]\nrecipe = \"components:0\"", "no part of a recipe"),
             ("[keep]\nprefer = [\"http://a.example/***\"]", "globs over URLs"),
             ("[keep]\nby = \"best\"", "best"),
             ("[keep]\nseeds = [\"a.example\"]", "begin with http"),
             ("[keep]\nmin_resemblance = 2", "between 0 and 1"),
-            ("[url_rules]\nmin_support = 0", "at least 1"),
-            ("[url_rules]\nmin_bound = 1.0", "between 0.5 and 0.99"),
-            ("[recrawl]\nnear = 2", "between 0 and 1"),
-            ("[recrawl]\nnear_bits = 20", "20 (recrawl.near_bits) to 64"),
-            ("[recrawl]\nrewritten = 0.95", "at most recrawl.near"),
-            ("[recrawl]\ndrift = 2", "between 0 and 1"),
-            ("[recrawl]\nconfidence = 1.0", "above 0 and below 1"),
+            ("[recrawl]\nleast_pages = 2", "between 0 and 1"),
             ("[recrawl]\nprobe_share = 0.0", "above 0 and below 1"),
-            ("[recrawl]\npatience = 0", "1 to 16"),
-            ("[recrawl]\nversions = 1", "at least 2"),
-            ("[recrawl]\nprior_intervals = -1.0", "at least 0"),
             ("kind = [", "line 1, column 9: no TOML"),
             ("[overlap]\nmin_shared = 3\nguard = 'x", "line 3, column"),
-            ("[overlap]\nguard = \"nono\"", "j.toml: overlap.guard is \"nono\", but must be one of `none`"),
+            ("[similar]\nguard = \"nono\"", "j.toml: similar.guard is \"nono\", but must be one of `none`"),
             (
                 "[effort]\nmemory_bytes = \"1 gigabyte\"",
                 "effort.memory_bytes is \"1 gigabyte\", but must be bytes, such as",

@@ -3,7 +3,9 @@
 //! They enter the digest of a job and every manifest. Who changes what a recipe gives changes its version here.
 
 use super::languages::NONE;
-use super::settings::{Chunks, Input, Minhash, Printed, Signatures, Simhash, Unit, Weights};
+use super::settings::{
+    Chunks, FeatureRecipe, Input, Minhash, Printed, Signatures, Simhash, Unit, VectorRecipe, Weights,
+};
 use super::shingling::Shingling;
 
 /// True if this build has the cargo feature `pdf`.
@@ -13,7 +15,7 @@ impl Input {
     /// Name and version of how a PDF becomes text, as written into every manifest; `None` where none does, because of
     /// the job or of the build.
     pub fn pdf_recipe(&self) -> Option<String> {
-        (READS_PDF && self.pdf == Printed::Text).then(|| "pdf-extract-0.12-pages-v1".to_owned())
+        (READS_PDF && self.printed != Printed::Skip).then(|| "pdf-extract-0.12-pages-v1".to_owned())
     }
 }
 
@@ -43,23 +45,23 @@ impl Chunks {
 impl Simhash {
     /// Name and version, as written into every manifest.
     pub fn recipe(&self) -> String {
-        let Simhash { bits, phrase, stop_words, stemming, weights, idf, min_features } = self;
+        let Simhash { bits, features: FeatureRecipe { phrase, stop_words, stemming, weights, idf, least } } = self;
         if *bits == 0 {
             return "none".into();
         }
         let weighed = weighed(stop_words, stemming, *weights);
         let idf = if *idf { "-idf" } else { "" };
-        format!("terms-{phrase}-{FOLDED}{weighed}{idf}-min{min_features}-xxh3-{bits}-v2")
+        format!("terms-{phrase}-{FOLDED}{weighed}{idf}-min{least}-xxh3-{bits}-v2")
     }
 }
 
 impl Signatures {
     /// Name and version, as written into every manifest.
     pub fn recipe(&self) -> String {
-        let Signatures { dims, seed, stop_words, stemming, weights, unit_length, min_terms, .. } = self;
+        let VectorRecipe { dims, seed, stop_words, stemming, weights, unit_length, least, .. } = &self.vectors;
         let weighed = weighed(stop_words, stemming, *weights);
         let unit = if *unit_length { "-unit" } else { "" };
-        format!("rp-terms-{FOLDED}{weighed}{unit}-min{min_terms}-xxh3-{dims}-seed{seed}-splitmix64-v2")
+        format!("rp-terms-{FOLDED}{weighed}{unit}-min{least}-xxh3-{dims}-seed{seed}-splitmix64-v2")
     }
 }
 
@@ -89,12 +91,7 @@ const FOLDED: &str = "nfkc.fold";
 fn weighed(stop_words: &str, stemming: &str, weights: Weights) -> String {
     let stop = if stop_words == NONE { String::new() } else { format!("-stop.{stop_words}") };
     let stem = if stemming == NONE { String::new() } else { format!("-stem.{stemming}") };
-    let weights = match weights {
-        Weights::Count => "count",
-        Weights::Log => "log",
-        Weights::Once => "once",
-    };
-    format!("{stop}{stem}-{weights}")
+    format!("{stop}{stem}-{}", weights.name())
 }
 
 #[cfg(test)]
@@ -111,23 +108,20 @@ mod tests {
 
     #[test]
     fn names_of_simhashes_tell_every_setting_that_changes_one() {
-        let plain = Simhash { phrase: 2, min_features: 4, weights: Weights::Count, ..Job::default().simhash };
-        assert_eq!(plain.recipe(), "terms-2-nfkc.fold-count-min4-xxh3-64-v2");
-        let (stop_words, stemming) = ("en".into(), "de".into());
-        let all = Simhash { bits: 32, phrase: 3, idf: true, weights: Weights::Log, stop_words, stemming, ..plain };
-        assert_eq!(all.recipe(), "terms-3-nfkc.fold-stop.en-stem.de-log-idf-min4-xxh3-32-v2");
-        assert_eq!(Simhash { bits: 0, ..all }.recipe(), "none");
+        let simhash = |bits, recipe: &str| Simhash { bits, features: recipe.parse().unwrap() }.recipe();
+        assert_eq!(simhash(64, "phrases:2 least:4"), "terms-2-nfkc.fold-count-min4-xxh3-64-v2");
+        let all = "phrases:3 idf weights:log stop-words:en stemming:de least:4";
+        assert_eq!(simhash(32, all), "terms-3-nfkc.fold-stop.en-stem.de-log-idf-min4-xxh3-32-v2");
+        assert_eq!(simhash(0, all), "none");
     }
 
     #[test]
     fn names_of_signatures_tell_every_setting_that_changes_a_projection() {
-        let paper = Signatures { dims: 5, seed: 0, weights: Weights::Count, min_terms: 1, ..Job::default().signatures };
-        let plain = Signatures { unit_length: false, ..paper };
-        assert_eq!(plain.recipe(), "rp-terms-nfkc.fold-count-min1-xxh3-5-seed0-splitmix64-v2");
-        let (stop_words, stemming) = ("en".into(), "de".into());
-        let of_terms = Signatures { stop_words, stemming, weights: Weights::Log, unit_length: true, ..plain };
-        let all = Signatures { dims: 8, seed: 3, ..of_terms };
-        assert_eq!(all.recipe(), "rp-terms-nfkc.fold-stop.en-stem.de-log-unit-min1-xxh3-8-seed3-splitmix64-v2");
+        let signatures =
+            |recipe: &str| Signatures { vectors: recipe.parse().unwrap(), ..Signatures::default() }.recipe();
+        assert_eq!(signatures("seed:0 least:1"), "rp-terms-nfkc.fold-count-min1-xxh3-5-seed0-splitmix64-v2");
+        let all = "components:8 seed:3 weights:log unit-length stop-words:en stemming:de least:1";
+        assert_eq!(signatures(all), "rp-terms-nfkc.fold-stop.en-stem.de-log-unit-min1-xxh3-8-seed3-splitmix64-v2");
     }
 
     #[test]

@@ -111,12 +111,14 @@ impl OfFile for FileReader<'_> {
     }
 }
 
+/// Largest ratio of decoded to encoded bytes, once 1 MiB has been decoded: only what is made to harm expands more.
+pub(crate) const RATIO: u64 = 1000;
+
 /// Decoded bytes of a file, from its start: those of its members, frames or streams, one after another,
 /// and plain bytes that follow them.
 pub struct Decoded<'a> {
     stream: Stream<'a>,
     yielded: u64,
-    ratio: u64,
     window_bytes: u64,
     /// Where the stream has ended in the file.
     end: u64,
@@ -241,7 +243,7 @@ impl<'a> Decoded<'a> {
 
     fn of<'f>(input: FileReader<'f>, compression: Compression, limits: &Limits) -> io::Result<Decoded<'f>> {
         let stream = Stream::of(BufReader::with_capacity(256 << 10, input), compression, limits.window_bytes)?;
-        Ok(Decoded { stream, yielded: 0, ratio: limits.ratio, window_bytes: limits.window_bytes, end: 0 })
+        Ok(Decoded { stream, yielded: 0, window_bytes: limits.window_bytes, end: 0 })
     }
 
     /// Bytes of the file that have been decoded.
@@ -264,8 +266,8 @@ impl Read for Decoded<'_> {
             }
             .map_err(|error| name_window(error, self.window_bytes))?;
             self.yielded += count as u64;
-            if self.yielded > 1 << 20 && self.yielded / self.ratio > self.encoded() {
-                return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it expands beyond limits.ratio"));
+            if self.yielded > 1 << 20 && self.yielded / RATIO > self.encoded() {
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it expands more than a thousand times"));
             }
             if count > 0 || into.is_empty() {
                 return Ok(count);

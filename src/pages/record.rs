@@ -41,8 +41,8 @@ impl Form {
     pub(super) fn is_wanted(self, input: &Input) -> bool {
         match self {
             Form::Html | Form::Xhtml | Form::Text => true,
-            Form::Pdf => input.pdf == Printed::Text,
-            Form::PostScript => input.postscript == Printed::Text,
+            Form::Pdf => input.printed != Printed::Skip,
+            Form::PostScript => input.printed == Printed::Text,
         }
     }
 }

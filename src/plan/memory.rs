@@ -80,7 +80,7 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
                 + (A_PAGE_EVERYWHERE + at_first) * others_pages
                 + A_PAGE_IN_FILE * others_pages.min(PAGES_OF_FILE);
             let by_measure = match job.similar.by {
-                Measure::Signatures => 64 * u64::from(job.signatures.dims) * own.pages,
+                Measure::Signatures => 64 * u64::from(job.signatures.vectors.dims) * own.pages,
                 Measure::Hamming => 84 * own.pages,
                 Measure::Minhash => keys,
                 Measure::Overlap | Measure::Both => own.beside_shelf_bytes(job),

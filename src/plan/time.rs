@@ -102,7 +102,7 @@ pub fn cpu_seconds(
                 Measure::Overlap | Measure::Both => overlap,
                 Measure::Hamming => us(held.pages, FIND_SIMHASH),
                 Measure::Signatures => {
-                    let components = u64::from(job.signatures.dims * (1 + job.signatures.iterations));
+                    let components = u64::from(job.signatures.vectors.dims * (1 + job.signatures.vectors.depth));
                     us(held.pages * components, FIND_COMPONENT)
                 }
                 Measure::Minhash => us(held.shingles, FIND_SHINGLE),

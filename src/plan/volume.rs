@@ -173,11 +173,11 @@ fn of_measure(job: &Job, counts: &Counts, overlap: u64, machines: &Machines) -> 
         // A simhash and its page; then what is near.
         Measure::Hamming => 16 * held.pages,
         Measure::Signatures => {
-            let dims = u64::from(job.signatures.dims);
+            let dims = u64::from(job.signatures.vectors.dims);
             // Bounds of a projection; the two signatures, to the slab of a page and to those that it visits.
             let points = 8 * dims * held.pages + (16 * dims + 30) * held.pages;
             let asked = children_asked(held.pages, counts.links_within, machines.peers());
-            points + A_CHILD_VALUE * dims * u64::from(job.signatures.iterations) * asked
+            points + A_CHILD_VALUE * dims * u64::from(job.signatures.vectors.depth) * asked
         }
         Measure::Minhash => {
             minhash_pairs::keys_bytes(held.pages, &job.minhash) + A_SHINGLE_FETCHED * held.shingles + compared
@@ -207,7 +207,7 @@ fn rounds(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
         (_, Measure::Overlap) => 87,
         (_, Measure::Both) => 96,
     };
-    let steps = steps + if job.simhash.idf && job.simhash.bits > 0 { 6 } else { 0 };
+    let steps = steps + if job.simhash.features.idf && job.simhash.bits > 0 { 6 } else { 0 };
     // Where pages by place have no room in a share, it is told how many there are before they are sent.
     let are_many = A_PAGE_BY_PLACE * pages / machines.peers() > PARTITION_BYTES;
     let told = if are_many && second_look::is_asked_for(job) { LAID_DOWN } else { 0 };

@@ -45,7 +45,7 @@ impl Run {
     /// # Errors
     /// [`Error::Input`] if a build with other settings wrote the run, whose meaning this build does not know.
     pub fn job(&self) -> Result<Job> {
-        serde_json::from_value(self.manifest.job.clone()).map_err(|cause| {
+        Job::of_run(&self.manifest.job).map_err(|cause| {
             let of = format!("its job is one of another build ({}): {cause}; run it again", self.manifest.build);
             Error::input(self.folder.name(), of)
         })

@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 use webtwin::ids::{Page, splitmix64};
-use webtwin::job::{Children, Job, Signatures, Weights};
+use webtwin::job::{Children, VectorRecipe, Weights};
 use webtwin::signatures::collide::{Points, collisions};
 use webtwin::signatures::hyperlink_map::hyperlink_map;
 use webtwin::signatures::random_projection::{Bounds, Projection, Recipe};
@@ -12,10 +12,10 @@ use webtwin::signatures::{ONE, distance, parts};
 use webtwin::text::Feature;
 
 /// The paper's settings: plain counts, and the sum over children.
-fn settings(damping: f64, iterations: u32) -> Signatures {
+fn settings(damping: f64, depth: u32) -> VectorRecipe {
     let paper =
-        Signatures { dims: 5, weights: Weights::Count, unit_length: false, min_terms: 1, ..Job::default().signatures };
-    Signatures { children: Children::Sum, damping, iterations, ..paper }
+        VectorRecipe { dims: 5, weights: Weights::Count, unit_length: false, least: 1, ..VectorRecipe::default() };
+    VectorRecipe { children: Children::Sum, damping, depth, ..paper }
 }
 
 // Section 2.1: the random projection signature.

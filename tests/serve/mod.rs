@@ -40,7 +40,7 @@ fn made() -> &'static Made {
         let mut made = Made { folder, urls: Vec::new() };
         write_crawl(&made.at("crawl"), 500, 11);
         for (name, guard) in [("a", "none"), ("b", "mutual-best")] {
-            let set = format!("overlap.guard={guard}");
+            let set = format!("similar.guard={guard}");
             let share = if name == "a" { "keep.by=links" } else { "keep.by=oldest" };
             let (run, crawl) = (made.at(&format!("run-{name}")), made.at("crawl"));
             succeed(&["run", "--input", &crawl, "--output", &run, "--set", &set, "--set", share]);

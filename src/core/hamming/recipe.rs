@@ -20,7 +20,7 @@
 
 use crate::text::{Feature, Features, weigh};
 use webtwin_base::ids::SimHash;
-use webtwin_job::{Simhash, Weights};
+use webtwin_job::{FeatureRecipe, Simhash, Weights};
 
 use super::simhash::Sums;
 
@@ -48,7 +48,8 @@ pub struct Recipe {
 impl Recipe {
     /// The recipe of a job's `[simhash]`.
     pub fn new(settings: &Simhash) -> Recipe {
-        let features = Features::new(settings.phrase, &settings.stop_words, &settings.stemming);
+        let FeatureRecipe { phrase, stop_words, stemming, .. } = &settings.features;
+        let features = Features::new(*phrase, stop_words, stemming);
         Recipe { settings: settings.clone(), features, weighted: Vec::new() }
     }
 
@@ -59,14 +60,14 @@ impl Recipe {
     /// One pass over the text; where features are not weighted by their plain count, a sort of them.
     pub fn simhash(&mut self, text: &str) -> Option<SimHash> {
         let hashes = self.features.of(text);
-        if hashes.is_empty() || hashes.len() < self.settings.min_features as usize {
+        if hashes.is_empty() || hashes.len() < self.settings.features.least as usize {
             return None;
         }
         let mut sums = Sums::default();
-        if self.settings.weights == Weights::Count {
+        if self.settings.features.weights == Weights::Count {
             sums.add_all(hashes, 0);
         } else {
-            weigh(hashes, self.settings.weights, &mut self.weighted);
+            weigh(hashes, self.settings.features.weights, &mut self.weighted);
             sums.add_weighted(&self.weighted);
         }
         Some(sums.simhash(self.settings.bits))
@@ -76,8 +77,8 @@ impl Recipe {
     /// [`Recipe::simhash`] is `None`.
     pub fn features(&mut self, text: &str) -> &[Feature] {
         let hashes = self.features.of(text);
-        let enough = hashes.len() >= self.settings.min_features as usize;
-        weigh(if enough { hashes } else { &mut [] }, self.settings.weights, &mut self.weighted);
+        let enough = hashes.len() >= self.settings.features.least as usize;
+        weigh(if enough { hashes } else { &mut [] }, self.settings.features.weights, &mut self.weighted);
         &self.weighted
     }
 }
@@ -87,10 +88,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use webtwin_job::Job;
 
     fn recipe(change: impl Fn(&mut Simhash)) -> Recipe {
-        let mut settings = Simhash { phrase: 2, min_features: 4, weights: Weights::Count, ..Job::default().simhash };
+        let features = FeatureRecipe { phrase: 2, least: 4, ..FeatureRecipe::default() };
+        let mut settings = Simhash { bits: 64, features };
         change(&mut settings);
         Recipe::new(&settings)
     }
@@ -101,14 +102,15 @@ mod tests {
         assert_eq!(recipe.simhash(""), None);
         assert_eq!(recipe.simhash("File not found"), None);
         assert!(recipe.simhash("The file was not found").is_some());
-        assert_eq!(self::recipe(|settings| settings.min_features = 0).simhash(" - "), None);
+        assert_eq!(self::recipe(|settings| settings.features.least = 0).simhash(" - "), None);
     }
 
     #[test]
     fn recipe_v1_gives_the_simhashes_it_always_gave() {
         let text = "Near-duplicate web documents are abundant. Don't count 3.14 twice, ÄRGER 日本語.";
         let simhash = |change: fn(&mut Simhash)| recipe(change).simhash(text).unwrap();
-        let all = [simhash(|_| ()), simhash(|settings| settings.phrase = 1), simhash(|settings| settings.bits = 32)];
+        let all =
+            [simhash(|_| ()), simhash(|settings| settings.features.phrase = 1), simhash(|settings| settings.bits = 32)];
         assert_eq!(all, [2819408648056341843, 9519496313529714842, 1074791763]);
     }
 
@@ -117,7 +119,7 @@ mod tests {
         fn counting_features_equals_weighing_them_by_their_count(
             text in "([ab] ){4,80}", phrase in 1u32..4, bits in 1u32..=64
         ) {
-            let mut recipe = recipe(|settings| (settings.phrase, settings.bits) = (phrase, bits));
+            let mut recipe = recipe(|settings| (settings.features.phrase, settings.bits) = (phrase, bits));
             let mut sums = Sums::default();
             sums.add_weighted(recipe.features(&text));
             prop_assert_eq!(recipe.simhash(&text), (!recipe.weighted.is_empty()).then(|| sums.simhash(bits)));

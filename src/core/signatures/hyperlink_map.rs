@@ -7,7 +7,7 @@
 //! Afterwards all values are divided by the largest component of any page.
 //!
 //! # Deviation
-//! With `signatures.children = "mean"` the sum is divided by the number of children in the crawl. Then no component
+//! With `children:mean` in `signatures.recipe` the sum is divided by the number of children in the crawl. Then no component
 //! exceeds t + 1 after t iterations, and pages far down the links count as much for pages with many children as for
 //! those with few.
 //!
@@ -23,10 +23,10 @@
 
 use super::ONE;
 use webtwin_base::ids::Page;
-use webtwin_job::{Children, Signatures};
+use webtwin_job::{Children, VectorRecipe};
 
 /// One iteration for one component of one page: `r` of the page, `x r` of its children in ascending order of page.
-pub fn step(r: f64, settings: &Signatures, children: impl ExactSizeIterator<Item = f64>) -> f64 {
+pub fn step(r: f64, settings: &VectorRecipe, children: impl ExactSizeIterator<Item = f64>) -> f64 {
     let damping = match settings.children {
         Children::Sum => settings.damping,
         Children::Mean => settings.damping / children.len().max(1) as f64,
@@ -45,10 +45,10 @@ pub fn part(x: f64, largest: f64) -> u64 {
 ///
 /// # Cost
 /// K additions per link and iteration.
-pub fn hyperlink_map(rp: &[Vec<u64>], links: &[(Page, Page)], settings: &Signatures) -> Vec<Vec<u64>> {
+pub fn hyperlink_map(rp: &[Vec<u64>], links: &[(Page, Page)], settings: &VectorRecipe) -> Vec<Vec<u64>> {
     let r: Vec<Vec<f64>> = rp.iter().map(|rp| rp.iter().map(|&part| super::number(part)).collect()).collect();
     let mut x = r.clone();
-    for _ in 0..settings.iterations {
+    for _ in 0..settings.depth {
         let mut next = r.clone();
         for links in links.chunk_by(|x, y| x.0 == y.0) {
             let parent = links[0].0;
@@ -69,10 +69,9 @@ pub fn hyperlink_map(rp: &[Vec<u64>], links: &[(Page, Page)], settings: &Signatu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use webtwin_job::Job;
 
-    fn settings(children: Children, damping: f64, iterations: u32) -> Signatures {
-        Signatures { children, damping, iterations, ..Job::default().signatures }
+    fn settings(children: Children, damping: f64, depth: u32) -> VectorRecipe {
+        VectorRecipe { children, damping, depth, ..VectorRecipe::default() }
     }
 
     #[test]

@@ -18,8 +18,8 @@
 //!   that sums are whole numbers and do not depend on the order of addition.
 //! - "Normalizing the vectors ... to have each component in \[0,1\]": ours are divided by the largest value of that
 //!   component in the crawl. The paper does not say whether it takes that or the largest of all components.
-//! - The paper counts words. Here the weight of a term may also be logarithmic or 1 (`signatures.weights`), the bag may
-//!   be scaled to unit length (`signatures.unit_length`), and a page with very few terms has no signature.
+//! - The paper counts words. Here the weight of a term may also be logarithmic or 1 (`weights:` in `signatures.recipe`), the bag may
+//!   be scaled to unit length (`unit-length`), and a page with very few terms has no signature.
 //! - A page of the crawl without a signature is a child that adds nothing; a page outside the crawl is no child.
 //! - Signatures are whole numbers of [`ONE`] parts, so that collisions do not depend on rounding.
 //! - *Similar* is a property of pairs. The paper speaks of lists of colliding documents.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{ONE, RpSignature};
 use crate::text::{Feature, Features, weigh};
 use webtwin_base::ids::splitmix64;
-use webtwin_job::Signatures;
+use webtwin_job::VectorRecipe;
 
 /// Entries per hash.
 const OF_ONE_HASH: usize = 4;
@@ -59,10 +59,10 @@ fn entry(bits: u16) -> i64 {
     2 * i64::from(bits) - 65_535
 }
 
-/// From text to `ΠD`, as [`Signatures::recipe`] names it.
+/// From text to `ΠD`, as [`Signatures::recipe`](webtwin_job::Signatures::recipe) names it.
 #[derive(Debug)]
 pub struct Recipe {
-    settings: Signatures,
+    settings: VectorRecipe,
     projection: Projection,
     features: Features,
     bag: Vec<Feature>,
@@ -70,7 +70,7 @@ pub struct Recipe {
 
 impl Recipe {
     /// Makes the recipe of a job's `[signatures]`.
-    pub fn new(settings: &Signatures) -> Recipe {
+    pub fn new(settings: &VectorRecipe) -> Recipe {
         Recipe {
             settings: settings.clone(),
             projection: Projection::new(settings.dims as usize, settings.seed),
@@ -86,7 +86,7 @@ impl Recipe {
     /// One pass over the text, a sort of its terms, and [`Projection::project`].
     pub fn project(&mut self, text: &str) -> Option<Vec<i64>> {
         let terms = self.features.of(text);
-        if terms.is_empty() || terms.len() < self.settings.min_terms as usize {
+        if terms.is_empty() || terms.len() < self.settings.least as usize {
             return None;
         }
         weigh(terms, self.settings.weights, &mut self.bag);
@@ -136,17 +136,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use webtwin_job::{Job, Weights};
 
-    fn recipe(change: impl Fn(&mut Signatures)) -> Recipe {
-        let mut settings = Signatures {
-            dims: 5,
-            seed: 0,
-            weights: Weights::Count,
-            unit_length: false,
-            min_terms: 1,
-            ..Job::default().signatures
-        };
+    fn recipe(change: impl Fn(&mut VectorRecipe)) -> Recipe {
+        let mut settings = VectorRecipe { dims: 5, seed: 0, least: 1, ..VectorRecipe::default() };
         change(&mut settings);
         Recipe::new(&settings)
     }
@@ -157,7 +149,7 @@ mod tests {
         assert_eq!(recipe.project("a b c a"), recipe.project("c a, A b"));
         assert_ne!(recipe.project("a b c a"), recipe.project("a b c"));
         assert_eq!(recipe.project(" - "), None);
-        assert_eq!(self::recipe(|settings| settings.min_terms = 5).project("a b c a"), None);
+        assert_eq!(self::recipe(|settings| settings.least = 5).project("a b c a"), None);
     }
 
     #[test]

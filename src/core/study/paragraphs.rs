@@ -13,8 +13,7 @@
 //!   450 characters still have three sentences.
 //! - The paper compares the texts themselves, here fingerprints of 63 bits.
 //! - The paper does not say what becomes of one or two last sentences. By the letter of Definition 1 they are no shingle
-//!   paragraph, and then pages that differ in nothing but their last line are duplicates; here they are one unless
-//!   `study.rest` is off.
+//!   paragraph, and then pages that differ in nothing but their last line are duplicates; here they are one.
 
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -14,6 +14,7 @@ use crate::shuffle::directory::TablePartitions;
 use crate::sinks::stage::{attempt, or_discard};
 use webtwin_base::error::Result;
 use webtwin_base::progress::Progress;
+use webtwin_core::hamming::coding::Coder;
 use webtwin_core::hamming::fingerprint_file::{ChunkWriter, Manifest, NAME};
 use webtwin_core::hamming::rows::FingerprintRow;
 use webtwin_engine::Net;
@@ -64,7 +65,7 @@ pub fn from_fingerprints(net: &mut Net<'_>, job: &Job, ready: &Ready, folder: &L
         }
         Ok(())
     };
-    write(net, job, &Made { f, recipe, coder: job.fingerprints.coder }, source, folder)
+    write(net, job, &Made { f, recipe }, source, folder)
 }
 
 /// Builds F from the pages of a crawl that have a simhash, the newest capture of each; as [`from_fingerprints`].
@@ -76,7 +77,7 @@ pub fn from_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location
     queue.progress.enter("sorting");
     let partitions = TablePartitions::new(job.output.partitions, net.peers());
     let mut crawl = captures::settle(net, &mut shelf, &floors, partitions)?;
-    if job.simhash.idf {
+    if job.simhash.features.idf {
         idf::simhashes(net, &mut shelf, &mut crawl, job)?;
     }
     let mut rows: Vec<FingerprintRow> = Vec::new();
@@ -85,7 +86,7 @@ pub fn from_crawl(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location
         rows.extend(page.simhash().map(row));
     })?;
     let source = |take: Take<'_>| rows.chunks(BATCH).try_for_each(take);
-    let made = Made { f: job.simhash.bits, recipe: job.simhash.recipe(), coder: job.fingerprints.coder };
+    let made = Made { f: job.simhash.bits, recipe: job.simhash.recipe() };
     write(net, job, &made, source, folder)
 }
 
@@ -98,7 +99,7 @@ fn write(
 ) -> Result<Manifest> {
     let attempt = attempt(net, folder)?;
     let chunks = or_discard(net, &attempt, |net| chunks::write(net, job, made, source, &attempt))?;
-    let (_, mut manifest) = ChunkWriter::new(made.f, made.coder, &made.recipe, true).finish()?;
+    let (_, mut manifest) = ChunkWriter::new(made.f, Coder::EliasFano, &made.recipe, true).finish()?;
     manifest.count = chunks.iter().map(|chunk| chunk.count).sum();
     manifest.chunks = chunks;
     let files = manifest.chunks.iter().map(|chunk| (chunk.name.clone(), chunk.bytes)).collect();

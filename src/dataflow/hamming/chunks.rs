@@ -18,10 +18,11 @@ use crate::reading::work_queue::WorkQueue;
 use crate::shuffle::memory::{agree, hold_bytes_against_bound};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, SimHash};
+use webtwin_core::hamming::coding::Coder;
 use webtwin_core::hamming::fingerprint_file::{CHUNK_ROWS, Chunk, ChunkEncoder};
 use webtwin_core::hamming::rows::{FingerprintRow, sort};
 use webtwin_engine::Net;
-use webtwin_job::{Coder, Job};
+use webtwin_job::Job;
 use webtwin_spill::Arena;
 use webtwin_storage::output::Attempt;
 
@@ -77,8 +78,6 @@ pub(super) struct Made {
     pub f: u32,
     /// Name of the recipe that made them.
     pub recipe: String,
-    /// How they are written.
-    pub coder: Coder,
 }
 
 /// The fingerprint space of f bits, cut by leading bits in values that are counted, and in buckets of several of these.
@@ -294,8 +293,8 @@ impl<'a> SpanWriter<'a> {
         }
         let chunks = self.fingerprints.chunks(CHUNK_ROWS).zip(self.documents.chunks(CHUNK_ROWS));
         for (number, (fingerprints, documents)) in (span.first_chunk..).zip(chunks) {
-            let Made { f, ref recipe, coder } = *self.made;
-            let parts = self.encoder.encode(f, coder, recipe, fingerprints, Some(documents))?;
+            let Made { f, ref recipe } = *self.made;
+            let parts = self.encoder.encode(f, Coder::EliasFano, recipe, fingerprints, Some(documents))?;
             let chunk = Chunk::of(format!("part-{number:05}.fp"), fingerprints, &parts.all());
             self.attempt.put_parts(&chunk.name, &parts.all())?;
             written.push((number, serde_json::to_string(&chunk).expect("an entry is plain values")));

@@ -84,9 +84,11 @@ impl Tally {
                 what: format!("pairs of documents are near ({} of distinct fingerprints)", summary.near),
                 found: summary.pairs,
                 pair_bytes: PAIR_BYTES,
-                setting: "batch.max_pairs".into(),
-                allowed: job.batch.max_pairs,
-                remedy: "batch.groups=true tells them in one row a document".into(),
+                limit: format!("batch.max_pairs allows {}", job.batch.max_pairs),
+                remedy: format!(
+                    "batch.groups=true tells them in one row a document, or set batch.max_pairs to {} or more",
+                    summary.pairs
+                ),
             });
         }
         hold_bytes_against_bound(net, "near pairs", of_process, job.effort.memory_bytes)

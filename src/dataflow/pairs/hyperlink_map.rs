@@ -13,7 +13,7 @@ use webtwin_base::ids::Page;
 use webtwin_core::signatures::hyperlink_map::{part, step};
 use webtwin_core::signatures::number;
 use webtwin_engine::{Net, Owners};
-use webtwin_job::Signatures;
+use webtwin_job::VectorRecipe;
 
 /// A worker's question for a child's values, to the child's owner.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
@@ -43,7 +43,7 @@ pub fn hyperlink_map(
     rp: &[u64],
     signed: &[bool],
     links: &Links,
-    settings: &Signatures,
+    settings: &VectorRecipe,
 ) -> Result<Vec<u64>> {
     let dims = settings.dims as usize;
     let targets: Vec<Page> = links.read(0..links.len())?.into_iter().map(|link| link.1).collect();
@@ -64,7 +64,7 @@ pub fn hyperlink_map(
     let r: Vec<f64> = rp.iter().map(|&part| number(part)).collect();
     let mut x = r.clone();
     let mut products = vec![0.0; children.len() * dims];
-    for _ in 0..settings.iterations {
+    for _ in 0..settings.depth {
         let rows = asked.iter().flat_map(|&Asked { child, at, worker }| {
             let (x, r) = (&x, &r);
             let components = of_child(child).zip(at as usize * dims..);

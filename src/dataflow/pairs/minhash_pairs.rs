@@ -56,7 +56,7 @@ pub struct MinhashCounts {
     pub pages: u64,
     /// Pairs of pages that share a key and were compared.
     pub candidates: u64,
-    /// Pairs that were not made, once for each key on more than `minhash.max_documents` pages that both have.
+    /// Pairs that were not made, once for each key on more than 200 pages that both have.
     pub left_out: u64,
     /// Pairs that reach the threshold.
     pub similar: u64,

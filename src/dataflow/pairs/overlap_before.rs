@@ -32,7 +32,7 @@ pub struct Before<'a> {
     pub each_page: &'a dyn Fn(HandOn<'_>),
     /// Hears what came of it, for people.
     pub tell: &'a dyn Fn(String),
-    /// Where a larger share of pages, rows or pairs has changed, all is found from scratch.
+    /// Where a larger fraction of pages, rows or pairs has changed, all is found from scratch.
     pub max_change: f64,
 }
 

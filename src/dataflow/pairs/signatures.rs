@@ -6,7 +6,7 @@
 //!
 //! # Memory
 //! 64 bytes a component of each page, and about as much for each visit of a page to a slab; 12 a pair, at most those that
-//! `signatures.max_pairs` allows, and with the guard 48 more.
+//! [`Signatures::max_pairs`](webtwin_job::Signatures::max_pairs) allows, and with the guard 48 more.
 
 use serde::{Deserialize, Serialize};
 
@@ -62,7 +62,7 @@ pub struct SignaturePairs {
 /// they lie, and `links` this worker's.
 ///
 /// # Errors
-/// [`Error::TooManyPairs`] for more than `signatures.max_pairs`, before a worker makes more than that; [`Error::MemoryLimit`] when
+/// [`Error::TooManyPairs`] for more than `max_pairs`, before a worker makes more than that; [`Error::MemoryLimit`] when
 /// the bound on memory does not suffice.
 pub fn similar_pairs(
     net: &mut Net<'_>,
@@ -72,12 +72,12 @@ pub fn similar_pairs(
     job: &Job,
 ) -> Result<SignaturePairs> {
     let settings = &job.signatures;
-    let dims = settings.dims as usize;
+    let dims = settings.vectors.dims as usize;
     let held = 64 * dims as u64 * crawl.pages.len() as u64;
     hold_bytes_against_bound(net, "pages and their signatures", held, job.effort.memory_bytes)?;
     let rp = random_projections(net, crawl, dims)?;
     let signed: Vec<bool> = crawl.pages.map(|page| !page.rest().projected.is_empty()).collect::<Result<_>>()?;
-    let hm = hyperlink_map(net, &crawl.directory, &rp, &signed, links, settings)?;
+    let hm = hyperlink_map(net, &crawl.directory, &rp, &signed, links, &settings.vectors)?;
     let directory = crawl.directory.clone();
     let mut copies = net.exchange("copies", exact::copies_of(exact_pairs)?, |&copy| directory.owner(copy))?;
     copies.sort_unstable();
@@ -150,7 +150,7 @@ fn collide(
     pages: Vec<Page>,
     settings: &Signatures,
 ) -> Result<(Vec<SimilarPair>, u64)> {
-    let dims = settings.dims as usize;
+    let dims = settings.vectors.dims as usize;
     let mut tolerance = vec![parts(settings.rp_tolerance); dims];
     tolerance.resize(2 * dims, parts(settings.hm_tolerance));
     let (me, peers) = (net.index(), net.peers());
@@ -190,8 +190,7 @@ fn collide(
             what: "pairs of pages collide".into(),
             found: all,
             pair_bytes: 60,
-            setting: "signatures.max_pairs".into(),
-            allowed: settings.max_pairs,
+            limit: format!("{} are allowed", settings.max_pairs),
             remedy: "smaller signatures.rp_tolerance and hm_tolerance make fewer".into(),
         });
     }

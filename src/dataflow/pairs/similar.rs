@@ -26,6 +26,10 @@ pub const SIGNATURES: Step = Step::named("signatures");
 /// Similar pairs by sets of shingles.
 pub const MINHASH: Step = Step::named("minhash");
 
+/// Fraction of pages, of their chunks, or of the pairs that these make, beyond which similar pairs are found from scratch: then looking at
+/// what has changed costs as much as it saves. Measured.
+const MAX_CHANGE: f64 = 0.25;
+
 /// Similar pages, this worker's share.
 #[derive(Default)]
 pub struct Similar {
@@ -96,8 +100,7 @@ impl Similar {
         };
         let tell = |what| drop(resume.map(|resume| resume.pairs.set(what)));
         let shares = resume.and_then(|resume| resume.store.shares());
-        let max_change = job.recrawl.max_change;
-        let before = shares.map(|shares| Before { shares, each_page: &each_page, tell: &tell, max_change });
+        let before = shares.map(|shares| Before { shares, each_page: &each_page, tell: &tell, max_change: MAX_CHANGE });
         let exact = self.pairs.of(Kind::Exact);
         let found;
         (found, self.weak, self.counts.overlap) = run.recorded(web, OVERLAP, |run| {

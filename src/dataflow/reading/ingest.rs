@@ -370,13 +370,13 @@ impl Reader {
         let body = bytes(&page.body);
         let exact = if by_bytes { instead_of_text(body) } else { document.exact };
         let shelf = &mut self.shelf;
-        let simhash = match &self.simhash {
-            Simhash { bits: 0, .. } => None,
-            Simhash { idf: true, .. } => {
+        let simhash = match (self.simhash.bits, self.simhash.features.idf) {
+            (0, _) => None,
+            (_, true) => {
                 shelf.features.push(tools.simhashes.features(text))?;
                 None
             }
-            _ => tools.simhashes.simhash(text),
+            (_, false) => tools.simhashes.simhash(text),
         };
         if let (Some(sets), Some(shingles)) = (&mut shelf.sets, &mut tools.shingles) {
             sets.push(shingles.of(text))?;

@@ -37,7 +37,7 @@ impl Tools {
             languages: LanguageDetector::default(),
             simhashes: hamming::recipe::Recipe::new(&job.simhash),
             projections: (job.similar.by == Measure::Signatures)
-                .then(|| random_projection::Recipe::new(&job.signatures)),
+                .then(|| random_projection::Recipe::new(&job.signatures.vectors)),
             shingles: job.by_shingles().then(|| Shingles::new(job.minhash.shingle)),
             notices: job.with_views().then(Notices::default),
             fprints: Vec::new(),

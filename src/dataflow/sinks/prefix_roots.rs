@@ -1,7 +1,7 @@
 //! The widest folder that a URL prefix over a skipped page may name: that of the page's collection.
 //!
-//! A prefix stands for pages that were never crawled, too. So it claims no more than what is known to be a mirror, unless
-//! `keep.prefix_scope` is `host`. Folders are named by the owner of their similar cluster and checked by the owner of the
+//! A prefix stands for pages that were never crawled, too. So it claims no more than what is known to be a mirror.
+//! Folders are named by the owner of their similar cluster and checked by the owner of the
 //! page, who knows its URL: one exchange of a length and a hash for each page of a collection.
 
 use bytemuck::{Pod, Zeroable};
@@ -13,7 +13,6 @@ use crate::shuffle::stretches::Stretches;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::Page;
 use webtwin_engine::{Net, Owners};
-use webtwin_job::PrefixScope;
 use webtwin_spill::Column;
 
 /// The folder of a page's collection.
@@ -28,7 +27,6 @@ pub struct Folder {
 
 /// Bounds of the prefixes over a worker's pages.
 pub struct PrefixRoots {
-    scope: PrefixScope,
     /// Folders of the worker's pages, ascending by page.
     folders: Column<Folder>,
 }
@@ -46,11 +44,7 @@ impl PrefixRoots {
         crawl: &Crawl,
         collections: &[CollectionRow],
         members: &Column<MemberRow>,
-        scope: PrefixScope,
     ) -> Result<PrefixRoots> {
-        if scope == PrefixScope::Host {
-            return Ok(PrefixRoots { scope, folders: Column::default() });
-        }
         let directory = &*crawl.directory;
         let mut found = Stretches::new(net, crawl.pages.len(), members.len() as u64, 1);
         let mut collections = collections.iter().peekable();
@@ -65,18 +59,17 @@ impl PrefixRoots {
         let take = |rows: &[Folder]| rows.iter().try_for_each(|row| found.push(directory.place(row.page), *row));
         net.exchange_into("folders of collections", folders, |row| directory.owner(row.page), take)?;
         let folders = found.sorted(net, |row| *row)?;
-        Ok(PrefixRoots { scope, folders })
+        Ok(PrefixRoots { folders })
     }
 
     /// Reads the bounds of pages in ascending order.
     pub fn reader(&self) -> PrefixRootReader<impl Iterator<Item = Result<Folder>>> {
-        PrefixRootReader { scope: self.scope, folders: self.folders.rows().peekable() }
+        PrefixRootReader { folders: self.folders.rows().peekable() }
     }
 }
 
 /// Reader of [`PrefixRoots`].
 pub struct PrefixRootReader<I: Iterator<Item = Result<Folder>>> {
-    scope: PrefixScope,
     folders: std::iter::Peekable<I>,
 }
 
@@ -87,9 +80,6 @@ impl<I: Iterator<Item = Result<Folder>>> PrefixRootReader<I> {
     /// # Errors
     /// Those of the disk.
     pub fn root(&mut self, page: Page, url: &str) -> Result<u32> {
-        if self.scope == PrefixScope::Host {
-            return Ok(0);
-        }
         let mut root = u32::MAX;
         while let Some(folder) = self.folders.next_if(|row| row.as_ref().map_or(true, |row| row.page <= page)) {
             let Folder { page: of, bytes, hash } = folder?;

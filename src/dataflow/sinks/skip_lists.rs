@@ -44,14 +44,12 @@ impl SkipLists {
         let avoid = run.step(web, AVOID, |run| avoid_table::rows(run.net, crawl, &kept.verdicts))?;
         let to_skip = avoid.pages()?;
         let lists = run.step(web, PREFIXES, |run| {
-            let scope = run.job.keep.prefix_scope;
-            let roots = PrefixRoots::new(run.net, crawl, &kept.collections, &kept.members, scope)?;
+            let roots = PrefixRoots::new(run.net, crawl, &kept.collections, &kept.members)?;
             avoid_table::lists(run.net, crawl, &to_skip, &roots)
         })?;
         let redirects = take(&mut run.shelf.redirects);
         let known = by_domain::Known { crawl, labels, to_skip: &to_skip, redirects: &redirects };
-        let rules =
-            run.step(web, URL_RULES, |run| url_rules::learned(run.net, &known, &run.job.url_rules, partitions))?;
+        let rules = run.step(web, URL_RULES, |run| url_rules::learned(run.net, &known, partitions))?;
         let hosts = hosts(run.net, crawl, &to_skip, partitions)?;
         Ok(SkipLists { avoid, lists, rules, hosts })
     }

@@ -14,7 +14,6 @@ use webtwin_core::url_rules::learn::{Required, learn};
 use webtwin_core::url_rules::redirects::{Redirect, add_redirects};
 use webtwin_core::url_rules::rows::RuleRow;
 use webtwin_engine::Net;
-use webtwin_job::UrlRules;
 use webtwin_pages::public_suffix::domain_of;
 use webtwin_spill::{Sorted, Sorter};
 use webtwin_storage::table::{Column, Table};
@@ -44,22 +43,19 @@ pub struct FoundRules {
     pub counts: RuleCounts,
 }
 
+/// Evidence that a rule must have: at least five pages that get the URL of a copy by it, and a lower bound of 0.95, at 95 % confidence, of
+/// their fraction among all that get the URL of another page.
+const REQUIRED: Required = Required { support: 5, bound: 9_500 };
+
 /// Rules of the domains that this worker owns.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RulesWriter {
-    required: Required,
     /// With the keys of their domains, which ascend.
     rows: Vec<(u64, RuleRow)>,
     domains: u64,
 }
 
 impl RulesWriter {
-    /// None yet.
-    pub fn new(settings: &UrlRules) -> RulesWriter {
-        let bound = (settings.min_bound * 10_000.0).round() as u32;
-        RulesWriter { required: Required { support: settings.min_support.into(), bound }, rows: Vec::new(), domains: 0 }
-    }
-
     /// Learns the rules of a domain. A domain without copies and redirects has none.
     pub fn add(&mut self, rows: &[OfDomain]) {
         let (mut pages, mut redirects) = (Vec::with_capacity(rows.len()), Vec::new());
@@ -78,7 +74,7 @@ impl RulesWriter {
         if clusters.windows(2).all(|pair| pair[0] != pair[1]) {
             return;
         }
-        let rules = learn(domain_of(&rows[0].url), pages, &self.required);
+        let rules = learn(domain_of(&rows[0].url), pages, &REQUIRED);
         self.domains += u64::from(!rules.is_empty());
         self.rows.extend(rules.iter().zip(0..).map(|(rule, rank)| (rows[0].domain, RuleRow::of(rule, rank))));
     }
@@ -106,13 +102,8 @@ impl RulesWriter {
 ///
 /// # Errors
 /// Those of the disk; or when the run has ended.
-pub fn learned(
-    net: &mut Net<'_>,
-    known: &Known<'_>,
-    settings: &UrlRules,
-    partitions: TablePartitions,
-) -> Result<FoundRules> {
-    let mut rules = RulesWriter::new(settings);
+pub fn learned(net: &mut Net<'_>, known: &Known<'_>, partitions: TablePartitions) -> Result<FoundRules> {
+    let mut rules = RulesWriter::default();
     each_domain(net, known, partitions, |pages| {
         rules.add(pages);
         Ok(())

@@ -16,27 +16,13 @@ pub struct Keep {
     #[serde(default)]
     pub pins: String,
     /// SHA-256 of what `pins` holds, in hexadecimal; filled in when the job is made.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pins_sha256: String,
     /// URLs that a crawler starts with: it visits them whatever copies they have.
     pub seeds: Vec<String>,
     /// Minimum fraction, from 0 to 1, of a skipped page's text that the page which stays in its place contains. A page with less,
     /// or in another language, stays, too. With 0 neither counts.
     pub min_resemblance: f64,
-    /// How wide a URL prefix over skipped pages may be.
-    #[serde(default)]
-    pub prefix_scope: PrefixScope,
-}
-
-/// How wide a URL prefix over skipped pages may be.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PrefixScope {
-    /// No wider than the folder of the collection that each page is in.
-    #[default]
-    Collection,
-    /// As wide as the crawled pages of the host allow.
-    Host,
 }
 
 /// What decides which of several copies stays.
@@ -65,14 +51,20 @@ impl KeepBy {
 }
 
 /// When two servers overlap (\[SGM98\] section 1).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Servers {
-    /// T: fewest pages that two overlapping servers share.
+    /// T: fewest pages that two overlapping servers share; fewer are pages that many servers have.
     pub min_shared: u32,
-    /// Share of the smaller server's pages that counts as nearly all of them, 0 to 1.
+    /// Fraction of the smaller server's pages that counts as nearly all of them, 0 to 1, and makes two servers aliases or mirrors.
     pub nearly_all: f64,
-    /// A page on more hosts than this does not pair servers.
+    /// A page on more hosts than this does not pair servers, which bounds the pairs.
     pub max_hosts: u32,
+}
+
+impl Default for Servers {
+    fn default() -> Self {
+        Servers { min_shared: 10, nearly_all: 0.9, max_hosts: 500 }
+    }
 }
 
 /// When two trivial clusters may be joined (\[CSG00\] sections 3.1 and 4).
@@ -115,28 +107,16 @@ pub struct Clusters {
     pub attach: Attach,
 }
 
-/// Which evidence a URL rule must have.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct UrlRules {
-    /// Fewest pages that must get the URL of a copy by the rule.
-    pub min_support: u32,
-    /// Least lower bound, at 95 % confidence, of the share of such pages among all that get the URL of another page, 0.5 to 0.99.
-    pub min_bound: f64,
-}
-
-impl Default for UrlRules {
-    fn default() -> Self {
-        UrlRules { min_support: 5, min_bound: 0.95 }
-    }
-}
-
 /// How duplicates are studied (\[PBZ06\]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Study {
-    /// A document has more characters of text than this.
+    /// A document has more characters of text than this (section 4 of the paper).
+    #[serde(skip)]
     pub min_characters: u32,
-    /// Whether one or two last sentences form a shingle paragraph, too.
+    /// True if one or two last sentences form a shingle paragraph, too; by the letter of Definition 1 they do not, so that texts that
+    /// differ only there would be duplicates.
+    #[serde(skip)]
     pub rest: bool,
     /// m: number of subcollections, and of steps of the algorithm.
     pub steps: u32,
@@ -144,4 +124,10 @@ pub struct Study {
     pub seed: String,
     /// Folder of an earlier study whose growth estimates the duplicates of this one; empty for no such estimate.
     pub reference: String,
+}
+
+impl Default for Study {
+    fn default() -> Self {
+        Study { min_characters: 450, rest: true, steps: 50, seed: String::new(), reference: String::new() }
+    }
 }

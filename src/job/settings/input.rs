@@ -18,10 +18,9 @@ pub struct Input {
     pub fields: Fields,
     /// Whether digests in WARC records are checked.
     pub digests: Digests,
-    /// Whether PDF documents are pages.
-    pub pdf: Printed,
-    /// Whether PostScript documents are pages.
-    pub postscript: Printed,
+    /// Which documents of formats made for paper are pages.
+    #[serde(default)]
+    pub printed: Printed,
     /// Limits of a single record.
     pub limits: Limits,
 }
@@ -35,8 +34,7 @@ impl Default for Input {
             max_bad: 0.01,
             fields: Fields::default(),
             digests: Digests::Ignore,
-            pdf: Printed::Text,
-            postscript: Printed::Text,
+            printed: Printed::Text,
             limits: Limits::default(),
         }
     }
@@ -55,13 +53,16 @@ pub enum Digests {
     Compute,
 }
 
-/// What is done with documents of a format made for paper.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Which documents of formats made for paper are pages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Printed {
-    /// Their text is a page.
+    /// PDF and PostScript, whose text is a page.
+    #[default]
     Text,
-    /// They are no pages (`not_text`).
+    /// PDF; PostScript is no page (`not_text`).
+    Pdf,
+    /// None of them (`not_text`).
     Skip,
 }
 
@@ -92,17 +93,15 @@ impl Default for Fields {
 
 /// Bounds that keep a hostile record from costing more than a fixed time and memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Limits {
     /// Largest record payload, bytes, before and after each decoding.
     pub record_bytes: u64,
-    /// Largest head (WARC or HTTP), bytes.
+    /// Largest head (WARC or HTTP), bytes: eight times what servers accept of each other.
+    #[serde(skip)]
     pub head_bytes: u64,
-    /// Largest ratio of decoded to encoded bytes, once 1 MiB has been decoded.
-    pub ratio: u64,
     /// Largest window of a zstd frame or xz stream, bytes: what its decoder keeps in memory.
     pub window_bytes: u64,
-    /// Content encodings that may be stacked.
-    pub encodings: u32,
     /// Links kept of one page; the rest is dropped and the page marked `too_many_links`.
     pub links: u32,
     /// Processor time that a PDF or PostScript document may take to become text, seconds.
@@ -116,9 +115,7 @@ impl Default for Limits {
         Limits {
             record_bytes: 16 << 20,
             head_bytes: 64 << 10,
-            ratio: 1000,
             window_bytes: 256 << 20,
-            encodings: 3,
             links: 10_000,
             printed_seconds: 10,
             printed_bytes: 1 << 30,
@@ -128,6 +125,7 @@ impl Default for Limits {
 
 /// Which URLs stand for others: a link to one of them counts as a link to the page that it leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Through", into = "Through")]
 pub struct Links {
     /// URLs whose record is a redirect (301, 302, 303, 307, 308).
     pub redirects: bool,
@@ -135,4 +133,47 @@ pub struct Links {
     pub refresh: bool,
     /// Pages with `<link rel=canonical>` that name another URL.
     pub canonical: bool,
+}
+
+impl Default for Links {
+    fn default() -> Self {
+        Links { redirects: true, refresh: true, canonical: false }
+    }
+}
+
+/// [`Links`] as a setting.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(default)]
+struct Through {
+    through: Vec<Lead>,
+}
+
+/// What leads from one URL to another.
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Lead {
+    Redirects,
+    Refresh,
+    Canonical,
+}
+
+impl Default for Through {
+    fn default() -> Self {
+        Links::default().into()
+    }
+}
+
+impl From<Through> for Links {
+    fn from(Through { through }: Through) -> Self {
+        let has = |lead: Lead| through.contains(&lead);
+        Links { redirects: has(Lead::Redirects), refresh: has(Lead::Refresh), canonical: has(Lead::Canonical) }
+    }
+}
+
+impl From<Links> for Through {
+    fn from(links: Links) -> Self {
+        let leads =
+            [(links.redirects, Lead::Redirects), (links.refresh, Lead::Refresh), (links.canonical, Lead::Canonical)];
+        Through { through: leads.into_iter().filter_map(|(is_on, lead)| is_on.then_some(lead)).collect() }
+    }
 }

@@ -9,28 +9,6 @@ use crate::shingling::Shingling;
 pub struct Fingerprints {
     /// Ready-made fingerprints to use instead of those of a crawl's pages; empty for a crawl.
     pub from: Vec<String>,
-    /// How the fingerprints are encoded.
-    pub coder: Coder,
-}
-
-/// How the fingerprints of a file or table are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Coder {
-    /// Low bits in place, high bits in unary (`hamming::coding::elias_fano`).
-    EliasFano,
-    /// Eight bytes each.
-    Raw,
-}
-
-impl Coder {
-    /// Every coder.
-    pub const ALL: [Coder; 2] = [Coder::EliasFano, Coder::Raw];
-
-    /// Name in settings and manifests.
-    pub fn name(self) -> &'static str {
-        ["elias-fano", "raw"][self as usize]
-    }
 }
 
 /// The batch of queries that a fingerprint file is joined with (\[MJS07\] section 3.3).
@@ -110,6 +88,7 @@ pub struct Pairs {
     /// File of pairs of pages that are never in one trivial cluster. Empty for none.
     pub apart: String,
     /// SHA-256 of what `apart` holds, in hexadecimal; filled in when the job is made.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub apart_sha256: String,
 }
 
@@ -134,112 +113,76 @@ pub enum Measure {
 pub struct Similar {
     /// The measure that yields similar pairs.
     pub by: Measure,
+    /// Which similar pairs may join clusters.
+    #[serde(default = "Similar::default_guard")]
+    pub guard: Guard,
+}
+
+impl Similar {
+    fn default_guard() -> Guard {
+        Guard::Neighbours
+    }
 }
 
 /// When two simhashes are near (\[MJS07\] section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Hamming {
     /// Bits in which the simhashes may differ, below 64.
     pub k: u32,
-    /// Which similar pairs may join clusters.
+    /// Which similar pairs may join clusters: [`Guard::None`] or [`Guard::MutualBest`], by `similar.guard`.
+    #[serde(skip)]
     pub guard: Guard,
 }
 
-/// How the weight of a feature grows with its count n on a page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Weights {
-    /// The weight is n.
-    Count,
-    /// The weight is 1 + log2 n.
-    Log,
-    /// The weight is 1.
-    Once,
-}
-
-/// What a page's simhash is made of; together a recipe with a name ([`Simhash::recipe`]).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Simhash {
-    /// f: width of a simhash in bits, 1 to 64; 0 makes no simhashes.
-    pub bits: u32,
-    /// Terms per feature: 1 for single terms, up to 16 for phrases.
-    pub phrase: u32,
-    /// Language (ISO 639-1) whose stop words are left out, or `none`.
-    pub stop_words: String,
-    /// Language (ISO 639-1) by which words are stemmed, or `none`.
-    pub stemming: String,
-    /// How the weight of a feature grows with its count.
-    pub weights: Weights,
-    /// Whether features weigh less the more pages of the crawl they are on.
-    pub idf: bool,
-    /// A page with fewer features has no simhash.
-    pub min_features: u32,
-}
-
-/// How the signatures of the pages that a page links to are combined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Children {
-    /// Their sum, as in \[DDGMP03\].
-    Sum,
-    /// Their mean, which is ours.
-    Mean,
-}
-
-/// What a page's RP and HM signatures are, and when those of two pages collide (\[DDGMP03\]).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Signatures {
-    /// K: components of each signature, 1 to 64.
-    pub dims: u32,
-    /// Seed of the random projection.
-    pub seed: u32,
-    /// Language (ISO 639-1) whose stop words are left out, or `none`.
-    pub stop_words: String,
-    /// Language (ISO 639-1) by which words are stemmed, or `none`.
-    pub stemming: String,
-    /// How the weight of a term grows with its count on a page.
-    pub weights: Weights,
-    /// Whether a page's bag of terms is scaled to unit length, so that long pages spread no wider than short ones.
-    pub unit_length: bool,
-    /// A page with fewer terms has no signatures.
-    pub min_terms: u32,
-    /// How the signatures of a page's children are combined.
-    pub children: Children,
-    /// γ: share of the combined signatures that is passed up to the page, 0 to 1.
-    pub damping: f64,
-    /// Depth of links that an HM signature covers, up to 8.
-    pub iterations: u32,
-    /// D: RP signatures collide if they differ by less than this in every component, 0 to 1.
-    pub rp_tolerance: f64,
-    /// C: the same for HM signatures; 1 leaves the decision to RP.
-    pub hm_tolerance: f64,
-    /// Which similar pairs may join clusters.
-    pub guard: Guard,
-    /// More pairs than this are refused, once counted and before any is made.
-    pub max_pairs: u64,
+impl Default for Hamming {
+    fn default() -> Self {
+        Hamming { k: 3, guard: Guard::MutualBest }
+    }
 }
 
 /// When the shingles of two pages resemble each other, and which pages are compared (`minhash`).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Minhash {
     /// What the shingles of a text are.
     pub shingle: Shingling,
-    /// Least resemblance of similar pages, 0.01 to 1: of the shingles of either page, the share that both have.
+    /// Least resemblance of similar pages, 0.01 to 1: of the shingles of either page, the fraction that both have.
     pub threshold: f64,
-    /// Minima in a signature where `bands` and `rows` are chosen, 1 to 4096.
+    /// Minima in a signature where `bands` and `rows` are chosen: with 128 a pair at a threshold of 0.8 is found 99 times in 100.
+    #[serde(skip)]
     pub permutations: u32,
     /// Bands of a signature; 0 to choose bands and rows by threshold and permutations.
+    #[serde(skip)]
     pub bands: u32,
     /// Rows of a band; 0 to choose both.
+    #[serde(skip)]
     pub rows: u32,
-    /// Of more pages with one key of a band, each is compared with the smallest only.
+    /// Of more pages with one key of a band, each is compared with the smallest only, which bounds the work for templates.
+    #[serde(skip)]
     pub max_documents: u32,
-    /// Which similar pairs may join clusters.
+    /// Which similar pairs may join clusters, by `similar.guard`.
+    #[serde(skip)]
     pub guard: Guard,
+}
+
+impl Default for Minhash {
+    fn default() -> Self {
+        Minhash {
+            shingle: Shingling::Words(5),
+            threshold: 0.8,
+            permutations: 128,
+            bands: 0,
+            rows: 0,
+            max_documents: 200,
+            guard: Guard::Neighbours,
+        }
+    }
 }
 
 /// When two pages share enough chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Overlap {
     /// T: fewest fingerprints that similar pages share.
     pub min_shared: u32,
@@ -250,6 +193,7 @@ pub struct Overlap {
     pub min_resemblance_alone: f64,
     /// Chunks added to those of the larger page for that comparison, so that pages of few chunks must agree better than
     /// long ones.
+    #[serde(skip)]
     pub doubt: u32,
     /// Least resemblance of two texts of one host with one title that are views of one page, 0.01 to 1; 0 looks for no views.
     pub views: f64,
@@ -257,8 +201,24 @@ pub struct Overlap {
     pub template_pages: u32,
     /// A chunk on more pages of the crawl than this does not count; 0 turns the limit off.
     pub max_documents: u32,
-    /// Which similar pairs may join clusters.
+    /// Which similar pairs may join clusters, by `similar.guard`.
+    #[serde(skip)]
     pub guard: Guard,
+}
+
+impl Default for Overlap {
+    fn default() -> Self {
+        Overlap {
+            min_shared: 1,
+            min_resemblance: 0.35,
+            min_resemblance_alone: 0.5,
+            doubt: 2,
+            views: 0.8,
+            template_pages: 6,
+            max_documents: 1000,
+            guard: Guard::Neighbours,
+        }
+    }
 }
 
 impl Overlap {

@@ -1,19 +1,25 @@
 //! Every setting of a job, with its default and whether it changes *the answer* or only *the effort*.
 //!
-//! The defaults are here and nowhere else; a test compares `jobs/README.md` with them.
+//! The defaults are here and nowhere else; a test compares `jobs/README.md` with them. A field that serde skips is no setting
+//! but an option of the command line, or a parameter of a step that is the same in all jobs: only tests have other values.
 
 mod clusters;
+mod features;
+mod former;
 mod input;
 mod measures;
+mod recipe_text;
 mod recrawl;
+mod signatures;
 
 pub use clusters::*;
+pub use features::*;
+pub use former::FORMER;
 pub use input::*;
 pub use measures::*;
 pub use recrawl::*;
 use serde::{Deserialize, Serialize};
-
-use super::shingling::Shingling;
+pub use signatures::*;
 
 /// A job with every setting resolved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,14 +54,12 @@ pub struct Job {
     /// Which fingerprints are joined with which.
     pub batch: Batch,
     /// When two servers overlap.
+    #[serde(skip)]
     pub servers: Servers,
     /// How similar pages grow to collections.
     pub clusters: Clusters,
     /// Which of several copies stays.
     pub keep: Keep,
-    /// Which evidence a URL rule must have.
-    #[serde(default)]
-    pub url_rules: UrlRules,
     /// How duplicates are studied.
     pub study: Study,
     /// What a scheduled job goes on from, and how the results of two crawls are compared.
@@ -103,7 +107,8 @@ pub struct Effort {
     pub memory_bytes: u64,
     /// Folder on a local disk for rows that do not fit in memory; empty for the system's temporary folder.
     pub spill: String,
-    /// Whether to record finished work items, and not to read again those that an interrupted run recorded.
+    /// True if finished work items are recorded, and those that an interrupted run recorded are not read again.
+    #[serde(skip)]
     pub resume: bool,
     /// Folder on a local disk for these records; empty for the folder of the result.
     pub records: String,
@@ -112,6 +117,33 @@ pub struct Effort {
 }
 
 impl Job {
+    /// Reads the settings of a finished run.
+    ///
+    /// # Errors
+    /// Says what in them does not read, or which former setting has a value that this build does not have.
+    pub fn of_run(settings: &serde_json::Value) -> Result<Job, String> {
+        if let Some((name, value)) = former::unknown_value(settings) {
+            return Err(format!("{name} was {value}, and is no setting any more"));
+        }
+        let mut settings = settings.clone();
+        if let Some(settings) = settings.as_object_mut() {
+            // No result depends on it.
+            settings.remove("recrawl");
+        }
+        let mut job: Job = serde_json::from_value(settings).map_err(|cause| cause.to_string())?;
+        job.settle();
+        Ok(job)
+    }
+
+    /// Applies settings that stand for several parameters.
+    pub(crate) fn settle(&mut self) {
+        let guard = self.similar.guard;
+        (self.overlap.guard, self.minhash.guard) = (guard, guard);
+        // Of near simhashes and signatures not all pairs are made, as the other guards need.
+        let of_nearest = if guard == Guard::None { Guard::None } else { Guard::MutualBest };
+        (self.hamming.guard, self.signatures.guard) = (of_nearest, of_nearest);
+    }
+
     /// True if views of one page are looked for.
     pub fn with_views(&self) -> bool {
         let by_chunks = matches!(self.similar.by, Measure::Overlap | Measure::Both);
@@ -129,59 +161,19 @@ impl Default for Job {
         Job {
             kind: JobKind::Replicas,
             input: Input::default(),
-            links: Links { redirects: true, refresh: true, canonical: false },
+            links: Links::default(),
             output: Output { url: String::new(), partitions: 16, fprint_docid: false },
             chunks: Chunks { unit: Unit::Lines, count: 1, sliding: false, wrap: 80, bits: 64, min_text: 64 },
-            overlap: Overlap {
-                min_shared: 1,
-                min_resemblance: 0.35,
-                min_resemblance_alone: 0.5,
-                doubt: 2,
-                views: 0.8,
-                template_pages: 6,
-                max_documents: 1000,
-                guard: Guard::Neighbours,
-            },
-            similar: Similar { by: Measure::Overlap },
-            hamming: Hamming { k: 3, guard: Guard::MutualBest },
-            simhash: Simhash {
-                bits: 64,
-                phrase: 3,
-                stop_words: "none".into(),
-                stemming: "none".into(),
-                weights: Weights::Count,
-                idf: false,
-                min_features: 8,
-            },
-            signatures: Signatures {
-                dims: 5,
-                seed: 1,
-                stop_words: "none".into(),
-                stemming: "none".into(),
-                weights: Weights::Count,
-                unit_length: false,
-                min_terms: 8,
-                children: Children::Sum,
-                damping: 0.001,
-                iterations: 3,
-                rp_tolerance: 0.0001,
-                hm_tolerance: 0.0001,
-                guard: Guard::MutualBest,
-                max_pairs: 50_000_000,
-            },
-            minhash: Minhash {
-                shingle: Shingling::Words(5),
-                threshold: 0.8,
-                permutations: 128,
-                bands: 0,
-                rows: 0,
-                max_documents: 200,
-                guard: Guard::Neighbours,
-            },
+            overlap: Overlap::default(),
+            similar: Similar { by: Measure::Overlap, guard: Guard::Neighbours },
+            hamming: Hamming::default(),
+            simhash: Simhash::default(),
+            signatures: Signatures::default(),
+            minhash: Minhash::default(),
             pairs: Pairs::default(),
-            fingerprints: Fingerprints { from: Vec::new(), coder: Coder::EliasFano },
+            fingerprints: Fingerprints { from: Vec::new() },
             batch: Batch { fingerprints: String::new(), queries: Vec::new(), groups: false, max_pairs: 1_000_000_000 },
-            servers: Servers { min_shared: 10, nearly_all: 0.9, max_hosts: 500 },
+            servers: Servers::default(),
             clusters: Clusters {
                 merge: MergeCondition::Tolerant,
                 single_site: true,
@@ -197,10 +189,8 @@ impl Default for Job {
                 pins_sha256: String::new(),
                 seeds: Vec::new(),
                 min_resemblance: 0.5,
-                prefix_scope: PrefixScope::Collection,
             },
-            url_rules: UrlRules::default(),
-            study: Study { min_characters: 450, rest: true, steps: 50, seed: String::new(), reference: String::new() },
+            study: Study::default(),
             recrawl: Recrawl::default(),
             effort: Effort {
                 shard_bytes: 8 << 20,

@@ -5,8 +5,8 @@ use super::super::measure::{core_seconds, median};
 use super::super::{Options, Row, beside, figure};
 use super::huffman;
 use webtwin_base::error::{Error, Result};
+use webtwin_core::hamming::coding::Coder;
 use webtwin_core::hamming::coding::{Damaged, Encoded, decode_block, encode};
-use webtwin_job::Coder;
 
 /// Number of passes; the median counts.
 const PASSES: usize = 7;

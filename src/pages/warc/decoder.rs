@@ -8,6 +8,7 @@ use super::{
     frames::Frames,
     window::{Buffer, Ending},
 };
+use crate::decoded::RATIO;
 use crate::record::Reason;
 use crate::zstd_head;
 use webtwin_base::error::Result;
@@ -187,7 +188,7 @@ impl Decoder {
             }
             // Both limits must be exceeded: a long member of many records is no bomb, nor is a short one that
             // compresses well.
-            if self.decoded > limits.record_bytes && self.decoded / (self.at - self.start) > limits.ratio {
+            if self.decoded > limits.record_bytes && self.decoded / (self.at - self.start) > RATIO {
                 return Ok(Some(Ending::Bomb));
             }
         }

@@ -7,12 +7,16 @@ use std::{
 
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
+use crate::decoded::RATIO;
 use crate::record::{Reason, Refusal};
 use crate::sniff;
 use webtwin_job::Limits;
 
 /// Largest window of a zstd body, as a power of two: the limit of RFC 9659.
 const ZSTD_WINDOW_LOG: u32 = 23;
+
+/// Content encodings that may be stacked on a page: servers have one, and proxies may add one.
+const ENCODINGS: u32 = 3;
 
 /// Decoded bytes from which on the ratio is checked.
 const RATIO_FROM: u64 = 1 << 20;
@@ -111,8 +115,8 @@ pub(super) fn decode<'m>(
         match decoded {
             Some(decoded) => {
                 removed += 1;
-                if removed > limits.encodings {
-                    let detail = format!("more than the {} content encodings that are allowed", limits.encodings);
+                if removed > ENCODINGS {
+                    let detail = format!("more than the {ENCODINGS} content encodings that are allowed");
                     return Err((Reason::TooManyEncodings, detail));
                 }
                 (body, refuted) = (Cow::Owned(decoded), Vec::new());
@@ -178,7 +182,7 @@ fn drain(reader: impl Read, encoded: &[u8], limits: &Limits) -> Result<Decoded, 
     loop {
         let read = reader.by_ref().take(RATIO_FROM).read_to_end(&mut bytes);
         let length = bytes.len() as u64;
-        let swollen = length > RATIO_FROM && length / encoded.len().max(1) as u64 > limits.ratio;
+        let swollen = length > RATIO_FROM && length / encoded.len().max(1) as u64 > RATIO;
         if length > limits.record_bytes || swollen {
             return Err((Reason::DecodedTooLarge, format!("over {length} bytes from {}", encoded.len())));
         }

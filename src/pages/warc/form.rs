@@ -170,12 +170,14 @@ mod tests {
 
     #[test]
     fn documents_made_for_paper_are_no_pages_where_the_job_does_not_want_them() {
-        let input = Input { pdf: Printed::Skip, postscript: Printed::Skip, ..Input::default() };
+        let input = Input { printed: Printed::Skip, ..Input::default() };
         for (media, body) in [("application/pdf", "%PDF-1.4"), ("", "%PDF-1.4"), ("", "%!PS"), ("text/plain", "%PDF-")]
         {
             assert_eq!(form(media, "", body.as_bytes(), &input).unwrap_err().0, Reason::NotText);
         }
         assert!(no_text("application/pdf", &input).is_some() && no_text("application/postscript", &input).is_some());
         assert!(no_text("application/pdf", &Input::default()).is_none());
+        let input = Input { printed: Printed::Pdf, ..Input::default() };
+        assert!(no_text("application/pdf", &input).is_none() && no_text("application/postscript", &input).is_some());
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::column::Seal;
 use webtwin_base::error::{Error, Result};
@@ -25,9 +26,14 @@ pub struct OfRun {
     /// Digest of its job.
     pub digest: String,
     /// Its job.
+    #[serde(deserialize_with = "job_of_run")]
     pub job: Job,
     /// Names of its recipes.
     pub recipes: BTreeMap<String, String>,
+}
+
+fn job_of_run<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Job, D::Error> {
+    Job::of_run(&serde_json::Value::deserialize(from)?).map_err(D::Error::custom)
 }
 
 /// What an index is about: `job` of its manifest.

@@ -112,7 +112,8 @@ impl Checker {
     pub fn new(index: &Index) -> Checker {
         let job = index.about.run.job.clone();
         // Weights by a whole crawl cannot be had for one text.
-        let simhashes = (job.simhash.bits > 0 && !job.simhash.idf).then(|| hamming::recipe::Recipe::new(&job.simhash));
+        let simhashes =
+            (job.simhash.bits > 0 && !job.simhash.features.idf).then(|| hamming::recipe::Recipe::new(&job.simhash));
         let extractor = Extractor::new(&job.input.limits);
         Checker { extractor, recipe: Recipe::new(&job.chunks), simhashes, job, fprints: Vec::new() }
     }

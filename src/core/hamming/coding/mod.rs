@@ -18,7 +18,25 @@
 
 pub mod elias_fano;
 
-use webtwin_job::Coder;
+/// How the fingerprints of a file are written: by [`Coder::EliasFano`] unless an earlier build was asked for another coder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Coder {
+    /// Low bits in place, high bits in unary ([`elias_fano`]).
+    EliasFano,
+    /// Eight bytes each. Written by earlier builds on demand, and still read.
+    Raw,
+}
+
+impl Coder {
+    /// Every coder.
+    pub const ALL: [Coder; 2] = [Coder::EliasFano, Coder::Raw];
+
+    /// Name in files.
+    pub fn name(self) -> &'static str {
+        ["elias-fano", "raw"][self as usize]
+    }
+}
 
 /// Where a block ends and what it ends with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

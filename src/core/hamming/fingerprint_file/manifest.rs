@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::super::sections::{checksum, checksum_of_parts, read_list};
 use super::known_coder;
+use crate::hamming::coding::Coder;
 use webtwin_base::error::{Error, Result};
-use webtwin_job::Coder;
 
 /// Format of the manifest that this build writes and reads.
 pub(super) const FORMAT: u32 = 1;

@@ -31,7 +31,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::sections::{FileKind, short_checksum};
-use webtwin_job::Coder;
+use crate::hamming::coding::Coder;
 
 /// Fingerprints in a chunk: 64 MB of eight bytes each.
 pub const CHUNK_ROWS: usize = 1 << 23;

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 
 use super::super::coding::tests::fingerprints;
 use super::*;
+use crate::hamming::coding::Coder;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::read_at::{Bytes, ReadAt};
-use webtwin_job::Coder;
 
 fn open(bytes: &[u8]) -> Result<FingerprintFile> {
     FingerprintFile::open("part-00000.fp", Arc::new(Bytes(bytes.to_vec())))

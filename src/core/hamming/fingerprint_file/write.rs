@@ -4,9 +4,9 @@ use super::super::coding::{Encoded, encode_into};
 use super::super::sections;
 use super::manifest::{self, Chunk, Manifest};
 use super::{About, CHUNK_ROWS, DOC_IDS, KIND, SECTIONS, short_checksum};
+use crate::hamming::coding::Coder;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::DocId;
-use webtwin_job::Coder;
 
 /// The bytes of a chunk with these fingerprints, sorted, and their doc ids, if any.
 ///

@@ -1,0 +1,85 @@
+//! Recipes as a user writes them: a name, or words of the form `part:value`.
+
+use crate::languages::{NONE, stemmer, stop_words};
+
+/// Reads `plain`, `weighted`, or parts that change either of them: the first word may name it, and `plain` is the default.
+pub(super) fn parse<R>(
+    text: &str,
+    presets: [R; 2],
+    set: fn(&mut R, &str) -> Option<()>,
+    example: &str,
+) -> Result<R, String> {
+    let [plain, weighted] = presets;
+    let mut parts = text.split_whitespace().peekable();
+    let mut recipe = match parts.next_if(|part| ["plain", "weighted"].contains(part)) {
+        Some("weighted") => weighted,
+        _ => plain,
+    };
+    for part in parts {
+        set(&mut recipe, part)
+            .ok_or_else(|| format!("{part:?} is no part of a recipe: plain, weighted, or parts such as {example}"))?;
+    }
+    Ok(recipe)
+}
+
+/// The text of a recipe, which [`parse`] reads: equal recipes have equal texts.
+pub(super) fn text<R: Default + PartialEq>(recipe: &R, weighted: &R, parts: fn(&R) -> Vec<String>) -> String {
+    let plain = R::default();
+    if recipe == &plain {
+        return "plain".into();
+    }
+    if recipe == weighted {
+        return "weighted".into();
+    }
+    let differ: Vec<String> = parts(recipe)
+        .into_iter()
+        .zip(parts(&plain))
+        .filter(|(part, plain)| part != plain)
+        .map(|(part, _)| part)
+        .collect();
+    differ.join(" ")
+}
+
+/// A language that has a list of stop words, or `none`.
+pub(super) fn with_stop_words(language: &str) -> Option<String> {
+    (language == NONE || stop_words(language).is_some()).then(|| language.to_owned())
+}
+
+/// A language that has a stemmer, or `none`.
+pub(super) fn with_stemmer(language: &str) -> Option<String> {
+    (language == NONE || stemmer(language).is_some()).then(|| language.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::settings::{FeatureRecipe, VectorRecipe};
+
+    #[test]
+    fn recipes_are_read_as_they_are_written() {
+        for (given, written) in [
+            ("", "plain"),
+            ("plain", "plain"),
+            ("weighted", "weighted"),
+            ("phrases:2 weights:log idf", "weighted"),
+            ("weighted stemming:en", "phrases:2 weights:log idf stemming:en"),
+            ("idf  least:0", "idf least:0"),
+        ] {
+            assert_eq!(given.parse::<FeatureRecipe>().unwrap().to_string(), written);
+            assert_eq!(written.parse::<FeatureRecipe>(), given.parse::<FeatureRecipe>());
+        }
+        let recipe: VectorRecipe = "weighted components:5 damping:0.5 stop-words:ja".parse().unwrap();
+        assert_eq!((recipe.dims, recipe.damping, recipe.depth), (5, 0.5, 5));
+        assert_eq!(recipe.to_string().parse::<VectorRecipe>().unwrap(), recipe);
+    }
+
+    #[test]
+    fn what_is_no_part_of_a_recipe_is_named() {
+        for wrong in ["phrases", "phrases:0", "phrases:17", "idf:1", "stemming:english", "weights:most", "heavy"] {
+            let error = wrong.parse::<FeatureRecipe>().unwrap_err();
+            assert!(error.starts_with(&format!("{wrong:?} is no part of a recipe")), "{error}");
+        }
+        for wrong in ["components:0", "components:65", "damping:1.5", "depth:9", "children:none", "stop-words:xx"] {
+            assert!(wrong.parse::<VectorRecipe>().is_err(), "{wrong}");
+        }
+    }
+}

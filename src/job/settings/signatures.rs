@@ -1,0 +1,179 @@
+//! What signatures are made of, and when they collide.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::recipe_text::{parse, text, with_stemmer, with_stop_words};
+use super::{Guard, Weights};
+use crate::languages::NONE;
+
+/// How the signatures of the pages that a page links to are combined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Children {
+    /// Their sum, as in \[DDGMP03\].
+    Sum,
+    /// Their mean, which is ours.
+    Mean,
+}
+
+impl Children {
+    fn name(self) -> &'static str {
+        ["sum", "mean"][self as usize]
+    }
+}
+
+/// What a page's RP and HM signatures are, and when those of two pages collide (\[DDGMP03\]).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Signatures {
+    /// What the vectors of a page are.
+    #[serde(rename = "recipe")]
+    pub vectors: VectorRecipe,
+    /// D: RP signatures collide if they differ by less than this in every component, 0 to 1.
+    pub rp_tolerance: f64,
+    /// C: the same for HM signatures; 1 leaves the decision to RP.
+    pub hm_tolerance: f64,
+    /// Which similar pairs may join clusters: [`Guard::None`] or [`Guard::MutualBest`], by `similar.guard`.
+    #[serde(skip)]
+    pub guard: Guard,
+    /// More pairs than this are refused, once counted and before any is made: with smaller tolerances there are fewer.
+    #[serde(skip)]
+    pub max_pairs: u64,
+}
+
+impl Default for Signatures {
+    fn default() -> Self {
+        Signatures {
+            vectors: VectorRecipe::default(),
+            rp_tolerance: 0.0001,
+            hm_tolerance: 0.0001,
+            guard: Guard::MutualBest,
+            max_pairs: 50_000_000,
+        }
+    }
+}
+
+/// The vectors that signatures are made of (\[DDGMP03\] sections 2 and 3), as a user writes them: `plain`, `weighted`, or parts
+/// such as `components:16 weights:log unit-length children:mean damping:1 depth:5`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct VectorRecipe {
+    /// K: components of each signature, 1 to 64.
+    pub dims: u32,
+    /// Seed of the random projection.
+    pub seed: u32,
+    /// Language (ISO 639-1) whose stop words are left out, or `none`.
+    pub stop_words: String,
+    /// Language (ISO 639-1) by which words are stemmed, or `none`.
+    pub stemming: String,
+    /// How the weight of a term grows with its count on a page.
+    pub weights: Weights,
+    /// True if a page's bag of terms is scaled to unit length, so that long pages spread no wider than short ones.
+    pub unit_length: bool,
+    /// A page with fewer terms has no signatures: too few of them make too many pages near.
+    pub least: u32,
+    /// How the signatures of a page's children are combined.
+    pub children: Children,
+    /// γ: fraction of the combined signatures that is passed up to the page, 0 to 1.
+    pub damping: f64,
+    /// Depth of links that an HM signature covers, up to 8: more see the whole crawl.
+    pub depth: u32,
+}
+
+impl Default for VectorRecipe {
+    fn default() -> Self {
+        VectorRecipe {
+            dims: 5,
+            seed: 1,
+            stop_words: NONE.into(),
+            stemming: NONE.into(),
+            weights: Weights::Count,
+            unit_length: false,
+            least: 8,
+            children: Children::Sum,
+            damping: 0.001,
+            depth: 3,
+        }
+    }
+}
+
+impl VectorRecipe {
+    /// The best within one crawl.
+    fn weighted() -> VectorRecipe {
+        VectorRecipe {
+            dims: 16,
+            weights: Weights::Log,
+            unit_length: true,
+            children: Children::Mean,
+            damping: 1.0,
+            depth: 5,
+            ..VectorRecipe::default()
+        }
+    }
+
+    fn set(&mut self, part: &str) -> Option<()> {
+        let (key, value) = part.split_once(':').unwrap_or((part, ""));
+        match key {
+            "components" => self.dims = value.parse().ok().filter(|dims| (1..=64).contains(dims))?,
+            "seed" => self.seed = value.parse().ok()?,
+            "stop-words" => self.stop_words = with_stop_words(value)?,
+            "stemming" => self.stemming = with_stemmer(value)?,
+            "weights" => self.weights = Weights::parse(value)?,
+            "unit-length" if value.is_empty() => self.unit_length = true,
+            "least" => self.least = value.parse().ok()?,
+            "children" => self.children = [Children::Sum, Children::Mean].into_iter().find(|c| c.name() == value)?,
+            "damping" => self.damping = value.parse().ok().filter(|part| (0.0..=1.0).contains(part))?,
+            "depth" => self.depth = value.parse().ok().filter(|depth| *depth <= 8)?,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn parts(&self) -> Vec<String> {
+        let VectorRecipe { dims, seed, weights, unit_length, least, children, damping, depth, .. } = self;
+        vec![
+            format!("components:{dims}"),
+            format!("seed:{seed}"),
+            format!("weights:{}", weights.name()),
+            if *unit_length { "unit-length".into() } else { String::new() },
+            format!("stop-words:{}", self.stop_words),
+            format!("stemming:{}", self.stemming),
+            format!("least:{least}"),
+            format!("children:{}", children.name()),
+            format!("damping:{damping}"),
+            format!("depth:{depth}"),
+        ]
+    }
+}
+
+impl FromStr for VectorRecipe {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<VectorRecipe, String> {
+        let example = "components:16 seed:1 weights:log unit-length stop-words:en stemming:en least:8 children:mean \
+                       damping:1 depth:5, with 1 to 64 components, damping of 0 to 1 and a depth of 0 to 8";
+        parse(text, [VectorRecipe::default(), VectorRecipe::weighted()], VectorRecipe::set, example)
+    }
+}
+
+impl fmt::Display for VectorRecipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text(self, &VectorRecipe::weighted(), VectorRecipe::parts))
+    }
+}
+
+impl TryFrom<String> for VectorRecipe {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<VectorRecipe, String> {
+        text.parse()
+    }
+}
+
+impl From<VectorRecipe> for String {
+    fn from(recipe: VectorRecipe) -> String {
+        recipe.to_string()
+    }
+}
