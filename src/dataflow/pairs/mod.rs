@@ -1,4 +1,4 @@
-//! Similar pairs, by each measure: exact copies, shared chunks, near simhashes, colliding signatures, shingles; and views of one page.
+//! Similar pairs, by each measure: exact copies, shared chunks, near simhashes, colliding signatures, shingles; given ones; and views of one page.
 
 pub(crate) mod allowance;
 pub mod apart;
@@ -10,6 +10,7 @@ mod domains;
 pub mod editions;
 pub mod exact;
 pub mod fprint_docid;
+pub mod given;
 pub(crate) mod guards;
 pub mod hyperlink_map;
 pub mod kinds;
