@@ -138,7 +138,7 @@ fn what_cannot_be_compared_is_refused_by_name() {
     succeed(&["run", "--input", crawl, "--output", &at("a")]);
     succeed(&["run", "--input", crawl, "--output", &at("b"), "--set", "overlap.template_pages=7"]);
     let refused = fail(&["diff", &at("a"), &at("b"), "--output", &at("diff")], 2);
-    assert!(refused.contains("overlap.template_pages = 6") && refused.contains("across_settings"), "{refused}");
+    assert!(refused.contains("overlap.template_pages = 6") && refused.contains("--across-settings"), "{refused}");
     succeed(&["diff", &at("a"), &at("b"), "--output", &at("pages"), "--across-settings"]);
     assert!(rows(&at("pages"), "pages_changed").is_empty());
     fail(&["diff", &at("a"), &at("a"), "--output", &at("x"), "--set", "overlap.template_pages=7"], 2);

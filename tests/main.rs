@@ -37,6 +37,9 @@ mod console;
 // Crawls as crawlers leave them: what they write beside the pages stops nobody.
 mod crawl_folders;
 
+// A new crawl and what earlier ones have of it.
+mod batch;
+
 // Every wired step equals its plain function, at 1, 2 and 3 workers.
 mod dataflow;
 

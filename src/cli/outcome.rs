@@ -5,6 +5,7 @@ use webtwin_base::console::{tell, tell_object};
 use webtwin_base::error::Result;
 use webtwin_core::hamming::fingerprint_file::Manifest;
 use webtwin_dataflow as dataflow;
+use webtwin_dataflow::batch::BatchCounts;
 use webtwin_dataflow::clusters::second_look::SecondLook;
 use webtwin_dataflow::sinks::summary::{SkipContained, Summary};
 use webtwin_dataflow::sinks::url_rules::RuleCounts;
@@ -96,6 +97,26 @@ fn guarded(job: &Job, summary: &Summary) -> Vec<(&'static str, Guard, u64, u64)>
     measures
 }
 
+/// Reports what a batch has found of earlier crawls.
+fn report_batch(batch: &BatchCounts) {
+    let BatchCounts { documents, queries, pairs, superseded, unknown_pages, earlier_pages, .. } = batch;
+    tell(format_args!(
+        "{pairs} pairs of {documents} fingerprints of earlier crawls and {queries} of this one are near"
+    ));
+    tell(format_args!("{earlier_pages} pages of earlier crawls are near pages of this one, and stay for them"));
+    if *superseded > 0 {
+        tell(format_args!(
+            "{superseded} pairs with a page of earlier crawls that is in this one, too, and counts as it is now"
+        ));
+    }
+    if *unknown_pages > 0 {
+        tell(format_args!(
+            "warning: {unknown_pages} near documents of the fingerprint file are in no result of batch.results, so nothing is \
+             known of them but their ids"
+        ));
+    }
+}
+
 /// Tells the main figures of a run.
 pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
     let folder = folder.trim_end_matches('/');
@@ -140,6 +161,9 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
             "{} pairs refused, because a page names the other as its edition in another language (hreflang)",
             summary.editions.refused
         ));
+    }
+    if let Some(batch) = &summary.batch {
+        report_batch(batch);
     }
     let SecondLook { matched, refused, by_place, alone, .. } = summary.second_look;
     if matched + by_place > 0 {

@@ -12,6 +12,7 @@ use webtwin_base::error::{Error, Result};
 use webtwin_base::heap;
 use webtwin_core::hamming::fingerprint_file;
 use webtwin_dataflow as dataflow;
+use webtwin_dataflow::batch::BatchWork;
 use webtwin_dataflow::hamming::build::{self, Ready};
 use webtwin_dataflow::reading::first_look::first_look;
 use webtwin_dataflow::reading::ingest::Queue;
@@ -35,6 +36,9 @@ const KEPT_GENERATIONS: usize = 2;
 
 /// Stages of a job that reads a crawl and writes tables.
 const CRAWL_STAGES: [&str; 3] = ["reading", "finding", "writing"];
+
+/// The same for one that compares it with earlier crawls.
+const BATCH_STAGES: [&str; 4] = ["reading", "scanning", "finding", "writing"];
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -149,6 +153,7 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
         JobKind::Replicas | JobKind::Signatures => replicas(job, at, folder),
         JobKind::Fingerprints => fingerprints(job, at, folder),
         JobKind::Hamming => hamming(job, at, folder),
+        JobKind::Batch => batch(job, at, folder),
         JobKind::Study => study(job, at, folder),
         JobKind::Recrawl => recrawl(job, at, folder, lost),
     };
@@ -174,7 +179,8 @@ pub(super) fn left(folder: &Location, manifest: &str, reads: bool, records: Opti
 
 /// Whether a job reads a crawl.
 fn reads_crawl(job: &Job) -> bool {
-    matches!(job.kind, JobKind::Replicas | JobKind::Signatures | JobKind::Study | JobKind::Recrawl)
+    use JobKind::{Batch, Recrawl, Replicas, Signatures, Study};
+    matches!(job.kind, Replicas | Signatures | Study | Recrawl | Batch)
         || job.kind == JobKind::Fingerprints && job.fingerprints.from.is_empty()
 }
 
@@ -440,6 +446,20 @@ fn hamming(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> 
     {
         outcome::hamming(k, groups, summary, folder.name());
     }
+    Ok(())
+}
+
+fn batch(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Result<()> {
+    let earlier = BatchWork::find(&job)?;
+    let (queue, records) = queue(&job, &folder, process)?;
+    let digest = Digest::of(&job).0;
+    let shared = (job.clone(), Arc::clone(&queue), earlier, folder.clone());
+    let summaries = reading((&queue, records.as_deref()), &BATCH_STAGES, || {
+        run_on(&cluster, process, digest, move |net| {
+            dataflow::batch::run(net, &shared.0, &shared.1, &shared.2, &shared.3)
+        })
+    })?;
+    tell_replicas(&job, process, &summaries, &folder);
     Ok(())
 }
 

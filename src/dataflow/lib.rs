@@ -7,6 +7,7 @@
 //! of fingerprints ([`hamming`]) are map, broadcast and reduce, and so each is one dataflow of timely operators.
 
 // Jobs.
+pub mod batch;
 pub mod enough_memory;
 pub mod find;
 pub mod hamming;

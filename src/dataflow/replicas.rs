@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::find::find;
 use super::run::Run;
+use super::sinks::found::ReplicaTables;
 use super::sinks::{stage, write};
 use crate::reading::captures::Crawl;
 use crate::reading::ingest::{Queue, damage, read};
@@ -60,7 +61,6 @@ pub fn run_and_tell_originals(
 
     queue.progress.enter("finding");
     let mut found = find(&mut Run::new(net, job, &mut shelf, queue.resume.as_ref()), &floors, least)?;
-    found.summary.records = account(net, &shelf, &found.crawl, &queue.work)?;
     laps.lap("2 find");
 
     let files = match queue.work.has_originals() {
@@ -72,12 +72,43 @@ pub fn run_and_tell_originals(
         job.input.originals = files.clone();
         found.summary.digest = Digest::of(&job).hex();
     }
-    let job = &job;
-
     queue.progress.enter("writing");
+    let sources = queue.work.inputs.clone();
+    let summary = write(net, &job, queue, folder, Done { found, shelf, sources, ghostscript, stage: "3 write" }, laps)?;
+    Ok((summary, Needed { files, has_revisits }))
+}
+
+/// What a run has when only its files are to be written.
+pub(super) struct Done {
+    /// Its tables.
+    pub(super) found: ReplicaTables,
+    /// What is left of what this worker has read: records that it rejected, and where it read.
+    pub(super) shelf: WorkerPages,
+    /// Names of the inputs by their numbers: those of the queue, and perhaps others.
+    pub(super) sources: Vec<String>,
+    /// As [`ReadCrawl::ghostscript`].
+    pub(super) ghostscript: Option<String>,
+    /// Name of this stage in `manifest.seconds`.
+    pub(super) stage: &'static str,
+}
+
+/// Accounts for the records read, writes the files of a run, and commits it.
+///
+/// # Errors
+/// Those of [`account`] and of the store.
+pub(super) fn write(
+    net: &mut Net<'_>,
+    job: &Job,
+    queue: &Queue,
+    folder: &Location,
+    done: Done,
+    mut laps: Laps,
+) -> Result<Summary> {
+    let Done { mut found, mut shelf, sources, ghostscript, stage } = done;
+    found.summary.records = account(net, &shelf, &found.crawl, &queue.work)?;
     let rejections = std::mem::take(&mut shelf.rejections);
-    let staged = write::result(net, folder, &mut found, &queue.work.inputs, rejections, job)?;
-    laps.lap("3 write");
+    let staged = write::result(net, folder, &mut found, &sources, rejections, job)?;
+    laps.lap(stage);
 
     let mut recipes =
         vec![("chunks", job.chunks.recipe()), ("doc_id", "xxh3-64-v1".into()), ("simhash", job.simhash.recipe())];
@@ -94,7 +125,7 @@ pub fn run_and_tell_originals(
             .map(|version| ("postscript", format!("ghostscript-{version}"))),
     );
     stage::commit(net, job, &counts(&found.summary), &recipes, laps, staged)?;
-    Ok((found.summary, Needed { files, has_revisits }))
+    Ok(found.summary)
 }
 
 /// What one worker has of a crawl that was read.
@@ -293,7 +324,7 @@ fn bad_records(net: &mut Net<'_>, shelf: &WorkerPages, floors: &[u64], queue: &Q
 /// # Errors
 /// [`Error::Invariant`] when they do not add up.
 pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, work: &Work) -> Result<Records> {
-    let mut mine = Records { kept: crawl.pages.len() as u64, ..Records::default() };
+    let mut mine = Records::default();
     mine.read = shelf.items.iter().map(|item| item.1.records).sum();
     for rejection in shelf.rejections.rows() {
         let rejection = rejection?;
@@ -303,7 +334,10 @@ pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, wor
             mine.torn.insert(work.inputs[rejection.source as usize].clone(), rejection.offset);
         }
     }
+    let inputs = work.inputs.len() as u32;
     crawl.pages.each(|page| {
+        // Pages of earlier crawls are no records of this one.
+        mine.kept += u64::from(page.source < inputs);
         for reason in page.rest().mended {
             *mine.mended.entry(reason.as_str().into()).or_default() += 1;
         }

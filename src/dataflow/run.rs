@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::memory_estimate::MemoryEstimate;
+use super::pairs::given::GivenPair;
 use super::reading::resume::Resume;
 use super::reading::worker_pages::WorkerPages;
 use super::shuffle::directory::TablePartitions;
@@ -28,7 +29,17 @@ pub struct Run<'r, 'n> {
     pub resume: Option<&'r Resume>,
     /// Partitions of the tables.
     pub partitions: TablePartitions,
+    /// What a batch takes from earlier crawls.
+    pub earlier: Option<Earlier>,
     steps: Steps<'r>,
+}
+
+/// What a batch takes from earlier crawls.
+pub struct Earlier {
+    /// Pairs of a page of theirs and one of the new crawl whose simhashes are near, with any worker.
+    pub pairs: Vec<GivenPair>,
+    /// Number of the first input that is one of theirs: their pages stay, and no crawler is told to skip them.
+    pub first_source: u32,
 }
 
 impl<'r, 'n> Run<'r, 'n> {
@@ -40,7 +51,7 @@ impl<'r, 'n> Run<'r, 'n> {
         resume: Option<&'r Resume>,
     ) -> Run<'r, 'n> {
         let partitions = TablePartitions::new(job.output.partitions, net.peers());
-        Run { net, job, shelf, resume, partitions, steps: Steps::default() }
+        Run { net, job, shelf, resume, partitions, earlier: None, steps: Steps::default() }
     }
 
     /// Records the steps in `recorded` from here on, and restores those that all workers have on record; `earlier` is the attempt that

@@ -49,9 +49,29 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
         }
         job.similar.by = Measure::Signatures;
     }
+    if job.kind == JobKind::Batch {
+        job.similar.by = by_simhash(&job, file)?;
+    }
     validate(&job, file)?;
     job.settle();
     Ok(job)
+}
+
+/// The measure of a batch.
+fn by_simhash(job: &Job, file: &str) -> Result<Measure> {
+    let refuse = |setting: &str, got: String, must_be: &str| {
+        Err(Error::Setting { file: file.into(), setting: setting.into(), got, must_be: must_be.into() })
+    };
+    if !matches!(job.similar.by, Measure::Overlap | Measure::Hamming) {
+        let got = format!("{:?}", job.similar.by).to_lowercase();
+        return refuse("similar.by", got, "hamming, or left out, with kind = \"batch\"");
+    }
+    if job.simhash.features.idf {
+        let must_be =
+            "without idf with kind = \"batch\": it weighs features by the crawl that they are in, and F has several";
+        return refuse("simhash.recipe", job.simhash.features.to_string(), must_be);
+    }
+    Ok(Measure::Hamming)
 }
 
 /// Presets: named settings that override the defaults before the rest of the job file does. Simhash at its best within

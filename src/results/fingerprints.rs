@@ -3,7 +3,7 @@
 //! | source | told by | document of a row |
 //! |---|---|---|
 //! | F | a folder with `fingerprints.json` | its doc id, or its place in F |
-//! | a run, or a part of its pages | the run's folder, or Parquet with the columns `doc_id` and `simhash` | its doc id |
+//! | a run, whose recipe is theirs, or a part of its pages | the run's folder, or Parquet with the columns `doc_id` and `simhash` | its doc id |
 //! | raw | a name that ends in `.u64`: 8 bytes each, little-endian | its place in the file |
 //! | text | anything else: a fingerprint a line, then perhaps a document's number | that number, or the line's place |
 //!
@@ -12,6 +12,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::Run;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, SimHash};
 use webtwin_base::read_at::ReadAt;
@@ -256,7 +257,17 @@ impl Sources {
                 sources.items.extend(set.pieces(ITEM_ROWS).into_iter().map(|piece| Item::Piece(set.clone(), piece)));
                 continue;
             }
-            let location = if location.join(manifest::NAME)?.exists()? { location.join("pages")? } else { location };
+            let location = match location.join(manifest::NAME)?.exists()? {
+                true => {
+                    let run = Run::open(url)?;
+                    let bits = run.job()?.simhash.bits;
+                    let recipe = run.manifest.recipes.get("simhash").filter(|_| bits > 0).cloned();
+                    let recipe = recipe.ok_or_else(|| Error::input(url, "its pages have no simhashes"))?;
+                    sources.made(url, (bits, recipe))?;
+                    location.join("pages")?
+                }
+                false => location,
+            };
             let listed: Vec<Location> = location.list(None)?.into_iter().map(|file| file.location).collect();
             if listed.is_empty() {
                 return Err(Error::input(location.name(), "there is no such file, and no file below it"));

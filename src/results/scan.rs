@@ -2,6 +2,7 @@
 
 use super::Run;
 use webtwin_base::error::Result;
+use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::table::Table;
 use webtwin_storage::table_rows::TableFile;
 
@@ -27,23 +28,38 @@ pub fn scan(run: &Run, table: &str, columns: &[&str], take: &mut dyn FnMut(&Tabl
 pub fn scan_some(
     run: &Run,
     table: &str,
-    (columns, more): (&[&str], &[&str]),
+    columns: (&[&str], &[&str]),
     mut wants: impl FnMut(&Table) -> Result<bool>,
     take: &mut dyn FnMut(&Table) -> Result<()>,
 ) -> Result<bool> {
     let mut there = false;
     for entry in run.manifest.table(table) {
         there = true;
-        let file = TableFile::find(&run.folder, entry)?;
-        let open = file.open()?;
-        for at in (0..file.rows).step_by(ROWS) {
-            let rows = at..file.rows.min(at + ROWS);
-            let mut batch = open.read(rows.clone(), columns)?;
-            if !more.is_empty() && wants(&batch)? {
-                batch.columns.extend(open.read(rows, more)?.columns);
-            }
-            take(&batch)?;
-        }
+        scan_file(run, entry, columns, &mut wants, take)?;
     }
     Ok(there)
+}
+
+/// As [`scan_some`], for one file of a table.
+///
+/// # Errors
+/// As [`scan_some`].
+pub fn scan_file(
+    run: &Run,
+    entry: &FileEntry,
+    (columns, more): (&[&str], &[&str]),
+    mut wants: impl FnMut(&Table) -> Result<bool>,
+    take: &mut dyn FnMut(&Table) -> Result<()>,
+) -> Result<()> {
+    let file = TableFile::find(&run.folder, entry)?;
+    let open = file.open()?;
+    for at in (0..file.rows).step_by(ROWS) {
+        let rows = at..file.rows.min(at + ROWS);
+        let mut batch = open.read(rows.clone(), columns)?;
+        if !more.is_empty() && wants(&batch)? {
+            batch.columns.extend(open.read(rows, more)?.columns);
+        }
+        take(&batch)?;
+    }
+    Ok(())
 }

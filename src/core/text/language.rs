@@ -77,6 +77,12 @@ impl Language {
         LANGUAGES[usize::from(self.0)].0
     }
 
+    /// Returns the language of a code of [`code`](Self::code), unknown for any other.
+    pub fn of_code(code: &str) -> Language {
+        let number = LANGUAGES.iter().position(|language| language.0 == code);
+        number.map_or(Language::UNKNOWN, |number| Language(number as u8))
+    }
+
     /// Returns the number that stands for this language in rows of fixed width.
     pub fn number(self) -> u8 {
         self.0

@@ -20,10 +20,10 @@ use timely::dataflow::channels::pact::{Exchange as To, Pipeline};
 use timely::dataflow::operators::generic::Operator;
 use timely::dataflow::operators::generic::operator::source;
 use timely::dataflow::operators::probe::Handle;
-use timely::dataflow::operators::vec::Map;
+use timely::dataflow::operators::vec::{Map, ToStream};
 use timely::dataflow::operators::{Exchange, Probe};
 
-use super::merge::{BATCH, Output, Told, merge_and_write};
+use super::merge::{BATCH, NearPair, Output, Told, merge_and_write};
 use super::scan::{Mapper, Near, Pairs, Queries, piece_rows};
 use super::tally::Tally;
 use super::work::HammingWork;
@@ -93,6 +93,42 @@ pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, outpu
         merge_and_write(pairs.exchange(|pair| splitmix64(pair.id())).probe_with(&merged), output, failures);
     })?;
     Ok(counted)
+}
+
+/// Finds the pairs of a document of F (`a`) and one of `queries`, the queries of this worker (`b`); returns those that meet at this
+/// worker, ascending and each once.
+///
+/// # Errors
+/// As [`pairs`].
+pub(super) fn near_pairs(
+    net: &mut Net<'_>,
+    job: &Job,
+    work: &Arc<HammingWork>,
+    queries: Vec<FingerprintRow>,
+) -> Result<(Vec<NearPair>, Counted)> {
+    let batch = Batch::new(net, job, work)?;
+    let counted = (Arc::clone(&batch.queries), Arc::clone(&batch.tally));
+    let found: Rc<RefCell<Vec<NearPair>>> = Rc::default();
+    net.dataflow(|scope, failures| {
+        let queries = queries.into_iter().map(Ok).to_stream(scope);
+        let ready = tables_of_q(to_every_process(queries, &batch, failures), &batch, failures);
+        let merged = Handle::new();
+        let mapper = batch.clone();
+        let pairs_of = move |near: Vec<Near>| {
+            let near = if mapper.count(&near) { near } else { Vec::new() };
+            Pairs::new(&mapper.work, Arc::clone(&mapper.queries), near)
+        };
+        let pairs = failures.divert(probe(ready, &batch, &merged, pairs_of));
+        let pairs = pairs.exchange(|pair| splitmix64(pair.id())).probe_with(&merged);
+        let found = Rc::clone(&found);
+        pairs.sink(Pipeline, "keep pairs", move |(pairs, _)| {
+            pairs.for_each(|_, pairs| found.borrow_mut().append(pairs))
+        });
+    })?;
+    let mut found = found.take();
+    found.sort_unstable();
+    found.dedup_by(|later, first| later.is_same(first));
+    Ok((found, counted))
 }
 
 /// Finds what is near the queries; returns what this worker has found, piece by piece.

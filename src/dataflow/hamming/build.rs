@@ -22,6 +22,9 @@ use webtwin_job::Job;
 use webtwin_results::fingerprints::Sources;
 use webtwin_storage::location::Location;
 
+/// Recipe of fingerprints of which nobody says how they were made.
+pub const READY_MADE: &str = "given";
+
 /// Ready-made fingerprints, as one process sees them.
 pub struct Ready {
     /// Where they are.
@@ -54,7 +57,7 @@ type Take<'a> = &'a mut dyn FnMut(&[FingerprintRow]) -> Result<()>;
 /// # Errors
 /// [`webtwin_base::error::Error`], the same on all workers: a source that is missing or damaged, no room, another run that was first.
 pub fn from_fingerprints(net: &mut Net<'_>, job: &Job, ready: &Ready, folder: &Location) -> Result<Manifest> {
-    let (f, recipe) = ready.sources.made.clone().unwrap_or((job.simhash.bits, "given".into()));
+    let (f, recipe) = ready.sources.made.clone().unwrap_or((job.simhash.bits, READY_MADE.into()));
     // The first worker to come says so for all of its process.
     let _ = ready.progress.traffic.set(net.traffic());
     let (process, processes) = (net.process(), net.processes());

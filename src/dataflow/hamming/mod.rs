@@ -25,10 +25,12 @@ use timely::dataflow::operators::vec::ToStream;
 use self::merge::{Member, NearPair, Output, Told, Written, merge_and_write};
 use self::scan::Queries;
 use self::work::{HammingWork, Summary};
+use crate::pairs::given::GivenPair;
 use crate::sinks::stage::{Staged, attempt, commit, or_discard, put_part, put_summary};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::splitmix64;
 use webtwin_base::progress::Laps;
+use webtwin_core::hamming::rows::FingerprintRow;
 use webtwin_engine::Net;
 use webtwin_job::Job;
 use webtwin_storage::location::Location;
@@ -103,6 +105,24 @@ fn join(
     finish(net, job, &output, attempt, summary)
 }
 
+/// Finds the pairs of a document of F (`a`) and one of `queries`, those of this worker (`b`); returns those that come together here,
+/// ascending, with their distances, and what was counted.
+///
+/// # Errors
+/// Those of [`batch::near_pairs`]; [`Error::TooManyPairs`].
+pub(crate) fn near_pairs(
+    net: &mut Net<'_>,
+    job: &Job,
+    work: &Arc<HammingWork>,
+    queries: Vec<FingerprintRow>,
+) -> Result<(Vec<GivenPair>, Summary)> {
+    let (pairs, (queries, tally)) = batch::near_pairs(net, job, work, queries)?;
+    let mut summary = Summary { queries: built(&queries)?.postings.documents() as u64, ..Summary::default() };
+    tally.finish(net, job, work, &mut summary)?;
+    let pairs = pairs.into_iter().map(|NearPair { a, b, distance }| GivenPair { a, b, value: distance });
+    Ok((pairs.collect(), summary))
+}
+
 /// The queries of a batch that was run.
 fn built(queries: &OnceLock<Queries>) -> Result<&Queries> {
     queries.get().ok_or_else(|| Error::Invariant("a batch has ended without tables of its queries".into()))
@@ -144,7 +164,7 @@ fn finish(
 }
 
 /// Fails unless all processes see the same F and Q.
-fn same_set(net: &mut Net<'_>, work: &HammingWork) -> Result<()> {
+pub(crate) fn same_set(net: &mut Net<'_>, work: &HammingWork) -> Result<()> {
     let mine = (
         net.process() as u64,
         xxhash_rust::xxh3::xxh3_64(&work.set.manifest.to_json()),

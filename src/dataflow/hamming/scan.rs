@@ -207,7 +207,7 @@ impl Pairs {
                 documents.extend(work.set.documents(of_row[0].chunk as usize, rows(&of_row[0]))?);
             }
         }
-        let same = work.set.doc_ids && work.queries.as_ref().is_some_and(|queries| queries.doc_ids);
+        let same = work.set.doc_ids && work.queries.as_ref().is_none_or(|queries| queries.doc_ids);
         Ok(Pairs { queries, near, documents, same, at: 0, start: 0, document: 0, other: 0 })
     }
 

@@ -1,6 +1,7 @@
 //! Similar pages, by whatever a job asks for (\[CSG00\] Definition 4 leaves the test open).
 
 use super::counts::PairCounts;
+use super::given::{self, GivenPair};
 use super::kinds::{Kind, Pairs};
 use super::overlap_before::{self, Before, HandOn};
 use super::{fprint_docid, minhash_pairs, overlap, signatures, simhash_pairs, views};
@@ -58,7 +59,10 @@ impl Similar {
             similar.views(run, web)?;
             similar.by_overlap(run, web)?;
         }
-        if matches!(by, Measure::Hamming | Measure::Both) {
+        if let Some(earlier) = run.earlier.as_mut() {
+            let pairs = std::mem::take(&mut earlier.pairs);
+            similar.by_batch(run, web, pairs)?;
+        } else if matches!(by, Measure::Hamming | Measure::Both) {
             similar.by_hamming(run, web)?;
         }
         if by == Measure::Signatures {
@@ -116,6 +120,23 @@ impl Similar {
         (found, self.counts.hamming) = run
             .recorded(web, HAMMING, |run| simhash_pairs::similar_pairs(run.net, &web.crawl, exact, &run.job.hamming))?;
         self.put(run, Kind::Hamming, found)
+    }
+
+    /// Simhashes of a page of earlier crawls and one of this are within k bits of each other (\[MJS07\] section 3.3).
+    fn by_batch(&mut self, run: &mut Run<'_, '_>, web: &Web, near: Vec<GivenPair>) -> Result<()> {
+        let (mut found, counts) = run.step(web, HAMMING, |run| {
+            let (about, guard) = (near.len() as u64, run.job.hamming.guard);
+            // The nearer, the more alike.
+            let alike = near.into_iter().map(|pair| Ok(GivenPair { value: u64::BITS - pair.value, ..pair }));
+            given::similar_pairs(run.net, &web.crawl, guard, about, alike)
+        })?;
+        found.retain_mut(|pair| {
+            pair.value = u64::BITS - pair.value;
+            true
+        })?;
+        (self.counts.hamming.similar, self.counts.hamming.guarded) = (counts.similar - counts.guarded, counts.guarded);
+        self.pairs.put(Kind::Hamming, found);
+        Ok(())
     }
 
     /// Signatures of content and hyperlinks are within (C, D) (\[DDGMP03\] section 2).

@@ -162,6 +162,8 @@ pub struct Chosen<'a> {
     pub originals: &'a PageSet,
     /// URLs that a crawler starts with.
     pub seeds: &'a HashSet<String>,
+    /// Number of the first input of earlier crawls: their pages stay before others, and are never skipped.
+    pub first_earlier_source: u32,
 }
 
 /// The pages of trivial clusters of two pages or more.
@@ -171,13 +173,14 @@ pub fn copies<'a>(
     Trivial { labels, sizes }: Trivial<'_>,
     keeping: &Keeping,
     &Linked { from_elsewhere, depths, links_to_host }: &Linked<'_>,
-    &Chosen { kept_before, pinned, originals, seeds }: &Chosen<'_>,
+    &Chosen { kept_before, pinned, originals, seeds, first_earlier_source }: &Chosen<'_>,
 ) -> Result<Copies<'a>> {
     let mut linked = from_elsewhere.rows().zip(depths);
     let rows = crawl.pages.map(|row| {
         let (page, (from_elsewhere, &depth)) = (row.page, linked.next().expect("all pages have both"));
         let links_from_elsewhere = from_elsewhere?;
         let (cluster, host) = (labels[page], crawl.directory.hosts[page]);
+        let is_earlier = row.source >= first_earlier_source;
         let copy = |url: &str| PageCopy {
             exact: row.exact,
             title: TitleWords::of(row.title()),
@@ -190,9 +193,9 @@ pub fn copies<'a>(
             depth,
             url_length: url.chars().count().min(u16::MAX.into()) as u16,
             is_original: u16::from(originals.contains(page)),
-            must_visit: u8::from(seeds.contains(url) || must_visit(&row)),
+            must_visit: u8::from(is_earlier || seeds.contains(url) || must_visit(&row)),
             language: row.language().number(),
-            kept_before: u8::from(kept_before.binary_search(&page).is_ok()),
+            kept_before: u8::from(is_earlier || kept_before.binary_search(&page).is_ok()),
             pinned: u8::from(pinned.binary_search(&page).is_ok()),
         };
         Ok((sizes[cluster] > 1).then(|| copy(row.url())))

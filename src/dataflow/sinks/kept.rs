@@ -104,7 +104,7 @@ fn keep(
 ) -> Result<Kept> {
     let &Given { labels, decisions, .. } = given;
     let Web { crawl, links, from_elsewhere, links_to_host } = web;
-    let run::Run { net, job, shelf, .. } = run;
+    let run::Run { net, job, shelf, earlier, .. } = run;
     let mut attached = 0;
     if job.clusters.merge == MergeCondition::Tolerant && job.clusters.attach == Attach::Nearby {
         attached = places::attach(net, crawl, links, labels, &mut similar_clusters)?;
@@ -121,7 +121,8 @@ fn keep(
     let linked = Linked { from_elsewhere, depths: &depths, links_to_host };
     let memory = kept_before::read(net, crawl, &job.keep, given.earlier)?;
     let pinned = pins::pages(crawl, &decisions.pins)?;
-    let chosen = Chosen { kept_before: &memory.pages, pinned: &pinned, originals, seeds: &seeds };
+    let first_earlier_source = earlier.as_ref().map_or(u32::MAX, |earlier| earlier.first_source);
+    let chosen = Chosen { kept_before: &memory.pages, pinned: &pinned, originals, seeds: &seeds, first_earlier_source };
     let sizes = net.once_per_process(|| sizes(labels))?;
     let copies = avoid::copies(net, crawl, Trivial { labels, sizes: &sizes }, &keeping, &linked, &chosen)?;
     drop((depths, sizes));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::batch::BatchCounts;
 use crate::clusters::giant_clusters::Giant;
 use crate::clusters::second_look::SecondLook;
 use crate::clusters::servers::ServerCounts;
@@ -162,6 +163,9 @@ pub struct Summary {
     /// What became of the pages that a person has pinned, with `keep.pins`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pins: Option<PinCounts>,
+    /// What a batch has found of earlier crawls, with `kind = "batch"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<BatchCounts>,
     /// What becomes of the ways of a crawler that obeys the list.
     #[serde(default)]
     pub ways: Ways,

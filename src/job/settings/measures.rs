@@ -18,6 +18,9 @@ pub struct Batch {
     pub fingerprints: String,
     /// Q: where the queries are; empty to join F with itself.
     pub queries: Vec<String>,
+    /// Folders of the results that have read the pages of F, the newest last.
+    #[serde(default)]
+    pub results: Vec<String>,
     /// Whether to write documents by group instead of pair by pair.
     pub groups: bool,
     /// Pairs above which a run is refused, once they are counted; none is made beyond them.

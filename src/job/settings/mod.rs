@@ -79,6 +79,8 @@ pub enum JobKind {
     Fingerprints,
     /// Fingerprint file and queries to near pairs.
     Hamming,
+    /// As [`JobKind::Replicas`], of a new crawl and what earlier ones have of it: similar pages by a fingerprint file.
+    Batch,
     /// As [`JobKind::Replicas`], with similar pages by signatures.
     Signatures,
     /// Pages to duplicates, near-duplicates and where they occur.
@@ -172,7 +174,13 @@ impl Default for Job {
             minhash: Minhash::default(),
             pairs: Pairs::default(),
             fingerprints: Fingerprints { from: Vec::new() },
-            batch: Batch { fingerprints: String::new(), queries: Vec::new(), groups: false, max_pairs: 1_000_000_000 },
+            batch: Batch {
+                fingerprints: String::new(),
+                queries: Vec::new(),
+                results: Vec::new(),
+                groups: false,
+                max_pairs: 1_000_000_000,
+            },
             servers: Servers::default(),
             clusters: Clusters {
                 merge: MergeCondition::Tolerant,

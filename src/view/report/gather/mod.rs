@@ -27,7 +27,7 @@ use webtwin_base::error::{Error, Result};
 use webtwin_results::Run;
 
 /// Kinds of jobs whose results have pages to look at.
-const WITH_PAGES: [&str; 2] = ["replicas", "signatures"];
+const WITH_PAGES: [&str; 3] = ["replicas", "signatures", "batch"];
 
 /// Whether a result has pages to look at, for [`gather`]; of others there is an [`parts::outline`].
 pub fn has_pages(run: &Run) -> bool {

@@ -42,13 +42,23 @@ pub fn gather(summary: &Value, job: &Value) -> Overview {
                 ("server_alias", "the host has a second name"),
             ],
         ),
-        text_to_pairs: text_to_pairs(summary, job["similar"]["by"].as_str().unwrap_or_default()),
+        text_to_pairs: text_to_pairs(
+            summary,
+            if summary["batch"].is_null() { &job["similar"]["by"] } else { &job["kind"] },
+        ),
     }
 }
 
 /// What was counted on the way from text to pairs, in the order of the steps.
-fn text_to_pairs(summary: &Value, by: &str) -> Vec<Count> {
-    let steps: &[(&str, &str, &str)] = match by {
+fn text_to_pairs(summary: &Value, by: &Value) -> Vec<Count> {
+    let steps: &[(&str, &str, &str)] = match by.as_str().unwrap_or_default() {
+        "batch" => &[
+            ("batch", "documents", "fingerprints of earlier crawls"),
+            ("batch", "queries", "pages of this crawl with a simhash"),
+            ("batch", "pairs", "pairs of these within k bits"),
+            ("batch", "earlier_pages", "pages of earlier crawls among them"),
+            ("hamming", "guarded", "refused: a better match on the same host"),
+        ],
         "hamming" => &[
             ("hamming", "simhashes", "pages with a simhash of their own"),
             ("hamming", "distinct", "distinct simhashes"),

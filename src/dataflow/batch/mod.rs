@@ -1,0 +1,175 @@
+//! The `batch` job from end to end on one worker: which pages and collections of a new crawl earlier ones have, where, and what a
+//! crawler may skip for that.
+//!
+//! ```text
+//! read Q ─▶ to every process ─▶ tables of Q ─▶ probe pieces of F ─▶ exchange by pair ─▶ sort, deduplicate
+//!                                                                                             │
+//! collections ◀─ components ◀─ merge condition ◀─ LinkSummary ◀─ LINK with labels ◀─ components ◀─┘
+//! ```
+//!
+//! Q is the new crawl, and F has the fingerprints of all pages of earlier ones (\[MJS07\] section 3.3). The first line is one
+//! dataflow of timely operators ([`crate::hamming::batch`]), for F is larger than memory and streams past. The second line begins
+//! when the last pair has come, since a component may wait for that; so it is the steps of the main job ([`crate::find`]), on the web
+//! of Q and of those pages of F that are near a page of Q ([`earlier`]). The work of these steps is bounded by Q.
+
+mod earlier;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use self::earlier::PagesOfF;
+use super::find::find;
+use super::replicas::{self, Done, ReadCrawl, read_crawl};
+use super::run::{Earlier, Run};
+use super::shuffle::directory::TablePartitions;
+use crate::hamming::build::READY_MADE;
+use crate::hamming::work::HammingWork;
+use crate::hamming::{near_pairs, same_set};
+use crate::reading::capture_rows::CaptureRows;
+use crate::reading::captures;
+use crate::reading::ingest::Queue;
+use crate::sinks::summary::Summary;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::progress::Laps;
+use webtwin_core::hamming::rows::FingerprintRow;
+use webtwin_engine::Net;
+use webtwin_job::Job;
+use webtwin_storage::location::Location;
+
+/// What a batch compares with a new crawl, as one process sees it.
+pub struct BatchWork {
+    /// F.
+    pub fingerprints: Arc<HammingWork>,
+    /// The results that have the pages of F, the newest last.
+    pub results: Vec<webtwin_results::Run>,
+}
+
+impl BatchWork {
+    /// Opens F and the earlier results of a job.
+    ///
+    /// # Errors
+    /// Those of [`HammingWork::find`]; [`Error::Usage`] without results; [`Error::Input`] when one is missing, when F has no doc ids, or
+    /// when its fingerprints are of another recipe than those of the job.
+    pub fn find(job: &Job) -> Result<BatchWork> {
+        let fingerprints = HammingWork::find(job)?;
+        let made = &fingerprints.set.manifest;
+        let recipe = job.simhash.recipe();
+        if made.f != job.simhash.bits || ![recipe.as_str(), READY_MADE].contains(&made.recipe.as_str()) {
+            let reason = format!(
+                "its fingerprints are {} ({} bits), but the job makes {recipe} ({} bits); set simhash.recipe and simhash.bits as \
+                 they were",
+                made.recipe, made.f, job.simhash.bits
+            );
+            return Err(Error::input(&job.batch.fingerprints, reason));
+        }
+        if !fingerprints.set.doc_ids {
+            return Err(Error::input(
+                &job.batch.fingerprints,
+                "its fingerprints have no doc ids, by which pages are found; build it from crawls or results",
+            ));
+        }
+        if job.batch.results.is_empty() {
+            return Err(Error::Usage(
+                "no earlier results: give batch.results, the folders of the runs that read the pages of F".into(),
+            ));
+        }
+        let results =
+            job.batch.results.iter().map(|url| webtwin_results::Run::open(url)).collect::<Result<Vec<_>>>()?;
+        for run in &results {
+            if ["pages", "links"].iter().any(|table| run.manifest.table(table).next().is_none()) {
+                return Err(Error::input(run.folder.name(), "has no tables pages and links (batch.results)"));
+            }
+        }
+        Ok(BatchWork { fingerprints: Arc::new(fingerprints), results })
+    }
+}
+
+/// What a batch has found of earlier crawls; part of `summary.json`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchCounts {
+    /// Documents of F.
+    pub documents: u64,
+    /// Pages of Q that have a simhash.
+    pub queries: u64,
+    /// Pairs of distinct fingerprints, of F and of Q, that are near.
+    pub near: u64,
+    /// Pairs of a document of F and a page of Q.
+    pub pairs: u64,
+    /// Pairs whose document of F is a page of Q, too: the newer crawl says what is there now.
+    pub superseded: u64,
+    /// Pages of F that are near a page of Q, and are in no earlier result.
+    pub unknown_pages: u64,
+    /// Those that are.
+    pub earlier_pages: u64,
+}
+
+/// Runs the job; every worker returns the same summary once the result is committed.
+///
+/// # Errors
+/// Any of [`Error`], the same on all workers; then there is no result.
+pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, work: &BatchWork, folder: &Location) -> Result<Summary> {
+    let mut laps = Laps::start();
+    same_set(net, &work.fingerprints)?;
+    same_results(net, &work.results)?;
+    let ReadCrawl { mut shelf, mut floors, ghostscript, .. } = read_crawl(net, job, queue)?;
+    laps.lap("1 read");
+
+    queue.progress.enter("scanning");
+    let partitions = TablePartitions::new(job.output.partitions, net.peers());
+    let addresses = shelf.addresses.clone();
+    let new = captures::settle(net, &mut shelf, &floors, partitions)?;
+    // Q is settled again, with the pages of F beside it.
+    (shelf.captures, shelf.addresses) = (new.pages, addresses);
+    let (pairs, joined) = near_pairs(net, job, &work.fingerprints, queries(&shelf.captures)?)?;
+    laps.lap("2 scan");
+
+    queue.progress.enter("finding");
+    let first_source = queue.work.inputs.len() as u32;
+    let of_f = PagesOfF { results: &work.results, first_source, item: floors.len() as u32 };
+    let earlier = of_f.put_near_pages(net, &new.directory, partitions, pairs, &mut shelf)?;
+    floors.push(0);
+    let mut of_steps = job.clone();
+    // Tables of earlier results have no chunks, by which texts are compared.
+    of_steps.keep.min_resemblance = 0.0;
+    let mut steps = Run::new(net, &of_steps, &mut shelf, queue.resume.as_ref());
+    steps.earlier = Some(Earlier { pairs: earlier.pairs, first_source });
+    let mut found = find(&mut steps, &floors, None)?;
+    found.crawl.overlapping = new.overlapping;
+    found.summary.batch = Some(BatchCounts {
+        documents: work.fingerprints.set.manifest.count,
+        queries: joined.queries,
+        near: joined.near,
+        pairs: joined.pairs,
+        superseded: earlier.superseded,
+        unknown_pages: earlier.unknown_pages,
+        earlier_pages: earlier.pages,
+    });
+    laps.lap("3 find");
+
+    queue.progress.enter("writing");
+    let sources = queue.work.inputs.iter().cloned().chain(earlier.sources).collect();
+    replicas::write(net, job, queue, folder, Done { found, shelf, sources, ghostscript, stage: "4 write" }, laps)
+}
+
+/// The fingerprints of this worker's pages.
+fn queries(pages: &CaptureRows) -> Result<Vec<FingerprintRow>> {
+    let mut rows = Vec::new();
+    pages.each(|page| {
+        let row = |fingerprint| FingerprintRow { fingerprint, document: page.doc_id };
+        rows.extend(page.simhash().map(row));
+    })?;
+    Ok(rows)
+}
+
+/// Fails unless all processes see the same earlier results.
+fn same_results(net: &mut Net<'_>, results: &[webtwin_results::Run]) -> Result<()> {
+    let attempts: Vec<String> = results.iter().map(|run| run.manifest.attempt.clone()).collect();
+    let seen = net.all_gather("earlier results", attempts)?;
+    match seen.iter().position(|other| *other != seen[0]) {
+        None => Ok(()),
+        Some(worker) => Err(Error::Handshake(format!(
+            "worker {worker} sees other results in batch.results than worker 0; all must see the same folders"
+        ))),
+    }
+}
