@@ -309,6 +309,9 @@ fn check_prints_a_job_that_resolves_to_itself() {
     let file = folder.path().join("job.toml");
     std::fs::write(&file, &effective).unwrap();
     assert_eq!(succeed(&["check", "--job", file.to_str().unwrap()]), effective);
+    let graph = succeed(&["check", "--job", "jobs/crawl-batch.toml", "--dataflow"]);
+    assert!(graph.contains("probe F  (hamming/batch.rs)\n    <- F: pieces, in turn\n"), "{graph}");
+    assert!(succeed(&["check", "--dataflow", "dot"]).starts_with("digraph webtwin {\n"));
 }
 
 #[test]

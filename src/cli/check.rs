@@ -1,10 +1,11 @@
-//! `webtwin check`: the effective job on stdout, as TOML.
+//! `webtwin check`: the effective job on stdout, as TOML, or the graph of its dataflow.
 
 use std::path::PathBuf;
 
 use super::{JobArgs, launcher};
 use webtwin_base::console::print;
 use webtwin_base::error::Result;
+use webtwin_dataflow::graph::Graph;
 use webtwin_engine::Cluster;
 use webtwin_job::Digest;
 
@@ -15,6 +16,17 @@ pub(super) struct Args {
     /// Cluster file to validate as well; or `slurm`, `kubernetes`: what the environment says
     #[arg(long, value_name = "FILE")]
     cluster: Option<PathBuf>,
+    /// Print the graph of the job's dataflow instead of the job: which operators it has, and by which keys rows travel between
+    /// them; as `text`, or as `dot` for Graphviz
+    #[arg(long, value_name = "FORM", num_args = 0..=1, default_missing_value = "text")]
+    dataflow: Option<Form>,
+}
+
+/// What a graph is printed as.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Form {
+    Text,
+    Dot,
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
@@ -24,6 +36,14 @@ pub(super) fn run(args: Args) -> Result<()> {
         Some((path, None)) => Some(Cluster::load(path)?),
         None => None,
     };
+    if let Some(form) = args.dataflow {
+        let graph = Graph::of(&job);
+        let text = match form {
+            Form::Text => graph.text(),
+            Form::Dot => graph.dot(),
+        };
+        return print(|out| out.write_all(text.as_bytes()));
+    }
     print(|out| {
         writeln!(out, "# digest {}", Digest::of(&job).hex())?;
         writeln!(out, "# chunks {}", job.chunks.recipe())?;

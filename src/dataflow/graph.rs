@@ -1,0 +1,371 @@
+//! The graph of a job: which operators it has, and by which keys rows travel from one to the next (`webtwin check --dataflow`).
+
+use std::fmt::Write;
+
+use super::clusters::context_pass::CONTEXT;
+use super::clusters::grown::{GROWTH, SECOND_GROWTH};
+use super::clusters::second_look::is_asked_for;
+use super::pairs::similar::{HAMMING, MINHASH, OVERLAP, SIGNATURES, VIEWS};
+use super::sinks::kept::KEEPING;
+use webtwin_job::{Guard, Job, JobKind, Measure, MergeCondition};
+
+/// An operator of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operator {
+    /// Its name, that of a step where it is one.
+    pub name: &'static str,
+    /// Its file below `src/dataflow/`.
+    pub file: &'static str,
+    /// What it takes.
+    pub inputs: Vec<Input>,
+}
+
+/// Rows on their way to an operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Input {
+    /// The operator that has them, or a source that is none: files.
+    pub from: &'static str,
+    /// What they are.
+    pub rows: &'static str,
+    /// Who gets them.
+    pub route: Route,
+}
+
+/// Who gets rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Route {
+    /// The worker that has them.
+    Local,
+    /// The owner of this key.
+    By(&'static str),
+    /// Every process.
+    All,
+}
+
+use Route::{All, By, Local};
+
+/// The operators of a job, in the order in which they work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Graph {
+    /// The operators.
+    pub operators: Vec<Operator>,
+}
+
+/// An input as it is written down below.
+type Edge = (&'static str, &'static str, Route);
+
+impl Graph {
+    /// The graph of a job.
+    pub fn of(job: &Job) -> Graph {
+        let mut graph = Graph { operators: Vec::new() };
+        match job.kind {
+            JobKind::Replicas | JobKind::Signatures | JobKind::Recrawl => {
+                graph.pages(job);
+                graph.measures(job);
+                graph.collections(job);
+            }
+            JobKind::Batch => graph.batch(job),
+            JobKind::Hamming => graph.hamming(job),
+            JobKind::Fingerprints => graph.fingerprints(job),
+            JobKind::Study => graph.study(job),
+        }
+        graph
+    }
+
+    fn add(&mut self, name: &'static str, file: &'static str, inputs: &[Edge]) {
+        let inputs = inputs.iter().map(|&(from, rows, route)| Input { from, rows, route }).collect();
+        self.operators.push(Operator { name, file, inputs });
+    }
+
+    /// From files to the newest capture of every URL, and the centres of equal texts.
+    fn pages(&mut self, job: &Job) {
+        self.add("read", "reading/ingest.rs", &[("crawl", "work items, in turn", Local)]);
+        self.add("pages", "reading/captures.rs", &[("read", "captures", By("doc id"))]);
+        if job.simhash.features.idf && job.simhash.bits > 0 {
+            let pages = ("pages", "numbers of pages", By("slot"));
+            self.add("simhashes", "reading/idf.rs", &[("read", "features", By("feature, then page")), pages]);
+        }
+    }
+
+    fn exact_copies_and_links(&mut self) {
+        self.add("exact copies", "pairs/exact.rs", &[("pages", "FPrint-DocID-Exact", By("fingerprint"))]);
+        let directory = ("pages", "doc id and host of every page", All);
+        self.add("LINK", "clusters/links.rs", &[("read", "(src, dst)", By("src")), directory]);
+    }
+
+    /// Pairs by whatever a job asks for (\[CSG00\] Definition 4).
+    fn measures(&mut self, job: &Job) {
+        self.exact_copies_and_links();
+        let mut pairs = vec![("exact copies", "pairs (centre, copy)", Local)];
+        let mut measure = |graph: &mut Graph, name, file, inputs: &[Edge]| {
+            graph.add(name, file, inputs);
+            pairs.push((name, "pairs", By("smaller page")));
+        };
+        let by = job.similar.by;
+        if job.with_views() {
+            let titles = ("pages", "titles and chunks", By("URLs and titles that may be of one page"));
+            measure(self, VIEWS.name, "pairs/views.rs", &[titles]);
+        }
+        if matches!(by, Measure::Overlap | Measure::Both) {
+            let chunks = ("read", "FPrint-DocID", By("fingerprint, then pair"));
+            measure(self, OVERLAP.name, "pairs/overlap_join.rs", &[chunks, ("exact copies", "pages left out", All)]);
+        }
+        if matches!(by, Measure::Hamming | Measure::Both) {
+            let simhashes = (if job.simhash.features.idf { "simhashes" } else { "pages" }, "simhashes of centres", All);
+            measure(self, HAMMING.name, "hamming/self_join.rs", &[simhashes]);
+        }
+        if by == Measure::Signatures {
+            let values = ("LINK", "values of children", By("child"));
+            measure(self, SIGNATURES.name, "pairs/signatures.rs", &[("pages", "signatures", By("slab")), values]);
+        }
+        if by == Measure::Minhash {
+            let keys = ("read", "sets of shingles", By("key of a band, then pair"));
+            measure(self, MINHASH.name, "pairs/minhash_pairs.rs", &[keys]);
+        }
+        self.similar_pairs(job, &pairs);
+    }
+
+    fn similar_pairs(&mut self, job: &Job, pairs: &[Edge]) {
+        let mut inputs = pairs.to_vec();
+        if job.overlap.guard == Guard::Neighbours {
+            inputs.push(("LINK", "whether two pages link alike", By("component of pairs")));
+        }
+        self.add("similar pairs", "pairs/similar.rs", &inputs);
+    }
+
+    /// TRIVIAL, LinkSummary, TCG, similar clusters (\[CSG00\] section 3), and what a crawler may skip (section 5.1).
+    fn collections(&mut self, job: &Job) {
+        self.add("TRIVIAL", "shuffle/components.rs", &[("similar pairs", "spanning forests, two by two", All)]);
+        let labels = ("TRIVIAL", "cluster of every page", All);
+        self.add(
+            "LinkSummary",
+            "clusters/link_summary.rs",
+            &[("LINK", "⟨src, dst⟩ with clusters", By("(Ri, Rj)")), labels],
+        );
+        let (growth, key) = match job.clusters.merge {
+            MergeCondition::Tolerant => ("clusters/tolerant.rs", "host, then similar cluster"),
+            MergeCondition::Exact | MergeCondition::Extended => ("clusters/growth.rs", "component of the TCG"),
+        };
+        self.add(GROWTH.name, growth, &[("LinkSummary", "links that may merge", By(key))]);
+        let mut grown = GROWTH.name;
+        if is_asked_for(job) {
+            let members = (GROWTH.name, "pages and links of mirrors", By("similar cluster"));
+            self.add(
+                CONTEXT.name,
+                "clusters/second_look.rs",
+                &[members, ("read", "chunks of proposed pairs", By("pair"))],
+            );
+            let changed = (CONTEXT.name, "pairs added and taken back", By("smaller page"));
+            self.add("TRIVIAL again", "shuffle/components.rs", &[changed, ("similar pairs", "pairs", Local)]);
+            let links = ("LINK", "⟨src, dst⟩ of changed clusters", By("(Ri, Rj)"));
+            self.add(SECOND_GROWTH.name, growth, &[("TRIVIAL again", "cluster of every page", All), links]);
+            grown = SECOND_GROWTH.name;
+        }
+        let trivial = if is_asked_for(job) { "TRIVIAL again" } else { "TRIVIAL" };
+        self.add(
+            "servers",
+            "clusters/servers.rs",
+            &[(trivial, "pages of clusters", By("cluster, then pair of hosts"))],
+        );
+        let copies = (trivial, "pages with copies", By("cluster"));
+        self.add(
+            KEEPING.name,
+            "sinks/kept.rs",
+            &[(grown, "collections", By("cluster")), copies, ("LINK", "ways", By("host"))],
+        );
+        self.add(
+            "avoid list",
+            "sinks/avoid_table.rs",
+            &[(KEEPING.name, "pages to skip", By("page that stays, then host"))],
+        );
+        self.add("URL rules", "sinks/url_rules.rs", &[(trivial, "URLs with clusters", By("domain"))]);
+        let mut tables = vec![("pages", "pages", By("partition")), ("LINK", "links", By("partition"))];
+        if self.operators.iter().any(|operator| operator.name == "simhashes") {
+            tables.push(("simhashes", "simhashes of pages", By("partition")));
+        }
+        let rest = ["similar pairs", "LinkSummary", KEEPING.name, "servers", "avoid list", "URL rules"];
+        tables.extend(rest.map(|name| (name, "rows", By("partition"))));
+        self.add("tables", "sinks/tables.rs", &tables);
+        self.add("commit", "sinks/write.rs", &[("tables", "names and checksums of files", By("the first worker"))]);
+    }
+
+    /// Q against F by timely operators (\[MJS07\] section 3.3).
+    fn probe(&mut self, q: Edge) {
+        self.add("tables of Q", "hamming/batch.rs", &[q]);
+        let pieces = ("F", "pieces, in turn", Local);
+        self.add("probe F", "hamming/batch.rs", &[pieces, ("tables of Q", "tables, once a process", All)]);
+        self.add("merge", "hamming/merge.rs", &[("probe F", "near pairs", By("pair"))]);
+    }
+
+    fn batch(&mut self, job: &Job) {
+        self.pages(job);
+        self.probe(("pages", "simhashes of the new crawl", All));
+        let near = ("merge", "documents of F near a page of Q", All);
+        let tables = ("earlier results", "pages and links that are near, file by file", By("doc id"));
+        self.add("pages of F", "batch/earlier.rs", &[near, tables]);
+        self.exact_copies_and_links();
+        let of_f = ("pages of F", "pages and links", Local);
+        self.operators.iter_mut().filter(|operator| operator.name == "LINK").for_each(|link| {
+            link.inputs.push(Input { from: of_f.0, rows: of_f.1, route: of_f.2 });
+        });
+        let pairs = [("exact copies", "pairs (centre, copy)", Local), ("merge", "pairs", By("smaller page"))];
+        self.similar_pairs(job, &pairs);
+        self.collections(job);
+    }
+
+    fn hamming(&mut self, job: &Job) {
+        if job.batch.queries.is_empty() {
+            self.add("join F with itself", "hamming/self_join.rs", &[("F", "blocks of tables, in turn", Local)]);
+            self.add("documents", "hamming/documents.rs", &[("join F with itself", "near runs", By("chunk of F"))]);
+            self.add("merge", "hamming/merge.rs", &[("documents", "near pairs", By("pair"))]);
+        } else {
+            self.add("read Q", "hamming/batch.rs", &[("queries", "items, in turn", Local)]);
+            self.probe(("read Q", "fingerprints", All));
+        }
+        let mut last = "merge";
+        if job.batch.groups {
+            self.operators.pop();
+            let near = self.operators.last().map_or("F", |operator| operator.name);
+            self.add("groups", "hamming/groups.rs", &[(near, "near fingerprints", By("component"))]);
+            last = "groups";
+        }
+        self.add("write parts", "hamming/merge.rs", &[(last, "rows", By("range of ids"))]);
+    }
+
+    fn fingerprints(&mut self, job: &Job) {
+        let mut rows = ("ready-made fingerprints", "rows", By("chunk of F"));
+        if job.fingerprints.from.is_empty() {
+            self.pages(job);
+            rows = (if job.simhash.features.idf { "simhashes" } else { "pages" }, "simhashes", By("chunk of F"));
+        }
+        self.add("sort and encode chunks", "hamming/chunks.rs", &[rows]);
+    }
+
+    fn study(&mut self, job: &Job) {
+        self.pages(job);
+        self.exact_copies_and_links();
+        let marks = ("read", "marks of shingle paragraphs", By("fingerprint, then pair"));
+        self.add("near-duplicates", "study/near.rs", &[marks, ("exact copies", "pages left out", All)]);
+        let clusters = ("near-duplicates", "pairs", By("smaller page"));
+        self.add("connected part", "study/web.rs", &[("LINK", "links, step by step", By("dst"))]);
+        self.add("growth of duplicates", "study/find.rs", &[clusters, ("connected part", "order of pages", All)]);
+        self.add("tables", "study/mod.rs", &[("growth of duplicates", "documents", By("partition"))]);
+    }
+
+    /// The graph as text, a line for each operator and each of its inputs.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for Operator { name, file, inputs } in &self.operators {
+            let _ = writeln!(text, "{name}  ({file})");
+            for Input { from, rows, route } in inputs {
+                let _ = writeln!(text, "    <- {from}: {rows}{}", route.suffix());
+            }
+        }
+        text
+    }
+
+    /// The graph in the language of Graphviz.
+    pub fn dot(&self) -> String {
+        let mut dot = "digraph webtwin {\n  node [shape=box];\n".to_string();
+        for Operator { name, file, inputs } in &self.operators {
+            let _ = writeln!(dot, "  {name:?} [tooltip={file:?}];");
+            for Input { from, rows, route } in inputs {
+                if !self.operators.iter().any(|other| other.name == *from) {
+                    let _ = writeln!(dot, "  {from:?} [shape=cylinder];");
+                }
+                let _ = writeln!(dot, "  {from:?} -> {name:?} [label={:?}];", format!("{rows}{}", route.suffix()));
+            }
+        }
+        dot + "}\n"
+    }
+}
+
+impl Route {
+    fn suffix(self) -> String {
+        match self {
+            Local => String::new(),
+            By(key) => format!(", by {key}"),
+            All => ", to every process".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Sources that are no operators.
+    const SOURCES: [&str; 5] = ["crawl", "F", "queries", "earlier results", "ready-made fingerprints"];
+
+    fn jobs() -> Vec<Job> {
+        let kinds = [
+            JobKind::Replicas,
+            JobKind::Batch,
+            JobKind::Hamming,
+            JobKind::Fingerprints,
+            JobKind::Signatures,
+            JobKind::Study,
+            JobKind::Recrawl,
+        ];
+        let mut jobs: Vec<Job> = kinds.map(|kind| Job { kind, ..Job::default() }).into();
+        for by in [Measure::Hamming, Measure::Both, Measure::Signatures, Measure::Minhash] {
+            let mut job = Job::default();
+            job.similar.by = by;
+            job.simhash.features.idf = true;
+            jobs.push(job);
+        }
+        let mut with_queries = Job { kind: JobKind::Hamming, ..Job::default() };
+        with_queries.batch.queries = vec!["q".into()];
+        jobs.push(with_queries.clone());
+        with_queries.batch.groups = true;
+        jobs.push(with_queries);
+        let mut exact = Job::default();
+        exact.clusters.merge = MergeCondition::Exact;
+        jobs.push(exact);
+        jobs
+    }
+
+    #[test]
+    fn operators_take_what_is_there_before_them_and_every_row_leads_to_the_end() {
+        for job in jobs() {
+            let Graph { operators } = Graph::of(&job);
+            for (place, operator) in operators.iter().enumerate() {
+                assert!(operators[..place].iter().all(|other| other.name != operator.name), "{}", operator.name);
+                for input in &operator.inputs {
+                    let known = operators[..place].iter().any(|other| other.name == input.from);
+                    assert!(
+                        known || SOURCES.contains(&input.from),
+                        "{:?}: {} takes {}",
+                        job.kind,
+                        operator.name,
+                        input.from
+                    );
+                }
+                let is_taken =
+                    operators[place..].iter().any(|other| other.inputs.iter().any(|i| i.from == operator.name));
+                assert!(is_taken || place + 1 == operators.len(), "{:?}: nobody takes {}", job.kind, operator.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_files_of_operators_are_there() {
+        for operator in jobs().iter().flat_map(|job| Graph::of(job).operators) {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(operator.file);
+            assert!(path.exists(), "{}: {}", operator.name, operator.file);
+        }
+    }
+
+    #[test]
+    fn graphs_are_text_and_graphviz() {
+        let job = Job { kind: JobKind::Batch, ..Job::default() };
+        let graph = Graph::of(&job);
+        assert!(graph.text().contains("merge  (hamming/merge.rs)\n    <- probe F: near pairs, by pair\n"));
+        let dot = graph.dot();
+        assert!(dot.starts_with("digraph webtwin {\n") && dot.ends_with("}\n"));
+        assert!(dot.contains("\"probe F\" -> \"merge\" [label=\"near pairs, by pair\"];"));
+        assert!(dot.contains("\"F\" [shape=cylinder];"));
+    }
+}
