@@ -168,7 +168,7 @@ fn a_mirror_that_was_skipped_on_purpose_is_not_missing_and_its_pages_are_named_f
     }
     // Fewer probes are others with each crawl.
     let fourth = run(folder.path(), 3, &[("a", 2)]);
-    let few = ["--set", "recrawl.probe_share=0.5"];
+    let few = ["--probe-share", "0.5"];
     let fewer = |old: &str, new: &str, history: &str, name: &str| -> Vec<String> {
         let args = ["diff", old, new, "--history", history, "--output", &out(name)];
         succeed(&[&args[..], &avoided, &few].concat());

@@ -40,7 +40,7 @@ fn what_is_recorded_has_a_local_place_where_results_go_to_a_store() {
         let text = std::fs::read_to_string(path).unwrap();
         let has = |argument: &str| text.lines().any(|line| line.trim().starts_with(&format!("- --{argument}")));
         let records = has("resume") || has("retries") && !has("state=");
-        assert!(has("output=s3://") && (!records || has("set=effort.records=")), "{yaml}");
+        assert!(has("output=s3://") && (!records || has("records=")), "{yaml}");
     }
 }
 

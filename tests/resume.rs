@@ -158,8 +158,8 @@ fn processes_find_their_own_records_again() {
         let cluster = cluster_file(crawl.folder.path(), 1, &[(); 2].map(|()| reserved_address()));
         let children = ["0", "1"].map(|process| {
             // Each its own disk.
-            let disk = format!("effort.records={}", crawl.at(&format!("disk-{process}")));
-            let own = ["--resume", "--cluster", &cluster, "--process", process, "--set", &disk];
+            let disk = crawl.at(&format!("disk-{process}"));
+            let own = ["--resume", "--cluster", &cluster, "--process", process, "--records", &disk];
             webtwin(&[&crawl.run("two", &[])[..], &own, more].concat()).spawn().unwrap()
         });
         children.map(|child| child.wait_with_output().unwrap())
@@ -183,7 +183,7 @@ fn processes_find_their_own_records_again() {
 fn a_store_is_no_place_for_records_and_a_job_without_a_crawl_has_none() {
     if cfg!(feature = "aws") {
         let said = fail(&["run", "--input", "synth://?pages=9", "--output", "s3://bucket/out", "--resume"], 2);
-        assert!(said.contains("effort.records"), "{said}");
+        assert!(said.contains("--records DIR"), "{said}");
     }
     let said = fail(&["run", "--set", "kind=hamming", "--output", "/nowhere/out", "--resume"], 2);
     assert!(said.contains("reads no crawl"), "{said}");
@@ -393,9 +393,8 @@ fn processes_take_up_their_steps_and_none_does_unless_all_record() {
     let start = |name: &str, resume: [bool; 2]| {
         let cluster = cluster_file(crawl.folder.path(), 1, &[(); 2].map(|()| reserved_address()));
         [0, 1].map(|process: usize| {
-            let (disk, number) =
-                (format!("effort.records={}", crawl.at(&format!("{name}-{process}"))), process.to_string());
-            let own = ["--cluster", &cluster, "--process", &number, "--set", &disk];
+            let (disk, number) = (crawl.at(&format!("{name}-{process}")), process.to_string());
+            let own = ["--cluster", &cluster, "--process", &number, "--records", &disk];
             let resume = if resume[process] { &["--resume"][..] } else { &[] };
             webtwin(&[&crawl.run(name, &[])[..], &own, resume].concat()).spawn().unwrap()
         })

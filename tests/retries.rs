@@ -45,7 +45,7 @@ fn what_is_no_passing_failure_is_not_tried_again() {
     assert!(!told.contains("attempt"), "{told}");
     if cfg!(feature = "aws") {
         let told = fail(&["run", "--input", "synth://?pages=9", "--output", "s3://bucket/out", "--retries", "3"], 2);
-        assert!(told.contains("effort.records") && !told.contains("attempt"), "{told}");
+        assert!(told.contains("--records DIR") && !told.contains("attempt"), "{told}");
     }
 }
 

@@ -41,6 +41,9 @@ pub(super) struct Args {
     /// Pages that may be fetched to probe mirrors on the avoid list
     #[arg(long, value_name = "PAGES", default_value_t = Recrawl::default().budget)]
     budget: u64,
+    /// Fraction of a mirror's pages that must have changed for probes to notice it, at a confidence of 95 %
+    #[arg(long, value_name = "FRACTION", value_parser = quantity::part, default_value_t = Recrawl::default().probe_share)]
+    probe_share: f64,
     /// Folder for the comparison: path or URL
     #[arg(long, value_name = "URL")]
     output: String,
@@ -72,7 +75,8 @@ impl Args {
             return Err(Error::Usage(format!("--set {other}: {what}")));
         }
         let mut recrawl = webtwin_job::resolve("--set", "", &self.sets)?.recrawl;
-        (recrawl.texts, recrawl.across_settings, recrawl.budget) = (self.texts, self.across_settings, self.budget);
+        (recrawl.texts, recrawl.across_settings) = (self.texts, self.across_settings);
+        (recrawl.budget, recrawl.probe_share) = (self.budget, self.probe_share);
         let [.., old, new] = &self.results[..] else { unreachable!("two are required") };
         let workers = super::threads(self.workers);
         Ok(Settings {

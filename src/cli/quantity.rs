@@ -11,6 +11,12 @@ pub(super) fn rate(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A fraction above 0 and below 1.
+pub(super) fn part(text: &str) -> Result<f64, String> {
+    let part = text.parse().ok().filter(|part| (f64::MIN_POSITIVE..1.0).contains(part));
+    part.ok_or_else(|| "a fraction above 0 and below 1 is meant, such as 0.1".into())
+}
+
 /// Nanoseconds for people, to three digits.
 pub(super) fn nanoseconds(ns: f64) -> String {
     match ns {
@@ -42,6 +48,7 @@ mod tests {
     fn numbers_are_told_to_three_digits() {
         let told = [8.25, 1510.0, 8.3e10, 3e12, 2.7e13].map(nanoseconds);
         assert_eq!(told, ["8.25 ns", "1.51 us", "83.0 s", "50.0 min", "7.50 h"]);
+        assert!(part("0.1") == Ok(0.1) && ["0", "1", "x", "NaN"].iter().all(|wrong| part(wrong).is_err()));
         assert_eq!([0.0, 0.001, 122_070.3].map(digits), ["0", "<0.01", "122070"]);
     }
 }

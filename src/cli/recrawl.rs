@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::diff;
 use super::earlier_crawls::{Earlier, named};
+use super::{diff, quantity};
 use webtwin_base::console::tell;
 use webtwin_base::error::{Error, Result};
 use webtwin_compare::many_crawls::refuse_what_will_differ;
@@ -59,6 +59,9 @@ pub(super) struct RecrawlArgs {
     /// Pages that may be fetched to probe mirrors on the avoid list
     #[arg(long, value_name = "PAGES", requires = "diff", default_value_t = Recrawl::default().budget)]
     budget: u64,
+    /// Fraction of a mirror's pages that must have changed for probes to notice it, at a confidence of 95 %
+    #[arg(long, value_name = "FRACTION", requires = "diff", value_parser = quantity::part, default_value_t = Recrawl::default().probe_share)]
+    probe_share: f64,
 }
 
 impl RecrawlArgs {
@@ -71,6 +74,7 @@ impl RecrawlArgs {
             (job.kind, job.recrawl.state) = (JobKind::Recrawl, state);
         }
         (job.recrawl.sticky, job.recrawl.budget) = (self.sticky, self.budget);
+        job.recrawl.probe_share = self.probe_share;
         (job.recrawl.texts, job.recrawl.across_settings) = (self.texts, self.across_settings);
         for (given, setting) in [(self.diff, &mut job.recrawl.diff), (self.against, &mut job.recrawl.against)] {
             if let Some(given) = given {
@@ -343,7 +347,7 @@ fn missing(state: &State, before: &Generation, recrawl: &Recrawl) -> Result<Opti
 pub(super) fn sets_of_a_comparison(recrawl: &Recrawl) -> String {
     let default = Recrawl::default();
     let avoided = format!(" --set recrawl.avoided={}", recrawl.avoided.name());
-    let probe_share = format!(" --set recrawl.probe_share={}", recrawl.probe_share);
+    let probe_share = format!(" --probe-share {}", recrawl.probe_share);
     let budget = format!(" --budget {}", recrawl.budget);
     [
         (recrawl.avoided != default.avoided, avoided.as_str()),
@@ -423,7 +427,7 @@ mod tests {
             state: "s".into(),
             ..Recrawl::default()
         };
-        assert_eq!(sets_of_a_comparison(&set), " --set recrawl.avoided=yes --set recrawl.probe_share=0.2");
+        assert_eq!(sets_of_a_comparison(&set), " --set recrawl.avoided=yes --probe-share 0.2");
         let options = Recrawl { texts: true, across_settings: true, budget: 5, ..Recrawl::default() };
         assert_eq!(sets_of_a_comparison(&options), " --texts --across-settings --budget 5");
     }

@@ -52,6 +52,9 @@ pub(super) struct Args {
     /// job; the result is the same. The records are removed once it is committed.
     #[arg(long, help_heading = "Effort")]
     resume: bool,
+    /// Folder on a local disk for the records of --resume, if the output is an object store [default: the folder of the result]
+    #[arg(long, value_name = "DIR", help_heading = "Effort")]
+    records: Option<String>,
     /// Begin the run again, up to N times, when a process was lost, a store failed, or the system killed it (exit codes 6,
     /// 7, 8, 137), after a pause of 1 second and then twice the one before; with --resume where the job reads a crawl. In a
     /// cluster, start all processes with it
@@ -69,6 +72,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Result<()> {
     let mut job = args.job.resolve()?;
     job.effort.resume |= args.resume;
+    job.effort.records = args.records.unwrap_or_default();
     args.recrawl.lay_over(&mut job)?;
     if let Some(file) = args.metrics {
         write_metrics_to(file)?;
@@ -342,7 +346,7 @@ fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
         "" => folder.clone(),
         given => Location::parse(given)?,
     };
-    folder_below(&root, &Digest::of(job).hex()[..16], "--set effort.records=DIR").map(Some)
+    folder_below(&root, &Digest::of(job).hex()[..16], "--records DIR").map(Some)
 }
 
 /// The work of a job that reads a crawl; says what lies beside it, and what looks wrong.

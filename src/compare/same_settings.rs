@@ -138,7 +138,7 @@ mod tests {
             job.output.url = "out".into();
             job.output.partitions = 64;
             job.effort.shard_bytes *= 2;
-            job.recrawl.probe_share = 0.2;
+            job.recrawl.least_pages = 0.2;
         });
         assert_eq!(difference(&plain, &elsewhere), None);
         let other = job(|job| job.overlap.min_shared = 9);

@@ -32,7 +32,7 @@ pub struct Visit {
     pub urls: Vec<String>,
 }
 
-/// Confidence in what the pages probed of a collection say of all: with the default of `recrawl.probe_share`, 29 pages a collection.
+/// Confidence in what the pages probed of a collection say of all: by default, 29 pages a collection.
 const CONFIDENCE: f64 = 0.95;
 
 /// How many intervals between crawls the hazard of all mirrors of a kind counts for, against a mirror's own. A month of weekly crawls says

@@ -75,7 +75,7 @@ mod tests {
         other.effort.shard_bytes *= 2;
         other.output.url = "elsewhere".into();
         other.input.limits.window_bytes *= 2;
-        other.recrawl.probe_share = 0.2;
+        other.recrawl.least_pages = 0.2;
         assert_eq!(Digest::of(&job), Digest::of(&other));
         other.recrawl.state = "state".into();
         (other.keep.pins, other.pairs.apart) = ("pins.tsv".into(), "apart.tsv".into());

@@ -299,9 +299,6 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if !(0.0..=1.0).contains(&job.recrawl.least_pages) {
         return refuse("recrawl.least_pages", job.recrawl.least_pages.to_string(), "between 0 and 1");
     }
-    if !(job.recrawl.probe_share > 0.0 && job.recrawl.probe_share < 1.0) {
-        return refuse("recrawl.probe_share", job.recrawl.probe_share.to_string(), "above 0 and below 1");
-    }
     if !job.output.partitions.is_power_of_two() || job.output.partitions > 4096 {
         return refuse("output.partitions", job.output.partitions.to_string(), "a power of two up to 4096");
     }
@@ -425,7 +422,6 @@ mod tests {
             ("[keep]\nseeds = [\"a.example\"]", "begin with http"),
             ("[keep]\nmin_resemblance = 2", "between 0 and 1"),
             ("[recrawl]\nleast_pages = 2", "between 0 and 1"),
-            ("[recrawl]\nprobe_share = 0.0", "above 0 and below 1"),
             ("kind = [", "line 1, column 9: no TOML"),
             ("[overlap]\nmin_shared = 3\nguard = 'x", "line 3, column"),
             ("[similar]\nguard = \"nono\"", "j.toml: similar.guard is \"nono\", but must be one of `none`"),

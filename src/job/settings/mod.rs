@@ -113,6 +113,7 @@ pub struct Effort {
     #[serde(skip)]
     pub resume: bool,
     /// Folder on a local disk for these records; empty for the folder of the result.
+    #[serde(skip)]
     pub records: String,
     /// Bytes of files that a process may have in `spill` at once; 0 allows all that is free.
     pub disk_bytes: u64,

@@ -43,6 +43,7 @@ pub struct Recrawl {
     /// How far the new crawl obeyed the avoid list of the old one.
     pub avoided: Avoided,
     /// Fraction of a collection's pages that must have changed to be noticed by probes, above 0 and below 1.
+    #[serde(skip, default = "Recrawl::default_probe_share")]
     pub probe_share: f64,
 }
 
@@ -71,6 +72,10 @@ impl Recrawl {
         self.avoided != Avoided::No
     }
 
+    fn default_probe_share() -> f64 {
+        0.1
+    }
+
     fn default_budget() -> u64 {
         1000
     }
@@ -91,7 +96,7 @@ impl Default for Recrawl {
             budget: Recrawl::default_budget(),
             least_pages: 0.5,
             avoided: Avoided::No,
-            probe_share: 0.1,
+            probe_share: Recrawl::default_probe_share(),
         }
     }
 }
