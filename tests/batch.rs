@@ -299,6 +299,16 @@ fn mirrors_of_what_earlier_crawls_have_may_be_skipped_and_the_report_and_explana
     let explained = succeed(&["explain", &output, "http://h3.example/4", "http://h1.example/4"]);
     assert!(explained.contains("http://h1.example/4"), "{explained}");
     succeed(&["report", &output, "--output", &at("report.html")]);
+    // A third crawl: the result of a batch is an earlier one as any other, and the manual on the first host has its links by the first result.
+    succeed(&["hamming", "build", "--from", &results[0], "--from", &output, "--output", &at("f2")]);
+    write_crawl(&at("new.jsonl"), &manual(5, 2));
+    let fingerprints = format!("batch.fingerprints={}", at("f2"));
+    let both = format!("batch.results={}", serde_json::json!([&results[0], &output]));
+    let third = batch(folder.path(), &results, &["hamming.k=10", &fingerprints, &both]);
+    let third: Vec<&str> = third.iter().map(String::as_str).collect();
+    succeed(&[&third[..], &["--output", &at("third")]].concat());
+    assert_eq!((rows(&at("third"), "avoid").len(), rows(&at("third"), "collections").len()), (12, 3));
+
     // A second crawl of the same pages: what the new one has itself is no news.
     write_crawl(&at("new.jsonl"), &manual(1, 0));
     let output = at("again");

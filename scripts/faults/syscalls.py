@@ -19,6 +19,7 @@ parser.add_argument("--resume", action="store_true", help="the runs record what 
 parser.add_argument("--kinds", nargs="+", default=["KILL", "ENOSPC", "EIO"])
 parser.add_argument("--most", type=int, default=40, help="places of one call and kind; spread evenly where there are more")
 parser.add_argument("--calls", nargs="+", help="only these")
+parser.add_argument("--set", action="append", default=[], help="settings of the job")
 given = parser.parse_args()
 
 folder = pathlib.Path(tempfile.mkdtemp(prefix="syscalls-"))
@@ -37,6 +38,7 @@ UNFINISHED = re.compile(r"_attempt-|_records-|_commit\.json|\.[^/]*\.tmp$")
 def run(strace=()):
     command = [given.webtwin, "run", "--input", given.input, "--output", str(out), "--workers", "1"]
     command += ["--resume"] if given.resume else []
+    command += [word for setting in given.set for word in ("--set", setting)]
     done = subprocess.run([*strace, *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=300)
     told = done.stderr.strip().splitlines()
     return done.returncode, told[-1] if told else ""

@@ -1,7 +1,7 @@
 //! Pages of F that are near a page of Q, out of the tables of the results that have read them.
 //!
 //! Files of the tables are dealt out to the workers, each of which passes over them once and sends on the rows of pages that are
-//! wanted, to the owners of their doc ids. Where several results have a page, the newest of them counts, for its links too.
+//! wanted, to the owners of their doc ids. Where several results have a page, its newest record counts, for its links too.
 //!
 //! # Memory
 //! 8 bytes in each process for each page of F that is near one of Q; a batch of rows of a table; and these pages, with their owners.
@@ -178,14 +178,11 @@ impl PagesOfF<'_> {
                 Ok(())
             })?;
         }
-        let mut pages: BTreeMap<DocId, EarlierPage> = BTreeMap::new();
+        let mut pages: BTreeMap<DocId, Vec<EarlierPage>> = BTreeMap::new();
         for page in net.exchange_values("pages of earlier crawls", found)? {
-            let newest = pages.get(&page.capture.doc_id).is_none_or(|other| other.result < page.result);
-            if newest {
-                pages.insert(page.capture.doc_id, page);
-            }
+            pages.entry(page.capture.doc_id).or_default().push(page);
         }
-        Ok(pages)
+        Ok(pages.into_iter().filter_map(|(doc_id, rows)| Some((doc_id, newest(rows)?))).collect())
     }
 
     /// The links of wanted pages that this worker owns, to wanted pages and to pages of Q, ascending.
@@ -216,6 +213,15 @@ impl PagesOfF<'_> {
         links.sort_unstable();
         Ok(links)
     }
+}
+
+/// The newest record of a page, out of the first result that has it. The result of a batch has pages of the crawls before it, too, but
+/// only some of their links.
+fn newest(mut rows: Vec<EarlierPage>) -> Option<EarlierPage> {
+    rows.sort_by_key(|row| row.result);
+    let record = |row: &EarlierPage| (row.capture.fetch_time, row.capture.offset, row.source.clone());
+    let newest = record(rows.last()?);
+    rows.into_iter().find(|row| record(row) == newest)
 }
 
 /// The page in a row of the table `pages`.
