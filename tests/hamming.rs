@@ -189,6 +189,73 @@ fn f_of_several_chunks_is_what_sorting_makes_whatever_memory_and_workers() {
     assert!(files(&both) == files(&one));
 }
 
+/// Pairs for two parts of the result, which within a bound wait in several runs on disk before they are merged, and once more before
+/// they are written.
+#[test]
+fn a_batch_within_little_memory_writes_the_bytes_of_one_without_a_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let spill = at("spill");
+    std::fs::create_dir(&spill).unwrap();
+    let many = |seed, count: u64| [fingerprints(seed, 500), vec![7 << 40; count as usize]].concat();
+    let (f, q) = (many(1, 2100), many(2, 1450));
+    let (from, queries) = (raw(folder.path(), "f.u64", &f), raw(folder.path(), "q.u64", &q));
+    succeed(&["hamming", "build", "--from", &from, "--output", &at("f")]);
+    let mut expected: Vec<(u64, u64, u32)> = Vec::new();
+    for (a, x) in (0u64..).zip(&f) {
+        expected.extend((0u64..).zip(&q).map(|(b, y)| (a, b, (x ^ y).count_ones())).filter(|pair| pair.2 <= 3));
+    }
+    assert!(expected.len() > 3_000_000);
+
+    for (name, more) in [("batch", &["--queries", &queries[..]][..]), ("self", &[])] {
+        let arguments = |out: &str, workers: u64, within: bool| -> Vec<String> {
+            let common = ["hamming", "batch", "--fingerprints", &at("f"), "--output", out, "--set"];
+            let spill = format!("effort.spill={spill}");
+            let memory = format!("effort.memory_bytes={}", (60 + 70 * workers) * 1_000_000);
+            let bound: Vec<&str> = if within { vec!["--set", &memory] } else { Vec::new() };
+            [&common[..], &[&spill], more, &bound].concat().into_iter().map(String::from).collect()
+        };
+        let run = |out: &str, workers: u64, within: bool, others: &[&str]| {
+            let arguments = arguments(out, workers, within);
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).chain(others.iter().copied()).collect();
+            webtwin(&arguments).spawn().unwrap()
+        };
+        let ended = |running: std::process::Child| {
+            let output = running.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        };
+        let spilled = |out: &str| {
+            let manifest = Manifest::read(&Location::parse(out).unwrap()).unwrap();
+            manifest.processes.iter().map(|process| process.spilled_bytes).sum::<u64>()
+        };
+        let free = at(&format!("{name}-free"));
+        ended(run(&free, 1, false, &["--workers", "1"]));
+        assert_eq!(spilled(&free), 0);
+        if name == "batch" {
+            assert!(pairs(&free) == expected);
+        }
+        for workers in 1..=3 {
+            let out = at(&format!("{name}-{workers}"));
+            ended(run(&out, workers, true, &["--workers", &workers.to_string()]));
+            assert!(files(&out) == files(&free), "{name} {workers}");
+            assert!(spilled(&out) > 0, "{name} {workers}");
+        }
+        let (out, cluster) =
+            (at(&format!("{name}-both")), cluster_file(folder.path(), 2, &[(); 2].map(|()| reserved_address())));
+        let both = ["0", "1"].map(|process| run(&out, 2, true, &["--cluster", &cluster, "--process", process]));
+        both.into_iter().for_each(ended);
+        assert!(files(&out) == files(&free), "{name}");
+        // A disk that is full amid the rows.
+        let out = at(&format!("{name}-full"));
+        let full = arguments(&out, 1, true);
+        let full: Vec<&str> = full.iter().map(String::as_str).collect();
+        let said = fail(&[&full[..], &["--workers", "1", "--set", "effort.disk_bytes=10000000"]].concat(), 9);
+        assert!(said.contains("effort.disk_bytes"), "{said}");
+        assert!(!Path::new(&out).join("manifest.json").exists());
+        assert_eq!(std::fs::read_dir(&spill).unwrap().count(), 0);
+    }
+}
+
 #[test]
 fn what_cannot_be_joined_is_said_and_nothing_is_left_behind() {
     let folder = tempfile::tempdir().unwrap();

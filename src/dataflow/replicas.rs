@@ -324,8 +324,8 @@ fn bad_records(net: &mut Net<'_>, shelf: &WorkerPages, floors: &[u64], queue: &Q
 /// # Errors
 /// [`Error::Invariant`] when they do not add up.
 pub(super) fn account(net: &mut Net<'_>, shelf: &WorkerPages, crawl: &Crawl, work: &Work) -> Result<Records> {
-    let mut mine = Records::default();
-    mine.read = shelf.items.iter().map(|item| item.1.records).sum();
+    let read = shelf.items.iter().map(|item| item.1.records).sum();
+    let mut mine = Records { read, ..Records::default() };
     for rejection in shelf.rejections.rows() {
         let rejection = rejection?;
         *mine.rejected.entry(rejection.reason.as_str().into()).or_default() += 1;

@@ -4,8 +4,8 @@ use bytemuck::Pod;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::hamming::NearPair;
 use super::memory_estimate::MemoryEstimate;
-use super::pairs::given::GivenPair;
 use super::reading::resume::Resume;
 use super::reading::worker_pages::WorkerPages;
 use super::shuffle::directory::TablePartitions;
@@ -37,7 +37,7 @@ pub struct Run<'r, 'n> {
 /// What a batch takes from earlier crawls.
 pub struct Earlier {
     /// Pairs of a page of theirs and one of the new crawl whose simhashes are near, with any worker.
-    pub pairs: Vec<GivenPair>,
+    pub pairs: Column<NearPair>,
     /// Number of the first input that is one of theirs: their pages stay, and no crawler is told to skip them.
     pub first_source: u32,
 }

@@ -18,6 +18,7 @@ use webtwin_dataflow::hamming::work::HammingWork;
 use webtwin_dataflow::shuffle::memory::at_rest;
 use webtwin_job::Job;
 use webtwin_results::fingerprints::Sources;
+use webtwin_spill::RowSorter;
 
 /// What is counted of a job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -105,7 +106,8 @@ pub fn of_join(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
             let ns = batch.map_or(PARTITIONED_NS, |batch| batch.ns_a_fingerprint);
             let held = tables + A_QUERY * queries + workers * A_PIECE;
             let cpu_ns = fingerprints as f64 * ns + (queries * processes) as f64 * QUERY_NS;
-            (held, held, A_ROW * queries * (processes - 1), "2 scan", cpu_ns)
+            let checked = held + workers * (A_PIECE_AT_MOST - A_PIECE + SORTER);
+            (held, checked, A_ROW * queries * (processes - 1), "2 scan", cpu_ns)
         }
         None => {
             let others = fingerprints / processes * (processes - 1);
@@ -113,7 +115,7 @@ pub fn of_join(job: &Job, machines: &Machines) -> Result<(Rows, Costs)> {
             let passes = joiner.groups(fingerprints as usize, width_mask(set.f)).len().max(1) as u64;
             let cpu_ns = fingerprints as f64 * SELF_JOIN_NS;
             // What the run checks against its bound is more than it holds where workers have equal shares.
-            (A_JOINED * own, A_JOINED_AT_MOST * own, A_RUN * others * passes, "2 join", cpu_ns)
+            (A_JOINED * own, A_JOINED_AT_MOST * own + 2 * workers * SORTER, A_RUN * others * passes, "2 join", cpu_ns)
         }
     };
     let costs = Costs {
@@ -139,6 +141,12 @@ const A_QUERY: u64 = 64;
 
 /// Bytes of a piece of F that a worker scans.
 const A_PIECE: u64 = 16 << 20;
+
+/// The same of the longest piece, for which a run with a bound has room.
+const A_PIECE_AT_MOST: u64 = 48 << 20;
+
+/// Bytes that a sorter of pairs has at least.
+const SORTER: u64 = RowSorter::<FingerprintRow>::LEAST_BYTES;
 
 /// Bytes of a fingerprint while all are joined with each other.
 const A_JOINED: u64 = 56;

@@ -12,6 +12,7 @@
 //! | [`Partitions`] | plain rows by partition | one partition at a time |
 //! | [`Arena`] | the same, for readers that share it | one partition at a time, without forgetting it |
 //! | [`RunLog`] | records in the order they came | block by block |
+//! | [`RowSorter`], [`SortedRows`] | plain rows | in their order, once |
 //! | [`Sorter`], [`Sorted`] | serialised rows | in their order |
 
 mod arena;
@@ -21,6 +22,7 @@ mod disk;
 mod lists;
 mod partitions;
 mod pool;
+mod row_sorter;
 mod rows;
 mod run_log;
 mod sorter;
@@ -32,6 +34,7 @@ pub use disk::{SPILL, free_bytes, no_room_on_disk, spilled_bytes, taken_at_once_
 pub use lists::{ListReader, Lists};
 pub use partitions::{BLOCK_BYTES, Partitions};
 pub use pool::{Bounds, GiveBack, MemoryPool, ON_THE_WAY, PARTITION_BYTES, partition_bits};
+pub use row_sorter::{RowSorter, SortedRows};
 pub use rows::{RowReader, Rows, codec};
 pub use run_log::{RunLog, TAPE_BLOCK_BYTES};
 pub use sorter::{Sorted, Sorter};

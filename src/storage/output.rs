@@ -263,7 +263,7 @@ impl Attempt {
         NewFile::create(&self.staged.join(path)?, path)
     }
 
-    /// Writes a file of the result, which is no table, by what `write` appends to it.
+    /// Writes a file of the result by what `write` appends to it; its entry names no number of rows.
     ///
     /// # Errors
     /// Those of `write`, and as [`Attempt::put`].

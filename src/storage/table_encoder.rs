@@ -72,6 +72,29 @@ pub fn encode(table: &Table) -> Result<Vec<u8>> {
 /// # Memory
 /// The file, 2^16 rows or 32 MiB of them, and a piece.
 pub fn encode_pieces(pieces: impl Iterator<Item = Result<Table>>) -> Result<Vec<u8>> {
+    encode_groups(pieces, |_| Ok(()))
+}
+
+/// As [`encode_pieces`], and calls `write` with the bytes of the file, some at a time.
+///
+/// # Errors
+/// As [`encode_pieces`], and those of `write`.
+///
+/// # Memory
+/// A row group, 2^16 rows or 32 MiB of them, and a piece.
+pub fn encode_into(
+    pieces: impl Iterator<Item = Result<Table>>,
+    mut write: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let end = encode_groups(pieces, |encoder| write(&std::mem::take(encoder.0.inner_mut())))?;
+    write(&end)
+}
+
+/// Encodes rows as a Parquet file and calls `after` with the file after each row group.
+fn encode_groups(
+    pieces: impl Iterator<Item = Result<Table>>,
+    mut after: impl FnMut(&mut Encoder) -> Result<()>,
+) -> Result<Vec<u8>> {
     let mut slices = Slices { pieces, held: Table::default() };
     let Some(first) = slices.next(LOOKED_AT)? else {
         return encode(&slices.held);
@@ -81,6 +104,7 @@ pub fn encode_pieces(pieces: impl Iterator<Item = Result<Table>>) -> Result<Vec<
     let mut next = Some(first);
     while let Some(first) = next {
         encoder.append(encoding.group_of(first, &mut slices)?)?;
+        after(&mut encoder)?;
         next = slices.next(SLICE)?;
     }
     encoder.finish()
@@ -338,7 +362,10 @@ mod tests {
             let starts = std::iter::once(0).chain(ends.iter().copied());
             let pieces = starts.zip(ends).map(|(start, &end)| rows(start..end));
             let whole = encode(&rows(0..ends[ends.len() - 1])).unwrap();
-            assert!(encode_pieces(pieces.map(Ok)).unwrap() == whole, "{ends:?}");
+            assert!(encode_pieces(pieces.clone().map(Ok)).unwrap() == whole, "{ends:?}");
+            let mut written = Vec::new();
+            encode_into(pieces.map(Ok), |bytes| Ok(written.extend_from_slice(bytes))).unwrap();
+            assert!(written == whole, "{ends:?}");
         }
     }
 

@@ -22,7 +22,8 @@ pub struct FingerprintRow {
 }
 
 /// A distinct fingerprint, and which of the rows in ascending order have it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
+#[repr(C)]
 pub struct Run {
     /// The fingerprint.
     pub fingerprint: SimHash,
@@ -39,7 +40,8 @@ impl Item for Run {
 }
 
 /// Two runs whose fingerprints are near; a run of several rows is near itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
+#[repr(C, packed(4))]
 pub struct NearRuns {
     /// The one.
     pub x: Run,

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 
-use crate::pairs::given::GivenPair;
+use crate::hamming::NearPair;
 use crate::reading::capture::{Capture, mime, short_title};
 use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::directory::{ByDocId, Directory, TablePartitions};
@@ -21,6 +21,7 @@ use webtwin_core::text::language::Language;
 use webtwin_engine::{Net, Owners, RoundRobin};
 use webtwin_results::Run;
 use webtwin_results::scan::scan_file;
+use webtwin_spill::Column;
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::table::Table;
 
@@ -57,7 +58,7 @@ pub(super) struct PagesOfF<'a> {
 /// What a batch takes from earlier crawls.
 pub(super) struct NearPages {
     /// Pairs of pages that are there.
-    pub(super) pairs: Vec<GivenPair>,
+    pub(super) pairs: Column<NearPair>,
     /// The inputs of the pages, from [`PagesOfF::first_source`] on.
     pub(super) sources: Vec<String>,
     /// Pairs whose document of F is a page of Q, too.
@@ -101,13 +102,13 @@ impl PagesOfF<'_> {
         net: &mut Net<'_>,
         of_q: &Directory,
         partitions: TablePartitions,
-        mut pairs: Vec<GivenPair>,
+        mut pairs: Column<NearPair>,
         shelf: &mut WorkerPages,
     ) -> Result<NearPages> {
         let of_q = of_q.by_doc_id()?;
         let all_pairs = pairs.len();
-        pairs.retain(|pair| of_q.page(pair.a).is_none());
-        let mut wanted: Vec<DocId> = pairs.iter().map(|pair| pair.a).collect();
+        pairs.retain_mut(|pair| of_q.page(pair.a).is_none())?;
+        let mut wanted = pairs.rows().map(|pair| Ok(pair?.a)).collect::<Result<Vec<DocId>>>()?;
         wanted.sort_unstable();
         wanted.dedup();
         let wanted = net.broadcast("near documents of F", wanted)?;

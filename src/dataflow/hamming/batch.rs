@@ -1,29 +1,31 @@
 //! F joined with Q, as one dataflow:
 //!
 //! ```text
-//! read Q ─▶ to every process ─▶ tables of Q ─▶ probe pieces of F ─▶ exchange ─▶ merge ─▶ deal out ─▶ write parts
+//! read Q ─▶ to every process ─▶ tables of Q ─▶ probe pieces of F ─▶ exchange ─▶ merge ─▶ exchange ─▶ write parts
 //! ```
 //!
-//! A worker that is free takes the next piece of F, as the paper's mappers are given theirs. It is at most some pieces ahead of the
-//! slowest whose pairs have not all come where they are merged, so that what is on its way stays bounded.
+//! A worker that is free takes the next piece of F, as the paper's mappers are given theirs. Where pairs are merged, each worker
+//! acknowledges those that have come, and a worker with too many on their way waits: one that sorts a run and writes it to disk takes
+//! none meanwhile.
 //!
 //! # Source
 //! \[MJS07\] section 3.3.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use timely::dataflow::Scope;
 use timely::dataflow::channels::pact::{Exchange as To, Pipeline};
+use timely::dataflow::operators::Exchange;
 use timely::dataflow::operators::generic::Operator;
 use timely::dataflow::operators::generic::operator::source;
-use timely::dataflow::operators::probe::Handle;
 use timely::dataflow::operators::vec::{Map, ToStream};
-use timely::dataflow::operators::{Exchange, Probe};
 
-use super::merge::{BATCH, NearPair, Output, Told, merge_and_write};
+use super::merge::{BATCH, Merged, merge};
+use super::parts::{Output, write};
+use super::rows::{NearPair, ResultRow};
 use super::scan::{Mapper, Near, Pairs, Queries, piece_rows};
 use super::tally::Tally;
 use super::work::HammingWork;
@@ -33,11 +35,12 @@ use webtwin_core::hamming::rows::FingerprintRow;
 use webtwin_engine::{Failures, Fallible, Net, Position, Rows};
 use webtwin_job::Job;
 use webtwin_results::fingerprints::Piece;
+use webtwin_spill::{Column, MemoryPool};
 
-/// Pieces that all workers are ahead of the slowest, for each of them.
-const AHEAD: usize = 4;
+/// Rows of a worker on their way with which it waits: 20 MB of pairs.
+const MOST_ON_THE_WAY: u64 = 1 << 20;
 
-/// How long a worker waits that is too far ahead, before it looks again.
+/// How long a worker with so many waits before it looks again.
 const PATIENCE: Duration = Duration::from_millis(1);
 
 /// What the operators of a worker know of the batch.
@@ -82,17 +85,31 @@ pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, outpu
     let batch = Batch::new(net, job, work)?;
     let counted = (Arc::clone(&batch.queries), Arc::clone(&batch.tally));
     net.dataflow(|scope, failures| {
-        let ready = tables_of_q(to_every_process(read_q(scope, &batch), &batch, failures), &batch, failures);
-        let merged = Handle::new();
-        let mapper = batch.clone();
-        let pairs_of = move |near: Vec<Near>| {
-            let near = if mapper.count(&near) { near } else { Vec::new() };
-            Pairs::new(&mapper.work, Arc::clone(&mapper.queries), near)
-        };
-        let pairs = failures.divert(probe(ready, &batch, &merged, pairs_of));
-        merge_and_write(pairs.exchange(|pair| splitmix64(pair.id())).probe_with(&merged), output, failures);
+        let (merged, sorter) = merged_pairs(read_q(scope, &batch), &batch, failures);
+        write(merged, output, sorter, failures);
     })?;
     Ok(counted)
+}
+
+/// The merged pairs of documents that are near, and the memory of a sorter of them.
+fn merged_pairs<'s>(
+    queries: Rows<'s, Fallible<FingerprintRow>>,
+    batch: &Batch,
+    failures: &Failures,
+) -> (Merged<'s, NearPair>, impl Fn() -> MemoryPool + Clone + 'static) {
+    let ready = tables_of_q(to_every_process(queries, batch, failures), batch, failures);
+    let on_the_way = Rc::default();
+    let mapper = batch.clone();
+    let pairs_of = move |near: Vec<Near>| {
+        let near = if mapper.count(&near) { near } else { Vec::new() };
+        Pairs::new(&mapper.work, Arc::clone(&mapper.queries), near)
+    };
+    let pairs = failures.divert(probe(ready, batch, &on_the_way, pairs_of));
+    let pairs = pairs.exchange(|pair| splitmix64(pair.id()));
+    acknowledge(pairs.clone(), batch.at.peers() as u64, &on_the_way);
+    let batch = batch.clone();
+    let sorter = move || batch.queries().sorter.clone();
+    (merge(pairs, sorter.clone(), failures), sorter)
 }
 
 /// Finds the pairs of a document of F (`a`) and one of `queries`, the queries of this worker (`b`); returns those that meet at this
@@ -105,30 +122,26 @@ pub(super) fn near_pairs(
     job: &Job,
     work: &Arc<HammingWork>,
     queries: Vec<FingerprintRow>,
-) -> Result<(Vec<NearPair>, Counted)> {
+) -> Result<(Column<NearPair>, Counted)> {
     let batch = Batch::new(net, job, work)?;
     let counted = (Arc::clone(&batch.queries), Arc::clone(&batch.tally));
-    let found: Rc<RefCell<Vec<NearPair>>> = Rc::default();
+    let mut merged = Rc::default();
     net.dataflow(|scope, failures| {
         let queries = queries.into_iter().map(Ok).to_stream(scope);
-        let ready = tables_of_q(to_every_process(queries, &batch, failures), &batch, failures);
-        let merged = Handle::new();
-        let mapper = batch.clone();
-        let pairs_of = move |near: Vec<Near>| {
-            let near = if mapper.count(&near) { near } else { Vec::new() };
-            Pairs::new(&mapper.work, Arc::clone(&mapper.queries), near)
-        };
-        let pairs = failures.divert(probe(ready, &batch, &merged, pairs_of));
-        let pairs = pairs.exchange(|pair| splitmix64(pair.id())).probe_with(&merged);
-        let found = Rc::clone(&found);
-        pairs.sink(Pipeline, "keep pairs", move |(pairs, _)| {
-            pairs.for_each(|_, pairs| found.borrow_mut().append(pairs))
-        });
+        merged = merged_pairs(queries, &batch, failures).0.rows;
     })?;
-    let mut found = found.take();
-    found.sort_unstable();
-    found.dedup_by(|later, first| later.is_same(first));
-    Ok((found, counted))
+    let mut pairs = Column::new(&net.memory);
+    if let Some(mut merged) = merged.take() {
+        let mut some = Vec::new();
+        loop {
+            merged.take(&mut some)?;
+            if some.is_empty() {
+                break;
+            }
+            some.drain(..).try_for_each(|pair| pairs.push(pair))?;
+        }
+    }
+    Ok((pairs, counted))
 }
 
 /// Finds what is near the queries; returns what this worker has found, piece by piece.
@@ -141,13 +154,14 @@ pub(super) fn near_rows(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>) -
     let found: Rc<RefCell<Vec<Near>>> = Rc::default();
     net.dataflow(|scope, failures| {
         let ready = tables_of_q(to_every_process(read_q(scope, &batch), &batch, failures), &batch, failures);
-        let taken = Handle::new();
+        let on_the_way = Rc::default();
         let mapper = batch.clone();
         let counted = move |near: Vec<Near>| {
             mapper.count(&near);
             Ok(near.into_iter())
         };
-        let near = failures.divert(probe(ready, &batch, &taken, counted)).probe_with(&taken);
+        let near = failures.divert(probe(ready, &batch, &on_the_way, counted));
+        acknowledge(near.clone(), batch.at.peers() as u64, &on_the_way);
         let found = Rc::clone(&found);
         near.sink(Pipeline, "keep", move |(near, _)| near.for_each(|_, near| found.borrow_mut().append(near)));
     })?;
@@ -192,7 +206,7 @@ fn to_every_process<'s>(
     failures.divert(rows).flat_map(to).exchange(|row: &(u64, FingerprintRow)| row.0)
 }
 
-/// Builds the tables when all queries have come, once in each process; tells the workers of the process, by their numbers.
+/// Builds the tables when all queries have come, once in each process; tells all workers, by their numbers.
 fn tables_of_q<'s>(rows: Rows<'s, (u64, FingerprintRow)>, batch: &Batch, failures: &Failures) -> Rows<'s, u64> {
     let Batch { job, work, at, queries, .. } = batch.clone();
     let built = rows.unary_frontier(Pipeline, "tables of Q", move |capability, _| {
@@ -211,7 +225,7 @@ fn tables_of_q<'s>(rows: Rows<'s, (u64, FingerprintRow)>, batch: &Batch, failure
                 Ok(built) => {
                     work.progress.enter("scanning");
                     queries.get_or_init(|| built);
-                    session.give_iterator((at.index..at.index + at.workers).map(|worker| Ok(worker as u64)));
+                    session.give_iterator((0..at.peers()).map(|worker| Ok(worker as u64)));
                 }
                 Err(error) => session.give(Err(Box::new(error))),
             }
@@ -220,37 +234,36 @@ fn tables_of_q<'s>(rows: Rows<'s, (u64, FingerprintRow)>, batch: &Batch, failure
     failures.divert(built)
 }
 
-/// Scans pieces of F one after the other, as soon as the tables are ready, and hands on what `expand` makes of what is near in
-/// each. The time of a row is the number of its piece; `merged` tells up to which piece all rows have come where they go.
+/// Scans pieces of F one after the other, as soon as all processes have their tables, and so know what memory they have left for rows
+/// that come to them; hands on what `expand` makes of what is near in
+/// each. The time of a row is the number of its piece, and that of the worker: n · workers + w. The worker waits with too many rows
+/// `on_the_way`.
 fn probe<'s, R: Clone + 'static, I: Iterator<Item = R> + 'static>(
     ready: Rows<'s, u64>,
     batch: &Batch,
-    merged: &Handle<u64>,
+    on_the_way: &Rc<Cell<u64>>,
     mut expand: impl FnMut(Vec<Near>) -> Result<I> + 'static,
 ) -> Rows<'s, Fallible<R>> {
-    let (scope, batch, merged) = (ready.scope(), batch.clone(), merged.clone());
+    let (scope, batch, on_the_way) = (ready.scope(), batch.clone(), Rc::clone(on_the_way));
     ready.unary(To::new(|worker: &u64| *worker), "probe F in tables of Q", move |capability, info| {
         let again = scope.activator_for(info.address);
         let mut mapper = Mapper::new(&batch.work, batch.job.hamming.k);
-        let (mut to_come, mut is_ready) = (Some(capability), false);
-        let (mut next, mut rows): (Option<usize>, Option<I>) = (None, None);
+        let (mut to_come, mut built) = (Some(capability), 0);
+        let mut rows: Option<I> = None;
         move |ready, output| {
-            ready.for_each(|_, _| is_ready = true);
-            let Some(capability) = to_come.as_mut().filter(|_| is_ready) else { return };
+            ready.for_each(|_, processes| built += processes.len());
+            let Some(capability) = to_come.as_mut().filter(|_| built == batch.at.processes) else { return };
+            if on_the_way.get() >= MOST_ON_THE_WAY {
+                again.activate_after(PATIENCE);
+                return;
+            }
             if rows.is_none() {
-                let turn = || batch.work.pieces_read.next_of(batch.at.process, batch.at.processes);
-                let number = *next.get_or_insert_with(turn);
+                let number = batch.work.pieces_read.next_of(batch.at.process, batch.at.processes);
                 let Some(&piece) = batch.pieces.get(number) else {
                     to_come = None;
                     return;
                 };
-                capability.downgrade(&(number as u64));
-                let last_to_wait_for = number.checked_sub(AHEAD * batch.at.peers());
-                if last_to_wait_for.is_some_and(|other| merged.less_than(&(other as u64 + 1))) {
-                    again.activate_after(PATIENCE);
-                    return;
-                }
-                next = None;
+                capability.downgrade(&((number * batch.at.peers() + batch.at.index) as u64));
                 match mapper.scan(piece, batch.queries()).and_then(&mut expand) {
                     Ok(some) => rows = Some(some),
                     Err(error) => {
@@ -263,10 +276,24 @@ fn probe<'s, R: Clone + 'static, I: Iterator<Item = R> + 'static>(
             let mut left = BATCH;
             let some = rows.iter_mut().flatten().take(BATCH).inspect(|_| left -= 1);
             output.session(capability).give_iterator(some.map(Ok));
+            on_the_way.set(on_the_way.get() + (BATCH - left) as u64);
             if left > 0 {
                 rows = None;
             }
             again.activate();
         }
     })
+}
+
+/// Tells the worker that has [probed](probe) for `rows` how many have come to this one.
+fn acknowledge<R: Clone + 'static>(rows: Rows<'_, R>, workers: u64, on_the_way: &Rc<Cell<u64>>) {
+    let come = rows.unary(Pipeline, "acknowledge", |_, _| {
+        move |rows, output| {
+            rows.for_each(|time, rows| output.session(&time).give((*time.time() % workers, rows.len() as u64)))
+        }
+    });
+    let on_the_way = Rc::clone(on_the_way);
+    come.exchange(|come: &(u64, u64)| come.0).sink(Pipeline, "acknowledged", move |(come, _)| {
+        come.for_each(|_, come: &mut Vec<_>| come.iter().for_each(|come| on_the_way.set(on_the_way.get() - come.1)));
+    });
 }

@@ -2,144 +2,206 @@
 //! there to the worker that reads those of the other.
 //!
 //! # Memory
-//! 36 bytes a near pair while they are counted; the doc ids of a chunk.
+//! As [`RowSorter`], for near runs and for documents with the runs they are near; the doc ids of a chunk.
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 use timely::ExchangeData;
-use timely::dataflow::channels::pact::Exchange as To;
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::Exchange;
 use timely::dataflow::operators::generic::Operator;
 
-use super::merge::{BATCH, NearPair};
+use super::merge::BATCH;
+use super::pace::Pace;
+use super::rows::NearPair;
 use super::tally::Tally;
 use super::work::HammingWork;
 use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 use webtwin_core::hamming::rows::{NearRuns, Run};
-use webtwin_engine::{Failures, Fallible, Rows};
+use webtwin_engine::{Failures, Rows};
+use webtwin_spill::{MemoryPool, RowSorter, SortedRows};
+
+/// A row with a run whose documents are wanted; ordered by the run.
+trait OfRun: ExchangeData + Pod + Ord {
+    fn run(&self) -> Run;
+}
+
+impl OfRun for NearRuns {
+    fn run(&self) -> Run {
+        self.x
+    }
+}
 
 /// A document, and the run whose documents are near it.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
+#[repr(C)]
 struct NearDocument {
-    document: DocId,
-    /// Whether the document has the run's fingerprint itself.
-    is_one: bool,
     other: Run,
+    document: DocId,
     distance: u32,
+    /// 1 if the document has the run's fingerprint itself, else 0.
+    is_one: u32,
 }
 
-/// The pairs of documents that near runs stand for, once they are counted, if they are to be made.
-pub(super) fn near_documents<'s>(
-    near: Rows<'s, NearRuns>,
-    work: &Arc<HammingWork>,
-    tally: &Arc<Tally>,
-    failures: &Failures,
-) -> Rows<'s, NearPair> {
-    let tally = Arc::clone(tally);
-    let count = move |near: &mut Vec<NearRuns>| {
-        if !tally.add_runs(near) {
-            near.clear();
-        }
-    };
-    let half = with_documents(
-        near,
-        "documents of the one",
-        work,
-        |near| near.x,
-        count,
-        |near, document| {
-            let NearRuns { y, distance, .. } = *near;
-            Some(NearDocument { document, is_one: near.is_one(), other: y, distance })
-        },
-    );
-    let pairs = with_documents(
-        failures.divert(half),
-        "documents of the other",
-        work,
-        |row| row.other,
-        |_| (),
-        |row, other| {
-            let (a, b) = (row.document.min(other), row.document.max(other));
-            // Of a run with itself each pair comes both ways; a document may stand on rows that are near each other.
-            let is_told = if row.is_one { row.document < other } else { a != b };
-            is_told.then_some(NearPair { a, b, distance: row.distance })
-        },
-    );
-    failures.divert(pairs)
-}
-
-/// Hands on what `expand` makes of each row and each document of its run, when all rows have come and `prepare` has seen them.
-fn with_documents<'s, R: ExchangeData + Copy, O: Clone + 'static>(
-    rows: Rows<'s, R>,
-    name: &str,
-    work: &Arc<HammingWork>,
-    run: fn(&R) -> Run,
-    mut prepare: impl FnMut(&mut Vec<R>) + 'static,
-    expand: impl Fn(&R, DocId) -> Option<O> + 'static,
-) -> Rows<'s, Fallible<O>> {
-    let (scope, to, work) = (rows.scope(), Arc::clone(work), Arc::clone(work));
-    let chunk = move |row: &R| to.set.chunk_at(u64::from(run(row).first)) as u64;
-    rows.unary_frontier(To::new(chunk), name, move |capability, info| {
-        let again = scope.activator_for(info.address);
-        let mut to_come = Some(capability);
-        let (mut rows, mut is_sorted, mut at) = (Vec::new(), false, 0);
-        let mut documents = Documents::default();
-        move |(arriving, rows_to_come), output| {
-            arriving.for_each(|_, some| rows.append(some));
-            let Some(capability) = to_come.as_ref().filter(|_| rows_to_come.is_empty()) else { return };
-            if !is_sorted {
-                prepare(&mut rows);
-                rows.sort_unstable_by_key(|row| run(row).first);
-                is_sorted = true;
-            }
-            let mut session = output.session(capability);
-            let mut given = 0;
-            while given < BATCH
-                && let Some(row) = rows.get(at)
-            {
-                let all = || rows[at..].iter().map(run);
-                match documents.of(&work, run(row), all) {
-                    Ok(documents) => {
-                        given += documents.len();
-                        let made = documents.iter().filter_map(|&document| expand(row, document));
-                        session.give_iterator(made.map(Ok));
-                    }
-                    Err(error) => {
-                        session.give(Err(Box::new(error)));
-                        at = rows.len();
-                    }
-                }
-                at += 1;
-            }
-            drop(session);
-            if at < rows.len() {
-                again.activate();
-            } else {
-                (rows, at, to_come) = (Vec::new(), 0, None);
-                documents = Documents::default();
-            }
-        }
-    })
-}
-
-/// Documents of the part of a chunk that is needed.
-#[derive(Default)]
-struct Documents {
-    first: u64,
-    ids: Vec<DocId>,
-}
-
-impl Documents {
-    /// Documents of a run; `all` are this one and those that follow, ascending, of which those in its chunk are read with it.
-    fn of<I: Iterator<Item = Run>>(&mut self, work: &HammingWork, run: Run, all: impl Fn() -> I) -> Result<&[DocId]> {
-        let (from, until) = (u64::from(run.first), u64::from(run.first + run.copies));
-        if self.ids.is_empty() || until > self.first + self.ids.len() as u64 {
-            let chunk = work.set.chunk_at(from);
-            let of_chunk = all().take_while(|run| work.set.chunk_at(u64::from(run.first)) == chunk);
-            let end = of_chunk.map(|run| u64::from(run.first + run.copies)).max().unwrap_or(until);
-            *self = Documents { first: from, ids: work.set.documents_at(from..end)? };
-        }
-        Ok(&self.ids[(from - self.first) as usize..(until - self.first) as usize])
+impl OfRun for NearDocument {
+    fn run(&self) -> Run {
+        self.other
     }
+}
+
+/// What the operators of a worker need to read documents.
+pub(super) struct Reading<'a> {
+    pub work: &'a Arc<HammingWork>,
+    pub tally: &'a Arc<Tally>,
+    /// The memory of a sorter.
+    pub sorter: &'a MemoryPool,
+    pub failures: &'a Failures,
+}
+
+impl Reading<'_> {
+    /// Sends the pairs of documents that near runs stand for to the workers that `to` names; none if they are more than the job
+    /// allows.
+    pub(super) fn near_documents<'s>(
+        &self,
+        near: Rows<'s, NearRuns>,
+        to: impl Fn(&NearPair) -> u64 + 'static,
+    ) -> Rows<'s, NearPair> {
+        let (work, tally) = (Arc::clone(self.work), Arc::clone(self.tally));
+        let reader = move |run: Run| work.set.chunk_at(u64::from(run.first)) as u64;
+        let reader_of_other = reader.clone();
+        let half = self.with_documents(
+            near.exchange(move |near| reader(near.x)),
+            "documents of the one",
+            move |near| tally.add_runs(near),
+            |near, document| {
+                let NearRuns { y, distance, .. } = *near;
+                Some(NearDocument { document, is_one: near.is_one().into(), other: y, distance })
+            },
+            move |row| reader_of_other(row.other),
+        );
+        self.with_documents(
+            half,
+            "documents of the other",
+            |_| true,
+            |row, other| {
+                let (a, b) = (row.document.min(other), row.document.max(other));
+                // Of a run with itself each pair comes both ways; a document may stand on rows that are near each other.
+                let is_pair = if row.is_one == 1 { row.document < other } else { a != b };
+                is_pair.then_some(NearPair { a, b, distance: row.distance })
+            },
+            to,
+        )
+    }
+
+    /// Sends what `expand` makes of each row and each document of its run to the workers that `to` names, when all rows have come and
+    /// `is_allowed` was true for all of them.
+    fn with_documents<'s, R: OfRun, O: ExchangeData>(
+        &self,
+        rows: Rows<'s, R>,
+        name: &str,
+        mut is_allowed: impl FnMut(&[R]) -> bool + 'static,
+        expand: impl Fn(&R, DocId) -> Option<O> + 'static,
+        to: impl Fn(&O) -> u64 + 'static,
+    ) -> Rows<'s, O> {
+        let (scope, work, failures) = (rows.scope(), Arc::clone(self.work), self.failures.clone());
+        let mut sorter = Some(RowSorter::new(self.sorter));
+        let pace = Pace::default();
+        let mut own_pace = pace.clone();
+        let made = rows.unary_frontier(Pipeline, name, move |capability, info| {
+            let again = scope.activator_for(info.address);
+            let mut to_come = Some(capability);
+            let mut source: Option<WithDocuments<R>> = None;
+            move |(arriving, rows_to_come), output| {
+                arriving.for_each(|_, rows| {
+                    if !is_allowed(rows) {
+                        sorter = None;
+                    }
+                    let added = sorter.as_mut().map_or(Ok(()), |sorter| sorter.extend(rows));
+                    added.unwrap_or_else(|error| failures.tell(error));
+                });
+                let Some(capability) = to_come.as_mut().filter(|_| rows_to_come.is_empty()) else { return };
+                match sorter.take().map(RowSorter::finish).transpose() {
+                    Ok(Some(rows)) => source = Some(WithDocuments::new(rows)),
+                    Ok(None) => {}
+                    Err(error) => failures.tell(error),
+                }
+                let Some(reading) = &mut source else {
+                    to_come = None;
+                    return;
+                };
+                if !own_pace.begin_batch(capability) {
+                    again.activate_after(Pace::PATIENCE);
+                    return;
+                }
+                let mut session = output.session(&*capability);
+                let mut given = 0;
+                let is_end = loop {
+                    match reading.next(&work) {
+                        Ok(Some((row, documents))) => {
+                            given += documents.len();
+                            session.give_iterator(documents.iter().filter_map(|&document| expand(&row, document)));
+                        }
+                        Ok(None) => break true,
+                        Err(error) => {
+                            failures.tell(error);
+                            break true;
+                        }
+                    }
+                    if given >= BATCH {
+                        break false;
+                    }
+                };
+                drop(session);
+                if is_end {
+                    (source, to_come) = (None, None);
+                } else {
+                    again.activate();
+                }
+            }
+        });
+        pace.send(made, to)
+    }
+}
+
+/// Rows in the order of their runs, with the documents of these.
+struct WithDocuments<R> {
+    rows: SortedRows<R>,
+    batch: Vec<R>,
+    at: usize,
+    /// Documents from the place `first` on: of the part of a chunk that the rest of the batch needs.
+    documents: Vec<DocId>,
+    first: u64,
+}
+
+impl<R: OfRun> WithDocuments<R> {
+    fn new(rows: SortedRows<R>) -> WithDocuments<R> {
+        WithDocuments { rows, batch: Vec::new(), at: 0, documents: Vec::new(), first: 0 }
+    }
+
+    fn next(&mut self, work: &HammingWork) -> Result<Option<(R, &[DocId])>> {
+        if self.at == self.batch.len() {
+            self.rows.take(BATCH, &mut self.batch)?;
+            self.at = 0;
+        }
+        let Some(&row) = self.batch.get(self.at) else { return Ok(None) };
+        let Range { start, end } = places(row.run());
+        if self.documents.is_empty() || end > self.first + self.documents.len() as u64 {
+            let chunk = work.set.chunk_at(start);
+            let of_chunk = self.batch[self.at..].iter().map(|row| places(row.run()));
+            let of_chunk = of_chunk.take_while(|places| work.set.chunk_at(places.start) == chunk);
+            let end = of_chunk.map(|places| places.end).max().unwrap_or(end);
+            (self.first, self.documents) = (start, work.set.documents_at(start..end)?);
+        }
+        self.at += 1;
+        Ok(Some((row, &self.documents[(start - self.first) as usize..(end - self.first) as usize])))
+    }
+}
+
+/// Places of a run's rows in F.
+fn places(run: Run) -> Range<u64> {
+    u64::from(run.first)..u64::from(run.first + run.copies)
 }

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use super::merge::Member;
+use super::rows::Member;
 use super::scan::{Near, Queries, with_documents};
 use super::work::HammingWork;
 use crate::shuffle::components::components;
@@ -44,7 +44,7 @@ pub(super) fn of_queries(
     let mut members = Vec::new();
     with_documents(net, work, near, |of_row, documents| {
         let group = name(of_row[0].query);
-        members.extend(documents.iter().map(|&document| Member { group, document, is_query: false }));
+        members.extend(documents.iter().map(|&document| Member { group, document, is_query: 0 }));
     })?;
     let mut met: Vec<u32> = near.iter().map(|near| near.query).collect();
     met.sort_unstable();
@@ -52,7 +52,7 @@ pub(super) fn of_queries(
     for query in met {
         let group = name(query);
         let documents = queries.doc_ids(query as usize).iter();
-        members.extend(documents.map(|&document| Member { group, document, is_query: true }));
+        members.extend(documents.map(|&document| Member { group, document, is_query: 1 }));
     }
     Ok(members)
 }
@@ -86,6 +86,6 @@ pub(super) fn of_set(net: &mut Net<'_>, work: &HammingWork, near: &[NearRuns]) -
     of_labels.sort_unstable();
     of_labels.dedup();
     let groups = of_labels.chunk_by(|x, y| x[0] == y[0]).filter(|group| group.len() > 1);
-    let member = |group: DocId, document| Member { group, document, is_query: false };
+    let member = |group: DocId, document| Member { group, document, is_query: 0 };
     Ok(groups.flat_map(|group| group.iter().map(|row| member(group[0][1], row[1]))).collect())
 }

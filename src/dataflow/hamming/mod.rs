@@ -1,9 +1,9 @@
 //! The `hamming` job from end to end on one worker: F and Q in, near pairs or groups out (\[MJS07\] section 3.3).
 //!
 //! Each of the two joins is one dataflow. With Q (`batch`) pieces of F are sharded over the workers; each probes tables that are
-//! built from Q once in each process; pairs meet at the workers that merge them, and go to the parts of their table, which
-//! are written. Without Q ([`self_join`]) the fingerprints of F are joined with each other. Groups (`groups`) are made of what is
-//! near when all of it is known.
+//! built from Q once in each process; pairs meet at the workers that merge them (`merge`), and go to the parts of their table
+//! (`parts`), which are written. Both within a bound on memory, by way of the local disk. Without Q ([`self_join`]) the fingerprints of
+//! F are joined with each other. Groups (`groups`) are made of what is near when all of it is known.
 
 mod batch;
 pub mod build;
@@ -11,6 +11,9 @@ mod chunks;
 mod documents;
 mod groups;
 mod merge;
+mod pace;
+mod parts;
+mod rows;
 mod scan;
 pub mod self_join;
 mod tally;
@@ -22,10 +25,12 @@ use std::sync::{Arc, OnceLock};
 use timely::dataflow::operators::Exchange;
 use timely::dataflow::operators::vec::ToStream;
 
-use self::merge::{Member, NearPair, Output, Told, Written, merge_and_write};
+use self::merge::{merge, pool_of_sorter};
+use self::parts::{Output, Written, write};
+pub(crate) use self::rows::NearPair;
+use self::rows::{Member, ResultRow};
 use self::scan::Queries;
 use self::work::{HammingWork, Summary};
-use crate::pairs::given::GivenPair;
 use crate::sinks::stage::{Staged, attempt, commit, or_discard, put_part, put_summary};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::splitmix64;
@@ -33,6 +38,7 @@ use webtwin_base::progress::Laps;
 use webtwin_core::hamming::rows::FingerprintRow;
 use webtwin_engine::Net;
 use webtwin_job::Job;
+use webtwin_spill::Column;
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::output::Attempt;
@@ -84,14 +90,14 @@ fn join(
         (Some(_), true) => {
             let (near, (queries, tally)) = batch::near_rows(net, job, work)?;
             let members = groups::of_queries(net, work, built(&queries)?, &near)?;
-            write_groups(net, members, &output)?;
+            write_groups(net, job, members, &output)?;
             (Some(queries), tally)
         }
         (None, false) => (None, self_join::pairs(net, job, work, &output)?),
         (None, true) => {
             let (near, tally) = self_join::near(net, job, work)?;
             let members = groups::of_set(net, work, &near)?;
-            write_groups(net, members, &output)?;
+            write_groups(net, job, members, &output)?;
             (None, tally)
         }
     };
@@ -115,12 +121,11 @@ pub(crate) fn near_pairs(
     job: &Job,
     work: &Arc<HammingWork>,
     queries: Vec<FingerprintRow>,
-) -> Result<(Vec<GivenPair>, Summary)> {
+) -> Result<(Column<NearPair>, Summary)> {
     let (pairs, (queries, tally)) = batch::near_pairs(net, job, work, queries)?;
     let mut summary = Summary { queries: built(&queries)?.postings.documents() as u64, ..Summary::default() };
     tally.finish(net, job, work, &mut summary)?;
-    let pairs = pairs.into_iter().map(|NearPair { a, b, distance }| GivenPair { a, b, value: distance });
-    Ok((pairs.collect(), summary))
+    Ok((pairs, summary))
 }
 
 /// The queries of a batch that was run.
@@ -129,10 +134,12 @@ fn built(queries: &OnceLock<Queries>) -> Result<&Queries> {
 }
 
 /// Brings members to the parts of their table and writes these.
-fn write_groups(net: &mut Net<'_>, members: Vec<Member>, output: &Output) -> Result<()> {
+fn write_groups(net: &mut Net<'_>, job: &Job, members: Vec<Member>, output: &Output) -> Result<()> {
+    let pool = pool_of_sorter(0, net.workers_per_process(), &job.effort);
     net.dataflow(|scope, failures| {
-        let members = members.to_stream(scope);
-        merge_and_write(members.exchange(|member| splitmix64(member.id())), output, failures);
+        let members = members.to_stream(scope).exchange(|member| splitmix64(member.id()));
+        let sorter = move || pool.clone();
+        write(merge(members, sorter.clone(), failures), output, sorter, failures);
     })
 }
 

@@ -6,7 +6,8 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-use super::merge::NearPair;
+use super::merge::pool_of_sorter;
+use super::rows::NearPair;
 use super::work::HammingWork;
 use crate::shuffle::memory::refuse_beyond_bound;
 use webtwin_base::error::Result;
@@ -20,6 +21,7 @@ use webtwin_core::hamming::spread::Spread;
 use webtwin_engine::Net;
 use webtwin_job::Job;
 use webtwin_results::fingerprints::Piece;
+use webtwin_spill::{MemoryPool, RowSorter};
 
 /// Rows of the largest piece: fewer make tables come into cache more often than need be.
 const MOST_ROWS: u64 = 1 << 22;
@@ -117,6 +119,8 @@ impl Search {
 pub(super) struct Queries {
     /// Distinct queries with their documents.
     pub postings: Postings,
+    /// The memory of a sorter in the process, next to the tables.
+    pub sorter: MemoryPool,
     search: Search,
 }
 
@@ -128,9 +132,11 @@ impl Queries {
     pub(super) fn new(rows: Vec<(SimHash, DocId)>, f: u32, workers: usize, job: &Job) -> Result<Queries> {
         let (postings, k) = (Postings::new(rows), job.hamming.k);
         let held = bytes(&postings, k) + workers as u64 * PIECE_BYTES;
-        refuse_beyond_bound("queries and their tables", held, workers, job.effort.memory_bytes)?;
+        let needed = held + workers as u64 * RowSorter::<NearPair>::LEAST_BYTES;
+        refuse_beyond_bound("queries and their tables", needed, workers, job.effort.memory_bytes)?;
         let search = Search::new(postings.fingerprints(), f, k)?;
-        Ok(Queries { postings, search })
+        let sorter = pool_of_sorter(held, workers, &job.effort);
+        Ok(Queries { postings, sorter, search })
     }
 }
 

@@ -1,7 +1,7 @@
 //! F joined with itself, as one dataflow:
 //!
 //! ```text
-//! read F ─▶ pass by pass ─▶ exchange by block ─▶ join ─▶ documents of the one ─▶ of the other ─▶ merge ─▶ deal out ─▶ write parts
+//! read F ─▶ pass by pass ─▶ exchange by block ─▶ join ─▶ documents of the one ─▶ of the other ─▶ merge ─▶ exchange ─▶ write parts
 //! ```
 //!
 //! A pass is a group of design keys with a block of bits in common ([`webtwin_core::hamming::close_pairs`]): what agrees on the
@@ -9,7 +9,7 @@
 //! those of this one.
 //!
 //! # Memory
-//! 16 bytes a fingerprint for all passes, 56 for the one at hand, over all workers; 36 a near pair.
+//! 16 bytes a fingerprint for all passes, 56 for the one at hand, over all workers. Near pairs go to disk beyond a bound.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -25,8 +25,10 @@ use timely::dataflow::operators::probe::Handle;
 use timely::dataflow::operators::vec::{Map, ToStream};
 use timely::dataflow::operators::{Concat, Exchange, Probe};
 
-use super::documents::near_documents;
-use super::merge::{BATCH, Output, Told, merge_and_write};
+use super::documents::Reading;
+use super::merge::{BATCH, merge, pool_of_sorter};
+use super::parts::{Output, write};
+use super::rows::ResultRow;
 use super::scan::piece_rows;
 use super::tally::Tally;
 use super::work::HammingWork;
@@ -40,6 +42,7 @@ use webtwin_core::hamming::postings::distinct;
 use webtwin_core::hamming::rows::{NearRuns, Run};
 use webtwin_engine::{Fallible, Net, Rows};
 use webtwin_job::Job;
+use webtwin_spill::RowSorter;
 
 /// How long a worker waits for the others to end a pass, before it looks again.
 const PATIENCE: Duration = Duration::from_millis(1);
@@ -78,10 +81,13 @@ pub(super) fn pairs(net: &mut Net<'_>, job: &Job, work: &Arc<HammingWork>, outpu
     let tally = net.once_per_process(|| Tally::new(job))?;
     let rows = piece_rows(work.set.manifest.count, net.peers());
     let at = net.position();
+    let pool = pool_of_sorter(bytes(work, net.peers()) * at.workers as u64, at.workers, &job.effort);
     net.dataflow(|scope, failures| {
         let runs = failures.divert(read_f(scope, work, rows, at.process, at.processes));
-        let pairs = near_documents(near_runs(runs, &passes), work, &tally, failures);
-        merge_and_write(pairs.exchange(|pair| splitmix64(pair.id())), output, failures);
+        let reading = Reading { work, tally: &tally, sorter: &pool, failures };
+        let pairs = reading.near_documents(near_runs(runs, &passes), |pair| splitmix64(pair.id()));
+        let sorter = move || pool.clone();
+        write(merge(pairs, sorter.clone(), failures), output, sorter, failures);
     })?;
     Ok(tally)
 }
@@ -118,6 +124,12 @@ pub fn close_pairs(net: &mut Net<'_>, runs: Vec<Run>, bits: u64, k: u32) -> Resu
     Ok(found.take())
 }
 
+/// Bytes that a worker holds of the fingerprints that are joined.
+fn bytes(work: &HammingWork, workers: usize) -> u64 {
+    // Kept for all passes: 16; on the way, and with its worker: 24; where they are joined, with room to partition: 32.
+    72 * work.set.manifest.count.div_ceil(workers as u64)
+}
+
 /// Refuses what cannot be joined.
 fn begin(net: &mut Net<'_>, job: &Job, work: &HammingWork) -> Result<Passes> {
     let rows = work.set.manifest.count;
@@ -125,9 +137,8 @@ fn begin(net: &mut Net<'_>, job: &Job, work: &HammingWork) -> Result<Passes> {
         let what = "fingerprints of F are to be joined with themselves".into();
         return Err(Error::TooManyRows { what, found: rows, allowed: u64::from(u32::MAX) });
     }
-    let own = rows.div_ceil(net.peers() as u64);
-    // Kept for all passes: 16; on the way, and with its worker: 24; where they are joined, with room to partition: 32.
-    hold_bytes_against_bound(net, "fingerprints to be joined", 72 * own, job.effort.memory_bytes)?;
+    let own = bytes(work, net.peers()) + 2 * RowSorter::<NearRuns>::LEAST_BYTES;
+    hold_bytes_against_bound(net, "fingerprints to be joined", own, job.effort.memory_bytes)?;
     work.progress.enter("joining");
     Ok(Passes::new(rows, width_mask(work.set.manifest.f), job.hamming.k))
 }

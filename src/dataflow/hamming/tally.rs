@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
+use super::rows::NearPair;
 use super::work::{HammingWork, Summary};
-use crate::shuffle::memory::hold_bytes_against_bound;
 use webtwin_base::error::{Error, Result};
 use webtwin_core::hamming::rows::NearRuns;
 use webtwin_engine::Net;
 use webtwin_job::Job;
 
-/// Bytes of a pair where it is merged, and in its part.
-const PAIR_BYTES: u64 = 48;
+/// Bytes of a pair on disk, where it is merged and in the result.
+const PAIR_BYTES: u64 = size_of::<NearPair>() as u64 + 22;
 
 /// The count of a process, which its workers share.
 #[derive(Debug)]
@@ -33,8 +33,7 @@ struct Counted {
 impl Tally {
     /// An empty count, for what a job allows.
     pub(super) fn new(job: &Job) -> Tally {
-        let memory = if job.effort.memory_bytes == 0 { u64::MAX } else { job.effort.memory_bytes / PAIR_BYTES };
-        let limit = if job.batch.groups { 0 } else { memory.min(job.batch.max_pairs) };
+        let limit = if job.batch.groups { 0 } else { job.batch.max_pairs };
         Tally { limit, counted: Mutex::default() }
     }
 
@@ -59,7 +58,7 @@ impl Tally {
     /// Adds up the counts of all processes, and refuses more pairs than the job allows.
     ///
     /// # Errors
-    /// [`Error::TooManyPairs`] or [`Error::MemoryLimit`], with the number, on all workers.
+    /// [`Error::TooManyPairs`], with the number, on all workers.
     pub(super) fn finish(&self, net: &mut Net<'_>, job: &Job, work: &HammingWork, summary: &mut Summary) -> Result<()> {
         let mine = {
             let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +66,6 @@ impl Tally {
         };
         // What a process has counted is told by one of its workers.
         let workers = net.workers_per_process();
-        let of_process = PAIR_BYTES * mine.1.values().sum::<u64>() / workers as u64;
         for (near, by_distance) in net.all_gather("counts", mine)?.into_iter().step_by(workers) {
             summary.near += near;
             for (distance, pairs) in by_distance {
@@ -91,6 +89,6 @@ impl Tally {
                 ),
             });
         }
-        hold_bytes_against_bound(net, "near pairs", of_process, job.effort.memory_bytes)
+        Ok(())
     }
 }

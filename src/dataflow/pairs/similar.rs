@@ -1,10 +1,13 @@
 //! Similar pages, by whatever a job asks for (\[CSG00\] Definition 4 leaves the test open).
 
+use itertools::Itertools;
+
 use super::counts::PairCounts;
 use super::given::{self, GivenPair};
 use super::kinds::{Kind, Pairs};
 use super::overlap_before::{self, Before, HandOn};
 use super::{fprint_docid, minhash_pairs, overlap, signatures, simhash_pairs, views};
+use crate::hamming::NearPair;
 use crate::parts::Part;
 use crate::run::Run;
 use crate::steps::Step;
@@ -61,7 +64,7 @@ impl Similar {
         }
         if let Some(earlier) = run.earlier.as_mut() {
             let pairs = std::mem::take(&mut earlier.pairs);
-            similar.by_batch(run, web, pairs)?;
+            similar.by_batch(run, web, &pairs)?;
         } else if matches!(by, Measure::Hamming | Measure::Both) {
             similar.by_hamming(run, web)?;
         }
@@ -123,11 +126,12 @@ impl Similar {
     }
 
     /// Simhashes of a page of earlier crawls and one of this are within k bits of each other (\[MJS07\] section 3.3).
-    fn by_batch(&mut self, run: &mut Run<'_, '_>, web: &Web, near: Vec<GivenPair>) -> Result<()> {
+    fn by_batch(&mut self, run: &mut Run<'_, '_>, web: &Web, near: &Column<NearPair>) -> Result<()> {
         let (mut found, counts) = run.step(web, HAMMING, |run| {
             let (about, guard) = (near.len() as u64, run.job.hamming.guard);
             // The nearer, the more alike.
-            let alike = near.into_iter().map(|pair| Ok(GivenPair { value: u64::BITS - pair.value, ..pair }));
+            let alike =
+                near.rows().map_ok(|NearPair { a, b, distance }| GivenPair { a, b, value: u64::BITS - distance });
             given::similar_pairs(run.net, &web.crawl, guard, about, alike)
         })?;
         found.retain_mut(|pair| {

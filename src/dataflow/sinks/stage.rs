@@ -14,7 +14,7 @@ use webtwin_spill::{spilled_bytes, taken_at_once_bytes};
 use webtwin_storage::location::Location;
 use webtwin_storage::manifest::{FileEntry, Manifest, ProcessCosts};
 use webtwin_storage::output::{Attempt, random_id};
-use webtwin_storage::table::{Table, encode};
+use webtwin_storage::table::{Table, encode, encode_into};
 
 /// The files of a run before it is committed.
 pub struct Staged {
@@ -146,9 +146,26 @@ pub(crate) fn put_part(attempt: &Attempt, name: &str, number: usize, table: &Tab
     put_file(attempt, name, number, table.rows() as u64, &encode(table)?)
 }
 
+/// The same, of rows that come piece by piece; they are written as they come, a row group at a time.
+pub(crate) fn put_pieces(
+    attempt: &Attempt,
+    name: &str,
+    number: usize,
+    pieces: impl Iterator<Item = Result<Table>>,
+) -> Result<FileEntry> {
+    let mut rows = 0;
+    let counted = pieces.inspect(|piece| rows += piece.as_ref().map_or(0, |piece| piece.rows() as u64));
+    let file = attempt.write(&path(name, number), |file| encode_into(counted, |bytes| file.append(bytes)))?;
+    Ok(FileEntry { rows: Some(rows), ..file })
+}
+
 /// The same, of so many rows that are encoded.
 pub(crate) fn put_file(attempt: &Attempt, name: &str, number: usize, rows: u64, bytes: &[u8]) -> Result<FileEntry> {
-    let path = format!("{name}/part-{number:05}.parquet");
+    let path = path(name, number);
     attempt.put(&path, bytes)?;
     Ok(FileEntry::of(&path, Some(rows), bytes))
+}
+
+fn path(name: &str, number: usize) -> String {
+    format!("{name}/part-{number:05}.parquet")
 }

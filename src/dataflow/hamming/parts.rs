@@ -1,0 +1,205 @@
+//! The parts of a table: equal ranges of the ids that occur, as many as keep a part below some 64 MB. So workers tell each other
+//! the largest id and the number of rows that they have merged before they send the rows to the writers of the parts.
+//!
+//! Rows travel twice, to where they are merged and to where they are written. Ranges of ids from the start would save the second
+//! exchange, but not its work: the ranges of the parts are only known once all rows are merged, so rows at their ends move all the
+//! same; and the ids of ready-made fingerprints are their places in F, so that copies of a fingerprint, with most of the pairs, would
+//! be merged by one worker.
+//!
+//! # Memory
+//! As [`RowSorter`], for the rows of all parts of a worker; and a row group of the part that is written.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::iter::from_fn;
+use std::rc::Rc;
+
+use timely::dataflow::channels::pact::Pipeline;
+use timely::dataflow::operators::generic::Operator;
+use timely::dataflow::operators::vec::Broadcast;
+
+use super::merge::Merged;
+use super::pace::Pace;
+use super::rows::ResultRow;
+use crate::sinks::stage::put_pieces;
+use webtwin_base::error::Result;
+use webtwin_engine::{Failures, Rows};
+use webtwin_spill::{MemoryPool, RowSorter, SortedRows};
+use webtwin_storage::manifest::FileEntry;
+use webtwin_storage::output::Attempt;
+
+/// Rows of a part, about: 22 bytes each on disk, at most.
+const PART_ROWS: u64 = 3_000_000;
+
+/// Rows that are encoded together.
+const PIECE_ROWS: usize = 1 << 14;
+
+/// Where a worker writes parts, and what it has written.
+#[derive(Debug, Clone)]
+pub(super) struct Output {
+    attempt: Attempt,
+    partitions: u64,
+    written: Rc<RefCell<Written>>,
+}
+
+/// What a worker has written of a table.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    /// Its parts.
+    pub files: Vec<FileEntry>,
+    /// Counts for the summary, by [`ResultRow::counted_as`].
+    pub counts: BTreeMap<u32, u64>,
+}
+
+impl Output {
+    /// Parts are staged by `attempt`, at most `partitions` of them.
+    pub(super) fn new(attempt: &Attempt, partitions: u64) -> Output {
+        Output { attempt: attempt.clone(), partitions, written: Rc::default() }
+    }
+
+    /// What was written.
+    pub(super) fn take(&self) -> Written {
+        self.written.take()
+    }
+
+    /// Writes sorted rows, part by part.
+    fn put<R: ResultRow>(&self, parts: Parts, rows: SortedRows<R>) -> Result<()> {
+        let mut rows = Pieces { rows, piece: Vec::new(), at: 0 };
+        let written = &mut *self.written.borrow_mut();
+        while let Some(part) = rows.peek()?.map(|row| parts.of(row)) {
+            let mut previous = None;
+            let mut piece = || {
+                let of_part = rows.take_while(|row| parts.of(row) == part)?;
+                for row in of_part {
+                    if let Some(number) = row.counted_as(previous.as_ref()) {
+                        *written.counts.entry(number).or_default() += 1;
+                    }
+                    previous = Some(*row);
+                }
+                Ok((!of_part.is_empty()).then(|| R::table(of_part)))
+            };
+            let pieces = from_fn(|| piece().transpose());
+            written.files.push(put_pieces(&self.attempt, R::TABLE, part as usize, pieces)?);
+        }
+        Ok(())
+    }
+}
+
+/// Sorted rows, some at a time.
+struct Pieces<R> {
+    rows: SortedRows<R>,
+    piece: Vec<R>,
+    at: usize,
+}
+
+impl<R: ResultRow> Pieces<R> {
+    /// The next row, which is not passed.
+    fn peek(&mut self) -> Result<Option<&R>> {
+        if self.at == self.piece.len() {
+            self.at = 0;
+            self.rows.take(PIECE_ROWS, &mut self.piece)?;
+        }
+        Ok(self.piece.get(self.at))
+    }
+
+    /// Some of the next rows for which `is_taken`, which is so for no row after one for which it is not.
+    fn take_while(&mut self, is_taken: impl Fn(&R) -> bool) -> Result<&[R]> {
+        self.peek()?;
+        let start = self.at;
+        self.at += self.piece[start..].partition_point(is_taken);
+        Ok(&self.piece[start..self.at])
+    }
+}
+
+/// How rows are divided among parts.
+#[derive(Debug, Clone, Copy, Default)]
+struct Parts {
+    largest_id: u64,
+    count: u64,
+}
+
+impl Parts {
+    /// Divides rows by the largest id and number of rows of each worker into at most `most` parts.
+    fn new(extents: &[(u64, u64)], most: u64) -> Parts {
+        let rows: u64 = extents.iter().map(|extent| extent.1).sum();
+        let largest_id = extents.iter().map(|extent| extent.0).max().unwrap_or(0);
+        Parts { largest_id, count: rows.div_ceil(PART_ROWS).clamp(1, most) }
+    }
+
+    /// The part of a row.
+    fn of<R: ResultRow>(&self, row: &R) -> u32 {
+        (u128::from(row.id()) * u128::from(self.count) / (u128::from(self.largest_id) + 1)) as u32
+    }
+}
+
+/// Writes merged rows as the parts of their table.
+pub(super) fn write<R: ResultRow>(
+    merged: Merged<'_, R>,
+    output: &Output,
+    pool: impl Fn() -> MemoryPool + 'static,
+    failures: &Failures,
+) {
+    let parts: Rc<Cell<Parts>> = Rc::default();
+    let pace = Pace::default();
+    let rows = with_parts(merged, &parts, output.partitions, pace.clone(), failures);
+    let rows = pace.send(rows, |row| u64::from(row.0));
+    let (output, failures) = (output.clone(), failures.clone());
+    let mut sorter: Option<RowSorter<R>> = None;
+    let mut rows_of_batch = Vec::new();
+    rows.sink(Pipeline, "write parts", move |(rows, to_come)| {
+        rows.for_each(|_, rows| {
+            rows_of_batch.clear();
+            rows_of_batch.extend(rows.iter().map(|row| row.1));
+            let sorter = sorter.get_or_insert_with(|| RowSorter::new(&pool()));
+            sorter.extend(&rows_of_batch).unwrap_or_else(|error| failures.tell(error));
+        });
+        if to_come.is_empty()
+            && let Some(sorter) = sorter.take()
+        {
+            let written = sorter.finish().and_then(|rows| output.put(parts.get(), rows));
+            written.unwrap_or_else(|error| failures.tell(error));
+        }
+    });
+}
+
+/// Each row with the number of its part, once all workers know what `parts` there are.
+fn with_parts<'s, R: ResultRow>(
+    merged: Merged<'s, R>,
+    parts: &Rc<Cell<Parts>>,
+    most_parts: u64,
+    mut pace: Pace,
+    failures: &Failures,
+) -> Rows<'s, (u32, R)> {
+    let Merged { rows: merged, extents } = merged;
+    let (scope, parts, failures) = (extents.scope(), Rc::clone(parts), failures.clone());
+    extents.broadcast().unary_frontier(Pipeline, "divide among parts", move |capability, info| {
+        let again = scope.activator_for(info.address);
+        let mut to_come = Some(capability);
+        let (mut all, mut batch) = (Vec::new(), Vec::new());
+        move |(extents, extents_to_come), output| {
+            extents.for_each(|_, extents| all.append(extents));
+            let Some(capability) = to_come.as_mut().filter(|_| extents_to_come.is_empty()) else { return };
+            if !pace.begin_batch(capability) {
+                again.activate_after(Pace::PATIENCE);
+                return;
+            }
+            let mut merged = merged.borrow_mut();
+            let taken = merged.as_mut().map_or(Ok(()), |rows| rows.take(&mut batch));
+            taken.unwrap_or_else(|error| failures.tell(error));
+            parts.set(Parts::new(&all, most_parts));
+            let (parts, mut rest) = (parts.get(), &batch[..]);
+            let mut session = output.session(&*capability);
+            while let Some(part) = rest.first().map(|row| parts.of(row)) {
+                let (of_part, others) = rest.split_at(rest.partition_point(|row| parts.of(row) == part));
+                session.give_iterator(of_part.iter().map(|row| (part, *row)));
+                rest = others;
+            }
+            drop(session);
+            if batch.is_empty() {
+                (*merged, to_come) = (None, None);
+            } else {
+                again.activate();
+            }
+        }
+    })
+}

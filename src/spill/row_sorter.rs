@@ -1,0 +1,377 @@
+//! Plain rows in their order: in memory as far as a worker may fill it, and beyond that in sorted runs on the local disk, which
+//! are merged when they are read.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::ops::Range;
+
+use bytemuck::Pod;
+
+use super::disk::{Extent, SpillFile};
+use super::pool::MemoryPool;
+use webtwin_base::error::Result;
+
+/// Bytes of a run that are read at a time.
+const BLOCK_BYTES: usize = 32 << 10;
+
+/// Runs that are merged at a time.
+const FAN_IN: usize = 256;
+
+/// Bytes of the shortest run: as many as the blocks of the runs that are merged.
+const LEAST_RUN_BYTES: u64 = (FAN_IN * BLOCK_BYTES) as u64;
+
+/// Bytes of the longest run, which a worker sorts and writes within a second: others wait for it meanwhile.
+const MOST_RUN_BYTES: u64 = 128 << 20;
+
+/// Bytes of a run that are released on disk together: a hole in a file has whole blocks of the device.
+const RELEASED_BYTES: usize = 1 << 20;
+
+/// Collects plain rows in any order, which are then read in ascending order.
+///
+/// # Memory
+/// The rows, up to what a worker may fill of the pool, but no less than [`RowSorter::LEAST_BYTES`].
+#[derive(Debug)]
+pub struct RowSorter<T> {
+    held: Vec<T>,
+    most_rows: usize,
+    run_rows: usize,
+    runs: Runs,
+}
+
+/// Rows in ascending order, each of which is taken once.
+///
+/// # Memory
+/// The rows that are not on disk, and 32 KiB for each of the runs that are.
+#[derive(Debug)]
+pub struct SortedRows<T> {
+    merge: Merge<T>,
+    runs: Runs,
+}
+
+impl<T> RowSorter<T> {
+    /// Memory that a sorter needs.
+    pub const LEAST_BYTES: u64 = LEAST_RUN_BYTES;
+}
+
+impl<T: Pod + Ord> RowSorter<T> {
+    /// Creates a sorter without rows.
+    pub fn new(pool: &MemoryPool) -> RowSorter<T> {
+        let run_bytes = (pool.of_worker() / 4).clamp(LEAST_RUN_BYTES, MOST_RUN_BYTES);
+        RowSorter::in_runs(pool, pool.of_worker().max(LEAST_RUN_BYTES), run_bytes)
+    }
+
+    /// Holds so many bytes in memory, and writes them in runs of so many.
+    fn in_runs(pool: &MemoryPool, most_bytes: u64, run_bytes: u64) -> RowSorter<T> {
+        let rows = |bytes: u64| usize::try_from(bytes / size_of::<T>() as u64).unwrap_or(usize::MAX).max(1);
+        let runs = Runs { file: SpillFile::new(&pool.disk()), blocks: Vec::new(), runs: Vec::new() };
+        RowSorter { held: Vec::new(), most_rows: rows(most_bytes), run_rows: rows(run_bytes), runs }
+    }
+
+    /// Adds rows.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn extend(&mut self, mut rows: &[T]) -> Result<()> {
+        while !rows.is_empty() {
+            if self.held.len() == self.most_rows {
+                self.spill()?;
+            }
+            let (some, others) = rows.split_at(rows.len().min(self.most_rows - self.held.len()));
+            if self.held.capacity() - self.held.len() < some.len() {
+                let grown = (2 * self.held.capacity()).clamp(some.len() + self.held.len(), self.most_rows);
+                self.held.reserve_exact(grown - self.held.len());
+            }
+            self.held.extend_from_slice(some);
+            rows = others;
+        }
+        Ok(())
+    }
+
+    /// Writes the rows that came last as a run; those before may never need the disk.
+    fn spill(&mut self) -> Result<()> {
+        let start = self.held.len().saturating_sub(self.run_rows);
+        self.held[start..].sort_unstable();
+        self.runs.append(&self.held[start..])?;
+        self.held.truncate(start);
+        Ok(())
+    }
+
+    /// Sorts all rows.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    ///
+    /// # Cost
+    /// Rows are written once more where there are more than 256 runs.
+    pub fn finish(mut self) -> Result<SortedRows<T>> {
+        self.held.sort_unstable();
+        while self.runs.runs.len() > FAN_IN {
+            self.runs.merge_first::<T>()?;
+        }
+        let mut merge = Merge::new(&self.runs.runs, self.held);
+        merge.rewind(&self.runs)?;
+        Ok(SortedRows { merge, runs: self.runs })
+    }
+}
+
+impl<T: Pod + Ord> SortedRows<T> {
+    /// Calls `each` with all rows, some at a time, before the first is taken.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    ///
+    /// # Cost
+    /// As [`SortedRows::take`] where there are runs on disk.
+    pub fn each(&mut self, mut each: impl FnMut(&[T])) -> Result<()> {
+        if self.runs.runs.is_empty() {
+            self.merge.cursors.iter().for_each(|cursor| each(&cursor.rows));
+            return Ok(());
+        }
+        let mut rows = Vec::new();
+        loop {
+            self.merge.read(rows_of_block::<T>(), &mut rows, &self.runs)?;
+            if rows.is_empty() {
+                return self.merge.rewind(&self.runs);
+            }
+            each(&rows);
+        }
+    }
+
+    /// Replaces the content of `into` with the next rows, at most `count` of them; with none at the end. Their disk is released.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    ///
+    /// # Cost
+    /// A row on disk is read once, and compared about twice as often as the number of runs has binary digits.
+    pub fn take(&mut self, count: usize, into: &mut Vec<T>) -> Result<()> {
+        self.merge.read(count, into, &self.runs)?;
+        self.merge.release(&mut self.runs);
+        Ok(())
+    }
+}
+
+/// Sorted runs in a spill file.
+#[derive(Debug)]
+struct Runs {
+    file: SpillFile,
+    blocks: Vec<Extent>,
+    /// Blocks of each run.
+    runs: Vec<Range<usize>>,
+}
+
+impl Runs {
+    fn append<T: Pod>(&mut self, rows: &[T]) -> Result<()> {
+        let start = self.blocks.len();
+        for rows in rows.chunks(rows_of_block::<T>()) {
+            self.blocks.push(self.file.append(bytemuck::cast_slice(rows))?);
+        }
+        self.runs.push(start..self.blocks.len());
+        Ok(())
+    }
+
+    /// Replaces the first runs by one that has their rows.
+    fn merge_first<T: Pod + Ord>(&mut self) -> Result<()> {
+        let first: Vec<Range<usize>> = self.runs.drain(..FAN_IN).collect();
+        let mut merge = Merge::<T>::new(&first, Vec::new());
+        merge.rewind(self)?;
+        let (start, mut rows) = (self.blocks.len(), Vec::new());
+        loop {
+            merge.read(rows_of_block::<T>(), &mut rows, self)?;
+            merge.release(self);
+            if rows.is_empty() {
+                break;
+            }
+            self.blocks.push(self.file.append(bytemuck::cast_slice(&rows))?);
+        }
+        self.runs.push(start..self.blocks.len());
+        Ok(())
+    }
+
+    /// Releases the disk of neighbouring blocks.
+    fn release(&mut self, blocks: Range<usize>) {
+        let bytes = self.blocks[blocks.clone()].iter().map(|block| block.bytes).sum();
+        self.file.give_back(self.blocks[blocks.start].offset, bytes);
+    }
+}
+
+/// Number of rows in a full block.
+const fn rows_of_block<T>() -> usize {
+    BLOCK_BYTES / size_of::<T>()
+}
+
+/// Merges sorted runs.
+#[derive(Debug)]
+struct Merge<T> {
+    /// One for each run on disk, and one for the rows in memory.
+    cursors: Vec<Cursor<T>>,
+    /// The next row of each cursor that has one, and the number of the cursor.
+    next: BinaryHeap<Reverse<(T, usize)>>,
+}
+
+impl<T: Pod + Ord> Merge<T> {
+    fn new(runs: &[Range<usize>], held: Vec<T>) -> Merge<T> {
+        let on_disk = runs.iter().map(|blocks| Cursor::new(Vec::new(), blocks.clone()));
+        Merge { cursors: on_disk.chain([Cursor::new(held, 0..0)]).collect(), next: BinaryHeap::new() }
+    }
+
+    /// Begins with the first row.
+    fn rewind(&mut self, runs: &Runs) -> Result<()> {
+        self.next.clear();
+        for (number, cursor) in self.cursors.iter_mut().enumerate() {
+            cursor.rewind();
+            self.next.extend(cursor.row(runs)?.map(|row| Reverse((row, number))));
+        }
+        Ok(())
+    }
+
+    /// As [`SortedRows::take`], but the disk keeps the rows.
+    fn read(&mut self, count: usize, into: &mut Vec<T>, runs: &Runs) -> Result<()> {
+        into.clear();
+        while into.len() < count {
+            let is_last = self.next.len() == 1;
+            let Some(mut first) = self.next.peek_mut() else { break };
+            let Reverse((_, number)) = *first;
+            let cursor = &mut self.cursors[number];
+            let rows = &cursor.rows[cursor.at..];
+            let taken = if is_last { rows.len().min(count - into.len()) } else { 1 };
+            into.extend_from_slice(&rows[..taken]);
+            cursor.at += taken;
+            match cursor.row(runs)? {
+                Some(row) => *first = Reverse((row, number)),
+                None => drop(PeekMut::pop(first)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Releases the disk of blocks that have been read.
+    fn release(&mut self, runs: &mut Runs) {
+        self.cursors.iter_mut().for_each(|cursor| cursor.release(runs));
+    }
+}
+
+/// Reads a run, or rows in memory.
+#[derive(Debug)]
+struct Cursor<T> {
+    rows: Vec<T>,
+    /// The next of them.
+    at: usize,
+    blocks: Range<usize>,
+    /// The first of the blocks that has not been read, and the first that has not been released.
+    next_block: usize,
+    released: usize,
+}
+
+impl<T: Pod> Cursor<T> {
+    fn new(rows: Vec<T>, blocks: Range<usize>) -> Cursor<T> {
+        Cursor { rows, at: 0, next_block: blocks.start, released: blocks.start, blocks }
+    }
+
+    fn rewind(&mut self) {
+        if !self.blocks.is_empty() {
+            self.rows.clear();
+        }
+        (self.at, self.next_block) = (0, self.blocks.start);
+    }
+
+    /// The next row; it is not passed.
+    fn row(&mut self, runs: &Runs) -> Result<Option<T>> {
+        if self.at == self.rows.len() && self.next_block < self.blocks.end {
+            self.rows.clear();
+            runs.file.read(runs.blocks[self.next_block], &mut self.rows)?;
+            (self.at, self.next_block) = (0, self.next_block + 1);
+        }
+        Ok(self.rows.get(self.at).copied())
+    }
+
+    fn release(&mut self, runs: &mut Runs) {
+        let read = self.released..self.next_block;
+        if read.len() * BLOCK_BYTES >= RELEASED_BYTES || (!read.is_empty() && read.end == self.blocks.end) {
+            runs.release(read);
+            self.released = self.next_block;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn taken(sorted: &mut SortedRows<[u32; 3]>, count: usize) -> Result<Vec<[u32; 3]>> {
+        let (mut all, mut some) = (Vec::new(), vec![[9; 3]]);
+        while !some.is_empty() {
+            sorted.take(count, &mut some)?;
+            assert!(some.len() <= count);
+            all.extend_from_slice(&some);
+        }
+        Ok(all)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn rows_come_sorted_from_memory_and_from_any_runs(
+            seed: u32, lengths in prop::collection::vec(0usize..9000, 0..9), most in 1u64..200_000, run in 1u64..100_000,
+            count in 1usize..5000
+        ) {
+            let row = |at: u32| [(at ^ seed).wrapping_mul(0x9e37_79b1) >> 18, at % 3, at % 2];
+            let rows: Vec<[u32; 3]> = (0..lengths.iter().sum::<usize>() as u32).map(row).collect();
+            let mut expected = rows.clone();
+            expected.sort_unstable();
+            let pool = MemoryPool::default();
+            // A run for each row and more would be merged for minutes.
+            let run = run.max(12 * rows.len() as u64 / 1000).min(most.max(12));
+            for most in [u64::MAX, most.max(run)] {
+                let (mut sorter, mut rest) = (RowSorter::in_runs(&pool, most, run), &rows[..]);
+                for &length in &lengths {
+                    let (some, others) = rest.split_at(length);
+                    sorter.extend(some).unwrap();
+                    rest = others;
+                }
+                let mut sorted = sorter.finish().unwrap();
+                for _ in 0..2 {
+                    let mut all = Vec::new();
+                    sorted.each(|rows| all.extend_from_slice(rows)).unwrap();
+                    prop_assert_eq!(&all, &expected);
+                }
+                prop_assert_eq!(&taken(&mut sorted, count).unwrap(), &expected);
+            }
+        }
+    }
+
+    #[test]
+    fn more_runs_than_are_merged_at_a_time_are_merged_before_and_their_disk_is_released() {
+        let rows: Vec<[u32; 3]> = (0..600_000u32).map(|at| [at.wrapping_mul(0x9e37_79b1), at, 0]).collect();
+        let mut sorter = RowSorter::in_runs(&MemoryPool::default(), 12_000, 12_000);
+        sorter.extend(&rows).unwrap();
+        assert!(sorter.runs.runs.len() > 2 * FAN_IN);
+        let mut sorted = sorter.finish().unwrap();
+        assert!(sorted.runs.runs.len() <= FAN_IN);
+        let mut expected = rows;
+        expected.sort_unstable();
+        assert!(taken(&mut sorted, 100_000).unwrap() == expected);
+        if cfg!(target_os = "linux") {
+            assert!(sorted.runs.file.taken_bytes() < sorted.runs.file.written_bytes() / 4);
+        }
+    }
+
+    #[test]
+    fn a_disk_that_is_needed_and_fails_is_an_error() {
+        let rows: Vec<[u32; 3]> = (0..3_000_000).map(|at| [at, 0, 0]).collect();
+        let nowhere = MemoryPool::new(0, Path::new("/nowhere/at/all"), super::super::SPILL);
+        let refused = RowSorter::new(&nowhere).extend(&rows).unwrap_err();
+        assert!(refused.to_string().contains("/nowhere/at/all (effort.spill)"), "{refused}");
+        let mut sorter = RowSorter::new(&MemoryPool::default().limited(0));
+        sorter.extend(&rows).unwrap();
+        let mut sorted = sorter.finish().unwrap();
+        sorted.runs.file.damage(5_000_000);
+        assert!(taken(&mut sorted, 1000).unwrap_err().to_string().contains("other bytes than were written"));
+    }
+}
