@@ -1,12 +1,16 @@
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
 
 use proptest::prelude::*;
+use webtwin::clusters::link_summary::{LinkSummary, cluster_links, link_summary};
+use webtwin::clusters::union_find::{UnionFind, sizes};
 use webtwin::clusters::{growth, tolerant};
 use webtwin::dataflow::clusters::giant_clusters::Giant;
 use webtwin::dataflow::clusters::links;
 use webtwin::dataflow::clusters::second_look::SecondLook;
 use webtwin::dataflow::clusters::servers::ServerCounts;
 use webtwin::dataflow::find::find;
+use webtwin::dataflow::pairs::given::GivenCounts;
 use webtwin::dataflow::pairs::kinds::Kind;
 use webtwin::dataflow::pairs::simhash_pairs::{self, SimhashCounts};
 use webtwin::dataflow::pairs::{overlap, signatures, views};
@@ -148,6 +152,87 @@ fn mirrors() -> impl Strategy<Value = Vec<MadePage>> {
     )
 }
 
+/// Pages by their places in a crawl, some of which it does not have; pairs with values, and labels.
+#[derive(Debug, Clone)]
+struct GivenRows {
+    pairs: Vec<(usize, usize, u32)>,
+    labels: Vec<(usize, u32)>,
+}
+
+fn given() -> impl Strategy<Value = GivenRows> {
+    let (pair, label) = ((0usize..70, 0usize..70, 0u32..9), (0usize..70, 0u32..6));
+    (prop::collection::vec(pair, 0..40), prop::collection::vec(label, 0..20))
+        .prop_map(|(pairs, labels)| GivenRows { pairs, labels })
+}
+
+impl GivenRows {
+    fn url(pages: &[MadePage], at: usize) -> String {
+        pages.get(at).map_or_else(|| format!("http://nowhere.example/{at}"), |page| page.url.clone())
+    }
+
+    /// Writes the tables, of pairs in two forms, and of labels; returns their names.
+    fn write(&self, folder: &Path, pages: &[MadePage]) -> Vec<String> {
+        let url = |at| GivenRows::url(pages, at);
+        let [mut csv, mut json] = ["value,url_b,a\nfar,x\n".to_string(), String::new()];
+        for (number, &(a, b, value)) in self.pairs.iter().enumerate() {
+            match number % 2 {
+                0 => csv += &format!("{value},{},{}\n", url(a), doc_id(&url(b))),
+                _ => {
+                    json += &format!("{{\"url_a\": \"{}\", \"b\": {}, \"value\": {value}}}\n", url(a), doc_id(&url(b)))
+                }
+            }
+        }
+        let rows = self.labels.iter().map(|&(at, label)| format!("{label}\t{}\n", url(at)));
+        let labels = format!("cluster\turl\n{}", rows.collect::<String>());
+        let tables = [("pairs.csv", csv), ("pairs.jsonl", json), ("labels.tsv", labels)];
+        let write = |(name, text): (&str, String)| {
+            let path = folder.join(name);
+            std::fs::write(&path, text).unwrap();
+            path.to_str().unwrap().to_string()
+        };
+        tables.into_iter().filter(|(_, text)| !text.is_empty()).map(write).collect()
+    }
+
+    /// The pairs with their values, and what is counted.
+    fn by_definition(&self, pages: &[MadePage], doc_ids: &[u64]) -> (BTreeMap<(u32, u32), u32>, GivenCounts) {
+        let page = |at| doc_ids.binary_search(&doc_id(&GivenRows::url(pages, at))).ok().map(|page| page as u32);
+        // The line of the table that is none.
+        let mut counts = GivenCounts { malformed: 1, malformed_bytes: 6, ..GivenCounts::default() };
+        let mut found: Vec<((u32, u32), u32)> = Vec::new();
+        for &(x, y, value) in &self.pairs {
+            match (page(x), page(y)) {
+                _ if GivenRows::url(pages, x) == GivenRows::url(pages, y) => counts.self_pairs += 1,
+                (Some(x), Some(y)) => found.push(((x.min(y), x.max(y)), value)),
+                _ => counts.unknown += 1,
+            }
+        }
+        let mut labelled: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for &(at, label) in &self.labels {
+            match page(at) {
+                Some(page) => labelled.entry(label).or_default().push(page),
+                None => counts.unknown += 1,
+            }
+        }
+        for pages in labelled.values_mut() {
+            pages.sort_unstable();
+            found.extend(pages[1..].iter().map(|&page| ((pages[0], page), 1_000_000)));
+        }
+        let mut pairs = BTreeMap::new();
+        for (pair, value) in found {
+            let known = pairs.contains_key(&pair);
+            counts.duplicates += u64::from(known || pair.0 == pair.1);
+            if pair.0 != pair.1 {
+                let most = pairs.entry(pair).or_insert(value);
+                *most = value.max(*most);
+            }
+        }
+        counts.read = (self.pairs.len() + self.labels.len() + 1) as u64;
+        counts.used = counts.read - counts.malformed - counts.unknown - counts.self_pairs - counts.duplicates;
+        counts.similar = pairs.len() as u64;
+        (pairs, counts)
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
@@ -252,6 +337,61 @@ proptest! {
         let mut got: Vec<MemberRow> = parts.iter().flat_map(|part| part.2.clone()).collect();
         got.sort_unstable();
         prop_assert_eq!(got, want);
+    }
+
+    #[test]
+    fn given_pairs_make_what_plain_functions_make_of_them(
+        pages in prop_oneof![crawl(), mirrors(), mirrors()], given in given(), workers in 1usize..4, single_site: bool,
+        merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended]),
+    ) {
+        let clusters = Clusters { merge, single_site, min_size: 2, min_hosts: 1, attach: Attach::None };
+        let mut job = Job { clusters, similar: Similar { by: Measure::Given, guard: Guard::None }, ..Job::default() };
+        job.hamming.guard = Guard::None;
+        let folder = tempfile::tempdir().unwrap();
+        job.pairs.from = given.write(folder.path(), &pages);
+        let made = pages.clone();
+        let parts = on(workers, move |net| {
+            let mut shelf = shelf(&made, net.index(), net.peers());
+            let found = find(&mut Run::new(net, &job, &mut shelf, None), &[0], None)?;
+            let tables = (found.verdicts.take()?, found.link_summary.take()?, found.members.take()?);
+            let directory = &found.crawl.directory;
+            let web = (found.links.read(0..found.links.len())?, directory.hosts.clone(), directory.doc_ids()?);
+            Ok((found.pairs.take()?, tables, web, found.summary.given.unwrap()))
+        });
+        let (_, hosts, doc_ids) = &parts[0].2;
+        let (want, counts) = given.by_definition(&pages, doc_ids);
+        prop_assert_eq!(parts[0].3, counts);
+        let rows = || parts.iter().flat_map(|part| &part.0);
+        let got: BTreeMap<(u32, u32), u32> =
+            rows().filter(|row| row[2] == Kind::Given as u32).map(|&[a, b, _, value]| ((a, b), value)).collect();
+        prop_assert_eq!(&got, &want);
+
+        let mut sets = UnionFind::new(hosts.len());
+        rows().for_each(|&[a, b, ..]| _ = sets.union(a, b));
+        let labels: Vec<ClusterId> = sets.labels().into_iter().map(ClusterId).collect();
+        let sizes = sizes(&labels);
+        let mut clustered: Vec<(Page, ClusterId)> =
+            parts.iter().flat_map(|part| &part.1.0).map(|verdict| (verdict.page, verdict.cluster)).collect();
+        clustered.sort_unstable();
+        let with_others = |&(_, &cluster): &(Page, &ClusterId)| sizes[cluster] > 1;
+        let want: Vec<_> = Page::first(labels.len()).zip(&labels).filter(with_others).map(|(page, &of)| (page, of)).collect();
+        prop_assert_eq!(clustered, want);
+
+        let mut links: Vec<(Page, Page)> = parts.iter().flat_map(|part| part.2.0.clone()).collect();
+        links.sort_unstable();
+        let mut between = cluster_links(&labels, hosts, &links, single_site);
+        let mut rows: Vec<LinkSummary> = parts.iter().flat_map(|part| part.1.1.clone()).collect();
+        rows.sort_unstable();
+        prop_assert_eq!(rows, link_summary(&mut between, |cluster| sizes[cluster]));
+
+        let mut want = Vec::new();
+        for cluster in growth::similar_clusters(&labels, hosts, &links, &clusters) {
+            want.extend(cluster.collections.iter().flat_map(|collection| MemberRow::of(cluster.id(), collection, &labels)));
+        }
+        want.sort_unstable();
+        let mut members: Vec<MemberRow> = parts.iter().flat_map(|part| part.1.2.clone()).collect();
+        members.sort_unstable();
+        prop_assert_eq!(members, want);
     }
 
     #[test]
@@ -522,7 +662,8 @@ proptest! {
     #[test]
     fn everything_found_is_the_same_at_one_two_and_three_workers(
         pages in prop_oneof![crawl(), mirrors()], settings in settings(), single_site: bool, idf: bool,
-        by in prop::sample::select(vec![Measure::Overlap, Measure::Hamming, Measure::Both, Measure::Signatures, Measure::Minhash]),
+        by in prop::sample::select(vec![Measure::Overlap, Measure::Hamming, Measure::Both, Measure::Signatures, Measure::Minhash, Measure::Given]),
+        given in prop::option::of(given()),
         merge in prop::sample::select(vec![MergeCondition::Exact, MergeCondition::Extended, MergeCondition::Tolerant])
     ) {
         let mut job = Job { overlap: settings, similar: Similar { by, ..Job::default().similar }, ..Job::default() };
@@ -535,6 +676,8 @@ proptest! {
         job.clusters.merge = merge;
         job.clusters.single_site = single_site;
         job.servers.min_shared = 2;
+        let folder = tempfile::tempdir().unwrap();
+        job.pairs.from = given.map_or_else(Vec::new, |given| given.write(folder.path(), &pages));
         let results: Vec<_> = [1, 2, 3].map(|workers| {
             let (given, job) = (pages.clone(), job.clone());
             let parts = on(workers, move |net| {

@@ -76,6 +76,9 @@ mod in_force;
 // Which of several copies stays, by rules of one's own.
 mod keep;
 
+// Similar pairs and labels from elsewhere: what is made of them, and what is said of bad ones.
+mod given;
+
 // Runs that others start: Slurm, Kubernetes, a shell on each host.
 mod launch;
 

@@ -37,7 +37,7 @@ use clap::{Args, Parser, Subcommand};
 use webtwin_base::error::{Error, Result};
 use webtwin_engine::{Cluster, Launcher, cluster_file};
 use webtwin_job::Job;
-use webtwin_results::decisions;
+use webtwin_results::{decisions, given};
 use webtwin_spill::MemoryPool;
 
 // For [`program!`].
@@ -179,6 +179,7 @@ impl JobArgs {
             job.output.url = output.clone();
         }
         decisions::bind(&mut job)?;
+        given::bind(&mut job)?;
         Ok(job)
     }
 }

@@ -7,6 +7,7 @@ use webtwin_core::hamming::fingerprint_file::Manifest;
 use webtwin_dataflow as dataflow;
 use webtwin_dataflow::batch::BatchCounts;
 use webtwin_dataflow::clusters::second_look::SecondLook;
+use webtwin_dataflow::pairs::given::GivenCounts;
 use webtwin_dataflow::sinks::summary::{SkipContained, Summary};
 use webtwin_dataflow::sinks::url_rules::RuleCounts;
 use webtwin_job::{Guard, Job, Measure};
@@ -94,6 +95,7 @@ fn guarded(job: &Job, summary: &Summary) -> Vec<(&'static str, Guard, u64, u64)>
     if by == Measure::Minhash {
         measures.push(("minhash", job.minhash.guard, summary.minhash.similar, summary.minhash.guarded));
     }
+    measures.extend(summary.given.map(|given| ("pairs.from", job.hamming.guard, given.similar, given.guarded)));
     measures
 }
 
@@ -122,6 +124,15 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
     let folder = folder.trim_end_matches('/');
     records::report(&summary.records);
     tell(format_args!("{} hosts, {} links between the pages", summary.hosts, summary.links));
+    if let Some(GivenCounts { read, used, unknown, malformed, malformed_bytes, self_pairs, duplicates, .. }) =
+        summary.given
+    {
+        tell(format_args!(
+            "of {read} rows in {}: {used} are used, {unknown} have a page that is not in this crawl, {malformed} cannot be understood \
+             ({malformed_bytes} bytes), {self_pairs} pair a page with itself, {duplicates} repeat others",
+            job.pairs.from.join(", ")
+        ));
+    }
     for (measure, guard, similar, refused) in guarded(job, summary) {
         tell(format_args!(
             "{similar} similar pairs by {measure}, of which the guard `{}` refused {refused}",

@@ -9,8 +9,8 @@ use webtwin_job::{FORMER, Job};
 use webtwin_results::Run;
 
 /// Settings that may differ, as beginnings of their names: where the crawl and the result are, and the result before, what a person
-/// has decided since, what other kinds of jobs read, and what entry points of a crawl are.
-const MAY_DIFFER: [&str; 14] = [
+/// has decided or something else has found since, what other kinds of jobs read, and what entry points of a crawl are.
+const MAY_DIFFER: [&str; 15] = [
     "effort.",
     "output.",
     "input.urls",
@@ -21,6 +21,7 @@ const MAY_DIFFER: [&str; 14] = [
     "keep.sticky",
     "keep.pins",
     "pairs.apart",
+    "pairs.from",
     "study.",
     "batch.",
     "fingerprints.",

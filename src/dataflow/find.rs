@@ -13,7 +13,7 @@ use super::clusters::giant_clusters::giants;
 use super::clusters::grown::{GROWTH, Grown, SECOND_GROWTH};
 use super::clusters::servers::ServerOverlap;
 use super::clusters::trivial::Trivial;
-use super::pairs::similar::{HAMMING, MINHASH, OVERLAP, SIGNATURES, Similar, VIEWS};
+use super::pairs::similar::{GIVEN, HAMMING, MINHASH, OVERLAP, SIGNATURES, Similar, VIEWS};
 use super::pairs::{apart, editions};
 use super::reading::least_pages::LeastPages;
 use super::run::Run;
@@ -31,7 +31,8 @@ use webtwin_results::decisions::Decisions;
 use webtwin_spill::Column;
 
 /// The steps that are recorded.
-const RECORDED: [Step; 9] = [VIEWS, OVERLAP, HAMMING, SIGNATURES, MINHASH, GROWTH, CONTEXT, SECOND_GROWTH, KEEPING];
+const RECORDED: [Step; 10] =
+    [VIEWS, OVERLAP, HAMMING, SIGNATURES, MINHASH, GIVEN, GROWTH, CONTEXT, SECOND_GROWTH, KEEPING];
 
 /// Finds near-replica pages and mirrored collections among the pages on all shelves.
 ///

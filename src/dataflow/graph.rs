@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::clusters::context_pass::CONTEXT;
 use super::clusters::grown::{GROWTH, SECOND_GROWTH};
 use super::clusters::second_look::is_asked_for;
-use super::pairs::similar::{HAMMING, MINHASH, OVERLAP, SIGNATURES, VIEWS};
+use super::pairs::similar::{GIVEN, HAMMING, MINHASH, OVERLAP, SIGNATURES, VIEWS};
 use super::sinks::kept::KEEPING;
 use webtwin_job::{Guard, Job, JobKind, Measure, MergeCondition};
 
@@ -122,7 +122,17 @@ impl Graph {
             let keys = ("read", "sets of shingles", By("key of a band, then pair"));
             measure(self, MINHASH.name, "pairs/minhash_pairs.rs", &[keys]);
         }
+        self.given(job, &mut pairs);
         self.similar_pairs(job, &pairs);
+    }
+
+    /// Pairs that something else has found.
+    fn given(&mut self, job: &Job, pairs: &mut Vec<Edge>) {
+        if !job.pairs.from.is_empty() {
+            let rows = ("given tables", "pairs and labels, in parts", Local);
+            self.add(GIVEN.name, "pairs/given_tables.rs", &[rows, ("pages", "doc id of every page", All)]);
+            pairs.push((GIVEN.name, "pairs", By("label, then smaller page")));
+        }
     }
 
     fn similar_pairs(&mut self, job: &Job, pairs: &[Edge]) {
@@ -208,7 +218,8 @@ impl Graph {
         self.operators.iter_mut().filter(|operator| operator.name == "LINK").for_each(|link| {
             link.inputs.push(Input { from: of_f.0, rows: of_f.1, route: of_f.2 });
         });
-        let pairs = [("exact copies", "pairs (centre, copy)", Local), ("merge", "pairs", By("smaller page"))];
+        let mut pairs = vec![("exact copies", "pairs (centre, copy)", Local), ("merge", "pairs", By("smaller page"))];
+        self.given(job, &mut pairs);
         self.similar_pairs(job, &pairs);
         self.collections(job);
     }
@@ -297,7 +308,7 @@ mod tests {
     use super::*;
 
     /// Sources that are no operators.
-    const SOURCES: [&str; 5] = ["crawl", "F", "queries", "earlier results", "ready-made fingerprints"];
+    const SOURCES: [&str; 6] = ["crawl", "given tables", "F", "queries", "earlier results", "ready-made fingerprints"];
 
     fn jobs() -> Vec<Job> {
         let kinds = [
@@ -314,6 +325,12 @@ mod tests {
             let mut job = Job::default();
             job.similar.by = by;
             job.simhash.features.idf = true;
+            jobs.push(job);
+        }
+        for kind in [JobKind::Replicas, JobKind::Batch] {
+            let mut job = Job { kind, ..Job::default() };
+            job.similar.by = Measure::Given;
+            job.pairs.from = vec!["pairs.csv".into()];
             jobs.push(job);
         }
         let mut with_queries = Job { kind: JobKind::Hamming, ..Job::default() };

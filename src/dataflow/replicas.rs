@@ -249,12 +249,13 @@ fn same_ghostscript<'a>(told: impl Iterator<Item = (u64, Option<&'a String>)>) -
 
 /// The numbers that a manifest repeats of a summary.
 fn counts(summary: &Summary) -> [(&'static str, u64); 10] {
-    let Summary { overlap, hamming, signatures, minhash, .. } = summary;
+    let Summary { overlap, hamming, signatures, minhash, given, .. } = summary;
     let of_signatures = signatures.collisions - signatures.guarded;
     let of_shingles = minhash.similar - minhash.guarded;
     let apart = summary.apart.as_ref().map_or(0, |apart| apart.refused_similar);
-    let within_sites = summary.views.found();
-    let found = overlap.similar - overlap.guarded + hamming.similar + of_signatures + of_shingles + within_sites;
+    let (given, within_sites) = (given.map_or(0, |given| given.similar - given.guarded), summary.views.found());
+    let found =
+        overlap.similar - overlap.guarded + hamming.similar + of_signatures + of_shingles + given + within_sites;
     let similar = found - apart - summary.editions.refused_similar;
     [
         ("records", summary.records.read),

@@ -17,7 +17,7 @@ pub struct Digest(pub [u8; 32]);
 
 impl Digest {
     /// The digest of a job: covers every setting except those of effort, the place of the output, and those of `recrawl`. Of
-    /// decisions it covers what the files hold, not where they are.
+    /// decisions and given pairs it covers what the files hold, not where they are.
     pub fn of(job: &Job) -> Digest {
         let mut tree = serde_json::to_value(job).expect("a job is plain values");
         let top = tree.as_object_mut().expect("a job is a table");
@@ -25,7 +25,8 @@ impl Digest {
         // What a scheduled job reads again never shows in its answer, nor how two answers are compared.
         top.remove("recrawl");
         top["keep"].as_object_mut().expect("keep is a table").remove("pins");
-        top["pairs"].as_object_mut().expect("pairs is a table").remove("apart");
+        let pairs = top["pairs"].as_object_mut().expect("pairs is a table");
+        ["apart", "from"].iter().for_each(|files| drop(pairs.remove(*files)));
         // Another window decodes the same bytes, or none.
         top["input"]["limits"].as_object_mut().expect("limits are a table").remove("window_bytes");
         top["output"].as_object_mut().expect("output is a table").remove("url");
@@ -79,6 +80,7 @@ mod tests {
         assert_eq!(Digest::of(&job), Digest::of(&other));
         other.recrawl.state = "state".into();
         (other.keep.pins, other.pairs.apart) = ("pins.tsv".into(), "apart.tsv".into());
+        other.pairs.from = vec!["pairs.csv".into()];
         assert_eq!(Digest::of(&job), Digest::of(&other));
         other.overlap.min_shared += 1;
         assert_ne!(Digest::of(&job), Digest::of(&other));
@@ -86,7 +88,9 @@ mod tests {
         pinned.keep.pins_sha256 = "1".into();
         let mut parted = job.clone();
         parted.pairs.apart_sha256 = "1".into();
-        assert!([&pinned, &parted].iter().all(|other| Digest::of(&job) != Digest::of(other)));
+        let mut given = job.clone();
+        given.pairs.from_sha256 = "1".into();
+        assert!([&pinned, &parted, &given].iter().all(|other| Digest::of(&job) != Digest::of(other)));
     }
 
     #[test]

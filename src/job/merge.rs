@@ -7,7 +7,7 @@ use super::settings::{FORMER, Job, JobKind, Limits, Measure, MergeCondition, Ove
 use webtwin_base::error::{Error, Result};
 
 /// Settings that are filled in when the job is made, and no part of the defaults.
-const FILLED_IN: [(&str, &str); 2] = [("pairs", "apart_sha256"), ("keep", "pins_sha256")];
+const FILLED_IN: [(&str, &str); 3] = [("pairs", "from_sha256"), ("pairs", "apart_sha256"), ("keep", "pins_sha256")];
 
 /// How settings end whose values are bytes, and may have a unit.
 const BYTES: &str = "_bytes";
@@ -194,6 +194,8 @@ fn lay_over(tree: &mut Table, given: Table, prefix: &str, file: &str) -> Result<
                     must_be: "bytes, such as 1000000, \"512MB\" or \"8GiB\"".into(),
                 })?)
             }
+            // One name is a list of one.
+            (Value::Array(_), Value::String(one)) => Value::Array(vec![Value::String(one)]),
             (known, value) if known.type_str() == value.type_str() => value,
             (known, value) => {
                 return Err(Error::Setting {
@@ -249,6 +251,9 @@ fn validate(job: &Job, file: &str) -> Result<()> {
         if !(0.0..=1.0).contains(&part) {
             return refuse(name, part.to_string(), "between 0 and 1");
         }
+    }
+    if job.similar.by == Measure::Given && job.pairs.from.is_empty() {
+        return refuse("pairs.from", "none".into(), "tables of pairs or labels where similar.by is given");
     }
     if !(0.01..=1.0).contains(&job.minhash.threshold) {
         return refuse("minhash.threshold", job.minhash.threshold.to_string(), "between 0.01 and 1");

@@ -14,6 +14,7 @@ mod zstd_head;
 pub mod damage;
 pub mod decoded;
 pub mod fetch_time;
+pub mod foreign_table;
 pub mod html_dir;
 pub mod json_fields;
 pub mod jsonl;

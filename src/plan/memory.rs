@@ -82,6 +82,7 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
             let by_measure = match job.similar.by {
                 Measure::Signatures => 64 * u64::from(job.signatures.vectors.dims) * own.pages,
                 Measure::Hamming => 84 * own.pages,
+                Measure::Given => 0,
                 Measure::Minhash => keys,
                 Measure::Overlap | Measure::Both => own.beside_shelf_bytes(job),
             };

@@ -101,6 +101,7 @@ pub fn cpu_seconds(
             let measure = match job.similar.by {
                 Measure::Overlap | Measure::Both => overlap,
                 Measure::Hamming => us(held.pages, FIND_SIMHASH),
+                Measure::Given => 0.0,
                 Measure::Signatures => {
                     let components = u64::from(job.signatures.vectors.dims * (1 + job.signatures.vectors.depth));
                     us(held.pages * components, FIND_COMPONENT)

@@ -179,6 +179,8 @@ fn of_measure(job: &Job, counts: &Counts, overlap: u64, machines: &Machines) -> 
             let asked = children_asked(held.pages, counts.links_within, machines.peers());
             points + A_CHILD_VALUE * dims * u64::from(job.signatures.vectors.depth) * asked
         }
+        // How many pairs are given is not known.
+        Measure::Given => 0,
         Measure::Minhash => {
             minhash_pairs::keys_bytes(held.pages, &job.minhash) + A_SHINGLE_FETCHED * held.shingles + compared
         }
@@ -191,6 +193,9 @@ fn children_asked(pages: u64, links: u64, workers: u64) -> u64 {
     (pages as f64 * workers as f64 * (1.0 - (-by_worker).exp())) as u64
 }
 
+/// Rounds in which given pairs are read, matched with pages and guarded.
+const GIVEN: u64 = 5;
+
 /// Times that all workers wait for each other: those of the steps that every job of a kind has, measured; those in which lists of a
 /// count a page, once they are long, are added up part by part; and those in which forests of more and more processes are merged and
 /// labels are dealt out.
@@ -202,11 +207,13 @@ fn rounds(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
         (_, Measure::Hamming) => 89,
         (_, Measure::Signatures) => 93,
         (_, Measure::Minhash) => 97,
+        (_, Measure::Given) => 80,
         (_, Measure::Overlap) if second_look::is_asked_for(job) => 120,
         (_, Measure::Both) if second_look::is_asked_for(job) => 129,
         (_, Measure::Overlap) => 87,
         (_, Measure::Both) => 96,
     };
+    let steps = steps + if job.pairs.from.is_empty() { 0 } else { GIVEN };
     let steps = steps + if job.simhash.features.idf && job.simhash.bits > 0 { 6 } else { 0 };
     // Where pages by place have no room in a share, it is told how many there are before they are sent.
     let are_many = A_PAGE_BY_PLACE * pages / machines.peers() > PARTITION_BYTES;

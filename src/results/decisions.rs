@@ -188,7 +188,7 @@ fn same_contents(setting: &str, file: &str, digest: &str) -> Result<String> {
     }
 }
 
-fn other_content(setting: &str, file: &str, digest: &str, found: &str) -> Error {
+pub(super) fn other_content(setting: &str, file: &str, digest: &str, found: &str) -> Error {
     Error::Setting {
         file: file.into(),
         setting: setting.into(),

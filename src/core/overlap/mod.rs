@@ -76,7 +76,7 @@ pub struct SimilarPair {
     /// The larger page.
     pub b: Page,
     /// F, the fingerprints shared; for simhashes, the bits in which they differ; for signatures, their distance in
-    /// billionths; for shingles, their resemblance in millionths; 0 for exact copies.
+    /// billionths; for shingles, their resemblance in millionths; 0 for exact copies; what was given of given pairs.
     pub value: u32,
 }
 

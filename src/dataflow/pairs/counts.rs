@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::given::GivenCounts;
 use super::minhash_pairs::MinhashCounts;
 use super::signatures::SignatureCounts;
 use super::simhash_pairs::SimhashCounts;
@@ -19,6 +20,8 @@ pub struct PairCounts {
     pub signatures: SignatureCounts,
     /// Shingles.
     pub minhash: MinhashCounts,
+    /// Given pairs.
+    pub given: GivenCounts,
     /// Views of one page.
     pub views: ViewCounts,
 }

@@ -14,6 +14,8 @@ pub enum Kind {
     Declared,
     /// Equal texts: pairs of the first page of a text with each other.
     Exact,
+    /// What something else has found.
+    Given,
     /// Near simhashes.
     Hamming,
     /// Shingles.
@@ -30,10 +32,11 @@ pub enum Kind {
 
 impl Kind {
     /// All, ascending.
-    pub const ALL: [Kind; 9] = [
+    pub const ALL: [Kind; 10] = [
         Kind::Context,
         Kind::Declared,
         Kind::Exact,
+        Kind::Given,
         Kind::Hamming,
         Kind::Minhash,
         Kind::Overlap,
@@ -48,6 +51,7 @@ impl Kind {
             Kind::Context => "context",
             Kind::Declared => "declared",
             Kind::Exact => "exact",
+            Kind::Given => "given",
             Kind::Hamming => "hamming",
             Kind::Minhash => "minhash",
             Kind::Overlap => "overlap",
@@ -68,9 +72,9 @@ impl Kind {
         match self {
             Kind::Context => 0,
             Kind::Exact => EXACT,
-            Kind::Hamming => 64 - value,
-            Kind::Signatures => 1_000_000_000 - value,
-            Kind::Declared | Kind::Minhash | Kind::Overlap | Kind::Placeholder | Kind::Views => value,
+            Kind::Hamming => 64u32.saturating_sub(value),
+            Kind::Signatures => 1_000_000_000u32.saturating_sub(value),
+            Kind::Declared | Kind::Given | Kind::Minhash | Kind::Overlap | Kind::Placeholder | Kind::Views => value,
         }
     }
 }

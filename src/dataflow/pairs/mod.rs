@@ -11,6 +11,7 @@ pub mod editions;
 pub mod exact;
 pub mod fprint_docid;
 pub mod given;
+pub mod given_tables;
 pub(crate) mod guards;
 pub mod hyperlink_map;
 pub mod kinds;

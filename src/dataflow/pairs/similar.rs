@@ -6,14 +6,14 @@ use super::counts::PairCounts;
 use super::given::{self, GivenPair};
 use super::kinds::{Kind, Pairs};
 use super::overlap_before::{self, Before, HandOn};
-use super::{fprint_docid, minhash_pairs, overlap, signatures, simhash_pairs, views};
+use super::{fprint_docid, given_tables, minhash_pairs, overlap, signatures, simhash_pairs, views};
 use crate::hamming::NearPair;
 use crate::parts::Part;
 use crate::run::Run;
 use crate::steps::Step;
 use crate::web::Web;
 use webtwin_base::error::Result;
-use webtwin_base::ids::Page;
+use webtwin_base::ids::{DocId, Page};
 use webtwin_core::overlap::SimilarPair;
 use webtwin_job::Measure;
 use webtwin_spill::Column;
@@ -29,6 +29,9 @@ pub const HAMMING: Step = Step::named("hamming");
 pub const SIGNATURES: Step = Step::named("signatures");
 /// Similar pairs by sets of shingles.
 pub const MINHASH: Step = Step::named("minhash");
+
+/// Similar pairs that something else has found. Doc ids of all pages are in memory.
+pub const GIVEN: Step = Step { name: "given", bytes_a_page: size_of::<DocId>() as u64 };
 
 /// Fraction of pages, of their chunks, or of the pairs that these make, beyond which similar pairs are found from scratch: then looking at
 /// what has changed costs as much as it saves. Measured.
@@ -73,6 +76,9 @@ impl Similar {
         }
         if by == Measure::Minhash {
             similar.by_minhash(run, web)?;
+        }
+        if !run.job.pairs.from.is_empty() {
+            similar.given(run, web)?;
         }
         if run.job.output.fprint_docid {
             let (partitions, bits) = (run.partitions, run.job.chunks.bits);
@@ -166,5 +172,14 @@ impl Similar {
         })?;
         run.shelf.sets = None;
         self.put(run, Kind::Minhash, found)
+    }
+
+    /// Something else has found them.
+    fn given(&mut self, run: &mut Run<'_, '_>, web: &Web) -> Result<()> {
+        let found: Column<SimilarPair>;
+        (found, self.counts.given) =
+            run.recorded(web, GIVEN, |run| given_tables::similar_pairs(run.net, &web.crawl, run.job))?;
+        self.pairs.put(Kind::Given, found.onto(&run.net.memory)?);
+        Ok(())
     }
 }

@@ -135,6 +135,7 @@ pub fn summarise(
         hamming,
         signatures: counts.signatures,
         minhash: counts.minhash,
+        given: (!job.pairs.from.is_empty()).then_some(counts.given),
         views: counts.views,
         exact_pairs: get("exact pairs"),
         trivial_clusters: trivial_clusters.iter().filter(|(size, _)| **size > 1).map(|(_, n)| n).sum(),

@@ -12,6 +12,7 @@ use crate::clusters::servers::ServerCounts;
 use crate::pairs::apart::ApartCounts;
 use crate::pairs::counts::OverlapCounts;
 use crate::pairs::editions::EditionCounts;
+use crate::pairs::given::GivenCounts;
 use crate::pairs::minhash_pairs::MinhashCounts;
 use crate::pairs::signatures::SignatureCounts;
 use crate::pairs::simhash_pairs::SimhashCounts;
@@ -113,6 +114,9 @@ pub struct Summary {
     /// Shingled pages and pairs, where similar pages are found by shingles.
     #[serde(default)]
     pub minhash: MinhashCounts,
+    /// Outcome of the rows of `pairs.from`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given: Option<GivenCounts>,
     /// Texts with equal titles, and pairs of views among them.
     #[serde(default)]
     pub views: ViewCounts,

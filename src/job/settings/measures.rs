@@ -85,9 +85,15 @@ impl Guard {
     }
 }
 
-/// Which pages must not come together, whatever the measure says.
+/// Pairs of pages that are known from elsewhere: similar ones, and those that must not come together, whatever the measure says.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pairs {
+    /// Tables of pairs or labels of similar pages, which are added to those that the measure finds. None by default.
+    #[serde(default)]
+    pub from: Vec<String>,
+    /// SHA-256 of what these hold, in hexadecimal; filled in when the job is made.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub from_sha256: String,
     /// File of pairs of pages that are never in one trivial cluster. Empty for none.
     pub apart: String,
     /// SHA-256 of what `apart` holds, in hexadecimal; filled in when the job is made.
@@ -109,6 +115,8 @@ pub enum Measure {
     Signatures,
     /// Pairs whose sets of shingles resemble each other ([`Minhash`]).
     Minhash,
+    /// None but the pairs that are given ([`Pairs::from`]).
+    Given,
 }
 
 /// By which measure pages are similar.

@@ -48,7 +48,7 @@ pub struct Job {
     pub signatures: Signatures,
     /// When the shingles of two pages resemble each other.
     pub minhash: Minhash,
-    /// Which pages must not come together, whatever the measure says.
+    /// Pairs of pages that are known from elsewhere.
     #[serde(default)]
     pub pairs: Pairs,
     /// Which fingerprints are joined with which.

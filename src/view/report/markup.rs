@@ -79,6 +79,7 @@ pub fn alike(by: By) -> String {
         Measure::Declared => format!("{:.1} % alike, and one calls the other canonical", f64::from(by.value) / 1e4),
         Measure::Placeholder => format!("{:.1} % alike, and nothing at their URLs", f64::from(by.value) / 1e4),
         Measure::Minhash => format!("{:.1} % alike", f64::from(by.value) / 1e4),
+        Measure::Given => format!("given with {}", count(u64::from(by.value))),
         Measure::Context => format!("{:.1} % by links and text", f64::from(by.value) / 1e4),
     }
 }

@@ -96,7 +96,7 @@ pub fn set(set: &PageSet) -> Html {
 fn short_value(measure: Measure, value: u32) -> String {
     match measure {
         Measure::Exact => "=".into(),
-        Measure::Overlap => value.to_string(),
+        Measure::Overlap | Measure::Given => value.to_string(),
         Measure::Hamming => format!("{value} bits"),
         Measure::Signatures => format!("{:.4}", f64::from(value) / 1e9),
         Measure::Views | Measure::Placeholder | Measure::Declared | Measure::Minhash | Measure::Context => {

@@ -99,6 +99,8 @@ pub enum Measure {
     Signatures,
     /// Resemblance of sets of shingles, in millionths.
     Minhash,
+    /// What something else has found: higher for pages that are more alike.
+    Given,
     /// Agreement of links and texts of pages in mirrored collections, in millionths.
     Context,
 }
@@ -115,6 +117,7 @@ impl Measure {
             "hamming" => Measure::Hamming,
             "signatures" => Measure::Signatures,
             "minhash" => Measure::Minhash,
+            "given" => Measure::Given,
             "context" => Measure::Context,
             _ => return None,
         })

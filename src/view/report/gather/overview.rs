@@ -77,6 +77,12 @@ fn text_to_pairs(summary: &Value, by: &Value) -> Vec<Count> {
             ("minhash", "similar", "pairs similar enough"),
             ("minhash", "guarded", "refused by the guard"),
         ],
+        "given" => &[
+            ("given", "read", "rows of pairs.from"),
+            ("given", "used", "of pages of this crawl, each once"),
+            ("given", "similar", "pairs of pages that they stand for"),
+            ("given", "guarded", "refused: a better match on the same host"),
+        ],
         _ => &[
             ("overlap", "tuples", "chunks of text on pages"),
             ("overlap", "template_tuples", "left out: furniture of a site"),

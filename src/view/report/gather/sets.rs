@@ -76,6 +76,7 @@ impl Weakness {
             | Measure::Declared
             | Measure::Overlap
             | Measure::Minhash
+            | Measure::Given
             | Measure::Context => Weakness(by.measure, u32::MAX - by.value),
             Measure::Exact | Measure::Hamming | Measure::Signatures => Weakness(by.measure, by.value),
         }
@@ -88,6 +89,7 @@ impl Weakness {
             | Measure::Declared
             | Measure::Overlap
             | Measure::Minhash
+            | Measure::Given
             | Measure::Context => By { measure: self.0, value: u32::MAX - self.1 },
             Measure::Exact | Measure::Hamming | Measure::Signatures => By { measure: self.0, value: self.1 },
         }

@@ -1,0 +1,143 @@
+//! The tables that `pairs.from` names, as rows of doc ids ([`super::given`]): each worker reads its share of their parts, which are row
+//! groups of Parquet, and whole files of lines.
+//!
+//! A table has pairs if it has the columns [`A`] and [`B`], else labels, if it has [`PAGE`] and [`LABEL`]. Pages are named by URL or by doc
+//! id, in any of these columns.
+
+use itertools::Itertools;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::given::{ALIKE, GivenCounts, GivenLabel, GivenPair, Malformed, Row, of_rows};
+use super::kinds::Kind;
+use crate::reading::captures::Crawl;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{DocId, doc_id};
+use webtwin_core::overlap::SimilarPair;
+use webtwin_engine::Net;
+use webtwin_job::Job;
+use webtwin_pages::foreign_table::{self, ForeignTable};
+use webtwin_pages::url::CanonicalUrl;
+use webtwin_results::given;
+use webtwin_spill::Column;
+
+/// Names of the columns of a pair, of which a table has one each.
+const A: &[&str] = &["a", "url_a", "doc_id_a"];
+const B: &[&str] = &["b", "url_b", "doc_id_b"];
+/// How much the pages of a pair are alike, if the table has it.
+const VALUE: &[&str] = &["value"];
+/// Measure by which the value is to be understood: one of the column `pairs.measure`.
+const MEASURE: &[&str] = &["measure"];
+/// Names of the columns of a label.
+const PAGE: &[&str] = &["doc_id", "url", "page"];
+const LABEL: &[&str] = &["label", "cluster"];
+
+/// Finds the similar pairs that the tables of a job stand for, as [`super::given::similar_pairs`].
+///
+/// # Errors
+/// [`Error::Input`] for a table that is not there, is damaged, or has neither pairs nor labels; those of the disk; or when the run has
+/// ended.
+pub fn similar_pairs(net: &mut Net<'_>, crawl: &Crawl, job: &Job) -> Result<(Column<SimilarPair>, GivenCounts)> {
+    let limits = &job.input.limits;
+    let tables = net.once_per_process(|| given::tables(&job.pairs.from, limits))?;
+    let tables = tables.as_ref().as_ref().map_err(Error::clone)?;
+    let (index, peers) = (net.index(), net.peers());
+    let is_own = |number: usize, part: usize| (number + part) % peers == index;
+    let (mut of_pairs, mut of_labels, mut about) = (Vec::new(), Vec::new(), 0);
+    for (number, table) in tables.iter().enumerate() {
+        let all = if has_pairs(table)? { &mut of_pairs } else { &mut of_labels };
+        all.push((number, table));
+        about += (0..).zip(table.parts()).filter(|of| is_own(number, of.0)).map(|of| of.1).sum::<u64>();
+    }
+    let pairs = of_pairs
+        .into_iter()
+        .map(|(number, table)| table.rows([A, B, VALUE, MEASURE], limits, |part| is_own(number, part)));
+    let labels =
+        of_labels.into_iter().map(|(number, table)| table.rows([PAGE, LABEL], limits, |part| is_own(number, part)));
+    let pairs = pairs.flatten_ok().map(|row| Ok(understood(row??, pair)));
+    let labels = labels.flatten_ok().map(|row| Ok(understood(row??, label)));
+    of_rows(net, crawl, job.hamming.guard, about, pairs, labels)
+}
+
+/// True if a table has pairs, false if it has labels.
+fn has_pairs(table: &ForeignTable) -> Result<bool> {
+    let (has_pairs, has_labels) = (table.has(A) && table.has(B), table.has(PAGE) && table.has(LABEL));
+    if !has_pairs && !has_labels {
+        let reason = format!(
+            "its columns are {}; pairs need one of {} and one of {}, labels one of {} and one of {}",
+            table.columns.join(", "),
+            A.join(", "),
+            B.join(", "),
+            PAGE.join(", "),
+            LABEL.join(", ")
+        );
+        return Err(Error::input(table.location.name(), reason));
+    }
+    Ok(has_pairs)
+}
+
+fn understood<T, const N: usize>(
+    foreign_table::Row { fields, bytes }: foreign_table::Row<N>,
+    make: fn([Option<String>; N]) -> Option<T>,
+) -> Row<T> {
+    fields.and_then(make).ok_or(Malformed { bytes })
+}
+
+fn pair([a, b, value, measure]: [Option<String>; 4]) -> Option<GivenPair> {
+    let value = value.map_or(Some(ALIKE), |value| number(&value))?;
+    let kind = Kind::ALL.into_iter().find(|kind| measure.as_deref() == Some(kind.as_str()));
+    let value = kind.map_or(value, |kind| kind.strength(value));
+    Some(GivenPair { a: page(&a?)?, b: page(&b?)?, value })
+}
+
+fn label([page_name, label]: [Option<String>; 2]) -> Option<GivenLabel> {
+    Some(GivenLabel { label: xxh3_64(label?.as_bytes()), page: page(&page_name?)? })
+}
+
+/// The doc id that a field is, or that of the URL in it.
+fn page(field: &str) -> Option<DocId> {
+    field.parse().ok().or_else(|| Some(doc_id(CanonicalUrl::parse(field).ok()?.as_str())))
+}
+
+/// A whole number as it is; a fraction, from 0 to 1, in millionths, rounded down.
+fn number(field: &str) -> Option<u32> {
+    field.parse().ok().or_else(|| {
+        let fraction: f64 = field.parse().ok().filter(|fraction| (0.0..=1.0).contains(fraction))?;
+        // A fraction of whole millionths is not always represented as one.
+        Some((fraction * 1e6 + 1e-6) as u32)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_whole_numbers_or_fractions_of_one() {
+        assert_eq!(["7", "4294967295"].map(number), [Some(7), Some(u32::MAX)]);
+        assert_eq!(
+            ["0.0", "0.5", "1.0", "9e-1", "0.1234567"].map(number),
+            [0, 500_000, 1_000_000, 900_000, 123_456].map(Some)
+        );
+        assert_eq!(["-1", "4294967296", "1.5", "-0.5", "NaN", "much", ""].map(number), [None; 7]);
+        assert!((0..=1_000_000).all(|n| number(&format!("{:?}", f64::from(n) / 1e6)) == Some(n)));
+    }
+
+    #[test]
+    fn a_field_is_a_doc_id_or_a_url() {
+        let url = "http://a.example/x";
+        assert_eq!(page("HTTP://a.example:80/x#top"), Some(doc_id(url)));
+        assert_eq!(page(&doc_id(url).to_string()), Some(doc_id(url)));
+        assert_eq!(["18446744073709551616", "-1", "a.example/x", "mailto:a@b"].map(page), [None; 4]);
+    }
+
+    #[test]
+    fn the_value_of_a_run_s_pair_becomes_higher_for_pages_that_are_more_alike() {
+        let of = |measure: &str, value: &str| {
+            let fields =
+                ["1", "2", value, measure].map(|field| Some(field.to_string()).filter(|field| !field.is_empty()));
+            pair(fields).map(|pair| pair.value)
+        };
+        assert_eq!([of("overlap", "12"), of("hamming", "3"), of("hamming", "65")], [Some(12), Some(61), Some(0)]);
+        assert_eq!([of("exact", "0"), of("cosine", "12"), of("", "")], [Some(u32::MAX), Some(12), Some(ALIKE)]);
+    }
+}

@@ -1,0 +1,394 @@
+//! Tables of any origin, of which some columns are read as text: Parquet, lines with commas or tabs under a line of names, or lines of
+//! JSON, told apart by content. Lines may be compressed.
+//!
+//! Fields may be quoted as in RFC 4180, but hold no line breaks. Empty lines count nowhere.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::sync::Arc;
+
+use parquet::basic::Type as Physical;
+use parquet::file::reader::FileReader;
+
+use super::decoded::{Compression, Decoded, sort_out};
+use super::json_fields::{Scalar, Wanted};
+use super::parquet_columns::{Column, find};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::read_at::ReadAt;
+use webtwin_job::Limits;
+use webtwin_storage::location::Location;
+use webtwin_storage::open::open;
+use webtwin_storage::parquet_file::{Fault, ParquetFile, has_rows_below_zero, rows_of};
+
+/// Rows of Parquet that are read together.
+const BATCH: usize = 1024;
+
+/// Bytes that a row of text has, about.
+const ROW_BYTES: u64 = 64;
+
+/// A table, and the names of its columns.
+#[derive(Debug, Clone)]
+pub struct ForeignTable {
+    /// The file.
+    pub location: Location,
+    /// Names of its columns; of lines of JSON, those of the first line.
+    pub columns: Vec<String>,
+    format: Format,
+    /// Rows of each part that can be read alone, about.
+    parts: Vec<u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Format {
+    Parquet,
+    /// Fields between separators, under a line of names.
+    Fields(Compression, u8),
+    Json(Compression),
+}
+
+/// A row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row<const N: usize> {
+    /// The fields of the wanted columns, if the row can be understood: `None` for one that is absent or empty.
+    pub fields: Option<[Option<String>; N]>,
+    /// Bytes of its line; 0 where it has none.
+    pub bytes: u64,
+}
+
+type Rows<const N: usize> = Box<dyn Iterator<Item = Result<Row<N>>>>;
+
+impl ForeignTable {
+    /// Opens a table and reads the names of its columns.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when there is none, when it is damaged, or when it has no line with the names of columns.
+    pub fn open(location: &Location, limits: &Limits) -> Result<ForeignTable> {
+        let file = open(location)?;
+        let table = |format, columns, parts| ForeignTable { location: location.clone(), columns, format, parts };
+        let head = file.read_at(0, 16)?;
+        if head.starts_with(b"PAR1") {
+            let parquet = ParquetFile::open(file).map_err(|fault| fault.of_input(location.name()))?;
+            let metadata = parquet.reader.metadata();
+            if (0..metadata.num_row_groups()).any(|group| has_rows_below_zero(&parquet, group)) {
+                let reason = "a row group has fewer than 0 rows, as its footer says".into();
+                return Err(Fault::Content(reason).of_input(location.name()));
+            }
+            let columns = metadata.file_metadata().schema_descr().columns().iter();
+            let columns = columns.map(|column| column.path().string()).collect();
+            let parts = (0..metadata.num_row_groups()).map(|group| rows_of(&parquet, group) as u64).collect();
+            return Ok(table(Format::Parquet, columns, parts));
+        }
+        let (compression, parts) = (Compression::of(&head), vec![file.len() / ROW_BYTES]);
+        let mut lines = Lines::of(file, compression, location, limits)?;
+        let refuse = |reason: &str| Error::input(location.name(), reason);
+        let first =
+            lines.next().transpose()?.ok_or_else(|| refuse("is empty; its first line must name its columns"))?;
+        let first = first.text().ok_or_else(|| refuse("its first line is too long, or no UTF-8"))?;
+        if first.trim_start().starts_with('{') {
+            let object: serde_json::Map<String, serde_json::Value> =
+                serde_json::from_str(first).map_err(|_| refuse("its first line is no JSON object"))?;
+            return Ok(table(Format::Json(compression), object.into_iter().map(|(name, _)| name).collect(), parts));
+        }
+        let separator = if first.contains('\t') { b'\t' } else { b',' };
+        let columns = fields(first, separator).ok_or_else(|| refuse("a quote in its first line has no end"))?;
+        Ok(table(Format::Fields(compression, separator), columns, parts))
+    }
+
+    /// True if one of its columns has one of these names.
+    pub fn has(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.columns.iter().any(|column| column == name))
+    }
+
+    /// Rows of each part that can be read alone, about.
+    pub fn parts(&self) -> &[u64] {
+        &self.parts
+    }
+
+    /// The rows of the parts for which `is_own` holds. Of each wanted column the first name that the table has counts.
+    ///
+    /// # Errors
+    /// [`Error::Input`] when the file is damaged, or has a column of values that are no text; as do the rows.
+    pub fn rows<const N: usize>(
+        &self,
+        wanted: [&'static [&'static str]; N],
+        limits: &Limits,
+        is_own: impl Fn(usize) -> bool,
+    ) -> Result<Rows<N>> {
+        let own: Vec<usize> = (0..self.parts.len()).filter(|&part| is_own(part)).collect();
+        if own.is_empty() {
+            return Ok(Box::new(std::iter::empty()));
+        }
+        let file = open(&self.location)?;
+        let name = self.location.name().to_string();
+        match self.format {
+            Format::Parquet => {
+                let file = ParquetFile::open(file).map_err(|fault| fault.of_input(&name))?;
+                Ok(Box::new(ParquetParts::of(file, name, wanted, own)?))
+            }
+            Format::Fields(compression, separator) => {
+                let place = |name: &&str| self.columns.iter().position(|column| column == name);
+                let places = wanted.map(|names| names.iter().find_map(place));
+                let fields = move |line: &str| {
+                    let mut fields = fields(line, separator)?;
+                    let mut take = |at: usize| fields.get_mut(at).map(std::mem::take);
+                    Some(places.map(|at| at.and_then(&mut take).filter(|field| !field.is_empty())))
+                };
+                let lines = Lines::of(file, compression, &self.location, limits)?.skip(1);
+                Ok(Box::new(lines.map(move |line| line.map(|line| line.row(&fields)))))
+            }
+            Format::Json(compression) => {
+                let names = wanted.into_iter().enumerate();
+                let all = Wanted::new(names.flat_map(|(at, names)| names.iter().map(move |name| (at, *name))));
+                let fields = move |line: &str| {
+                    let mut found = all.find(line.trim()).ok()?;
+                    let text = |at| match found.take(at) {
+                        Some(Scalar::Real(number)) => Some(format!("{number:?}")),
+                        scalar => scalar.and_then(Scalar::into_text).filter(|text| !text.is_empty()),
+                    };
+                    Some(std::array::from_fn(text))
+                };
+                let lines = Lines::of(file, compression, &self.location, limits)?;
+                Ok(Box::new(lines.map(move |line| line.map(|line| line.row(&fields)))))
+            }
+        }
+    }
+}
+
+/// The fields of a line; `None` if a quote has no end.
+fn fields(line: &str, separator: u8) -> Option<Vec<String>> {
+    let (mut fields, mut rest) = (Vec::new(), line);
+    loop {
+        let mut field = String::new();
+        if let Some(mut quoted) = rest.strip_prefix('"') {
+            loop {
+                let (text, behind) = quoted.split_once('"')?;
+                field.push_str(text);
+                let Some(again) = behind.strip_prefix('"') else {
+                    rest = behind;
+                    break;
+                };
+                field.push('"');
+                quoted = again;
+            }
+        }
+        let end = memchr::memchr(separator, rest.as_bytes());
+        field.push_str(&rest[..end.unwrap_or(rest.len())]);
+        fields.push(field);
+        match end {
+            Some(end) => rest = &rest[end + 1..],
+            None => return Some(fields),
+        }
+    }
+}
+
+/// A line that is not empty.
+struct Line {
+    /// Without those beyond the limit.
+    bytes: Vec<u8>,
+    length: u64,
+}
+
+impl Line {
+    fn text(&self) -> Option<&str> {
+        if self.length > self.bytes.len() as u64 {
+            return None;
+        }
+        let text = std::str::from_utf8(&self.bytes).ok()?;
+        Some(text.strip_prefix('\u{feff}').unwrap_or(text).trim_end_matches(['\r', '\n']))
+    }
+
+    fn row<const N: usize>(&self, fields: &impl Fn(&str) -> Option<[Option<String>; N]>) -> Row<N> {
+        Row { fields: self.text().and_then(fields), bytes: self.length }
+    }
+}
+
+/// The lines of a file, without those that are empty.
+struct Lines {
+    input: BufReader<Decoded<'static>>,
+    name: String,
+    limit: u64,
+}
+
+impl Lines {
+    fn of(file: Arc<dyn ReadAt>, compression: Compression, of: &Location, limits: &Limits) -> Result<Lines> {
+        let decoded = Decoded::shared(file, compression, limits).map_err(|error| damaged(of.name(), error))?;
+        Ok(Lines { input: BufReader::new(decoded), name: of.name().into(), limit: limits.record_bytes })
+    }
+
+    fn line(&mut self) -> io::Result<Line> {
+        let mut bytes = Vec::new();
+        let mut length = (&mut self.input).take(self.limit).read_until(b'\n', &mut bytes)? as u64;
+        if length == self.limit && bytes.last() != Some(&b'\n') {
+            length += self.input.skip_until(b'\n')? as u64;
+        }
+        Ok(Line { bytes, length })
+    }
+}
+
+impl Iterator for Lines {
+    type Item = Result<Line>;
+
+    fn next(&mut self) -> Option<Result<Line>> {
+        loop {
+            match self.line() {
+                Ok(line) if line.length == 0 => return None,
+                Ok(line) if line.bytes.trim_ascii().is_empty() => {}
+                line => return Some(line.map_err(|error| damaged(&self.name, error))),
+            }
+        }
+    }
+}
+
+fn damaged(name: &str, error: io::Error) -> Error {
+    sort_out(error)
+        .map_or_else(|failure| failure, |(reason, what)| Error::input(name, format!("{}: {what}", reason.as_str())))
+}
+
+/// Row groups of a Parquet file.
+struct ParquetParts<const N: usize> {
+    file: ParquetFile,
+    name: String,
+    leaves: [Option<usize>; N],
+    /// Those that are left.
+    groups: std::vec::IntoIter<usize>,
+    columns: Vec<Column>,
+    /// Rows that are left in the group that is read.
+    left: usize,
+    batch: std::vec::IntoIter<[Option<String>; N]>,
+}
+
+impl<const N: usize> ParquetParts<N> {
+    fn of(file: ParquetFile, name: String, wanted: [&[&str]; N], groups: Vec<usize>) -> Result<ParquetParts<N>> {
+        let fits = |physical| !matches!(physical, Physical::FIXED_LEN_BYTE_ARRAY | Physical::INT96);
+        let mut leaves = [None; N];
+        for (leaf, names) in leaves.iter_mut().zip(wanted) {
+            let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
+            *leaf = find(&file, &names, "strings or numbers", fits).map_err(|reason| Error::input(&name, reason))?;
+        }
+        let groups = groups.into_iter();
+        Ok(ParquetParts { file, name, leaves, groups, columns: Vec::new(), left: 0, batch: Vec::new().into_iter() })
+    }
+
+    /// Reads more rows; returns false if there are none.
+    fn read(&mut self) -> Result<bool> {
+        while self.left == 0 {
+            let Some(group) = self.groups.next() else { return Ok(false) };
+            self.left = rows_of(&self.file, group);
+            self.columns = Column::open(&self.file, group, &self.leaves).map_err(|fault| fault.of_input(&self.name))?;
+        }
+        let rows = self.left.min(BATCH);
+        self.left -= rows;
+        let mut batch = vec![[const { None }; N]; rows];
+        let (columns, leaves) = (&mut self.columns, &self.leaves);
+        let schema = self.file.reader.metadata().file_metadata().schema_descr();
+        let fractions = |leaf: &Option<usize>| {
+            leaf.is_some_and(|leaf| matches!(schema.column(leaf).physical_type(), Physical::FLOAT | Physical::DOUBLE))
+        };
+        let read = self.file.guard(|| {
+            for (at, (column, leaf)) in columns.iter_mut().zip(leaves).enumerate() {
+                let values: Vec<Option<String>> = match fractions(leaf) {
+                    // With a point in them, even if they are whole.
+                    true => column.numbers(rows)?.into_iter().map(|number| Some(format!("{:?}", number?))).collect(),
+                    false => column.names(rows)?,
+                };
+                batch.iter_mut().zip(values).for_each(|(row, value)| row[at] = value.filter(|text| !text.is_empty()));
+            }
+            Ok(())
+        });
+        read.map_err(|fault| fault.of_input(&self.name))?;
+        self.batch = batch.into_iter();
+        Ok(true)
+    }
+}
+
+impl<const N: usize> Iterator for ParquetParts<N> {
+    type Item = Result<Row<N>>;
+
+    fn next(&mut self) -> Option<Result<Row<N>>> {
+        loop {
+            if let Some(fields) = self.batch.next() {
+                return Some(Ok(Row { fields: Some(fields), bytes: 0 }));
+            }
+            match self.read() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    use super::*;
+    use webtwin_storage::table::{Column as Values, Table, encode};
+
+    fn read(bytes: &[u8]) -> Result<Vec<Row<3>>> {
+        let folder = tempfile::tempdir().unwrap();
+        let location = Location::parse(folder.path().join("table").to_str().unwrap()).unwrap();
+        location.put(bytes).unwrap();
+        let limits = Limits { record_bytes: 40, ..Limits::default() };
+        let table = ForeignTable::open(&location, &limits)?;
+        table.rows([&["a", "x"], &["b"], &["value"]], &limits, |_| true)?.collect()
+    }
+
+    fn row(fields: [&str; 3]) -> Option<[Option<String>; 3]> {
+        Some(fields.map(|field| Some(field.to_string()).filter(|field| !field.is_empty())))
+    }
+
+    fn fields(bytes: &[u8]) -> Vec<Option<[Option<String>; 3]>> {
+        read(bytes).unwrap().into_iter().map(|row| row.fields).collect()
+    }
+
+    #[test]
+    fn one_table_in_every_form_is_one_table() {
+        let want = vec![row(["1", "http://b/,", "0.5"]), row(["p \"q\"", "", "1.0"])];
+        let csv = "\u{feff}b,a,more,value\r\n\"http://b/,\",1,x,0.5\r\n\r\n,\"p \"\"q\"\"\",y,1.0\n";
+        let tsv = "b\ta\tmore\tvalue\nhttp://b/,\t1\tx\t0.5\n\tp \"q\"\ty\t1.0";
+        let json = "{\"a\": 1, \"b\": \"http://b/,\", \"value\": 0.5}\n{\"x\": \"p \\\"q\\\"\", \"b\": null, \"value\": 1.0}\n";
+        for text in [csv, tsv, json] {
+            assert_eq!(fields(text.as_bytes()), want, "{text}");
+            let mut packed = GzEncoder::new(Vec::new(), Default::default());
+            packed.write_all(text.as_bytes()).unwrap();
+            assert_eq!(fields(&packed.finish().unwrap()), want, "{text}");
+            assert_eq!(fields(&zstd::encode_all(text.as_bytes(), 1).unwrap()), want, "{text}");
+        }
+        let table = Table::new([
+            ("b", Values::Text(["http://b/,".to_string(), String::new()].into_iter().collect())),
+            ("a", Values::Text(["1".to_string(), "p \"q\"".into()].into_iter().collect())),
+            ("value", Values::F64(vec![0.5, 1.0])),
+        ]);
+        assert_eq!(fields(&encode(&table).unwrap()), want);
+        let ids = Table::new([("a", Values::Id(vec![u64::MAX])), ("value", Values::U32(vec![u32::MAX]))]);
+        assert_eq!(fields(&encode(&ids).unwrap()), [row(["18446744073709551615", "", "4294967295"])]);
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_understood_is_counted_with_its_bytes() {
+        let long = "x".repeat(50);
+        let rows = read(format!("a,b\n1,2\n\"1,2\n{long}\n3\n").as_bytes()).unwrap();
+        let want = [(row(["1", "2", ""]), 4), (None, 5), (None, 51), (row(["3", "", ""]), 2)];
+        assert_eq!(rows, want.map(|(fields, bytes)| Row { fields, bytes }));
+        assert_eq!(fields(b"a\n\xff\n"), [None]);
+        assert_eq!(fields(b"{\"a\": 1}\n[1]\n{\"a\n"), [row(["1", "", ""]), None, None]);
+    }
+
+    #[test]
+    fn a_file_that_is_no_table_is_an_error_with_its_name() {
+        let mut torn = GzEncoder::new(Vec::new(), Default::default());
+        torn.write_all(&b"a,b\n1,2\n".repeat(1000)).unwrap();
+        let torn = torn.finish().unwrap();
+        for (bytes, words) in [
+            (&b""[..], "is empty"),
+            (b"\"a,b\n", "no end"),
+            (b"{\"a\"\n", "no JSON object"),
+            (&torn[..torn.len() - 9], "before its end"),
+            (b"PAR1 and nothing else", "bad_parquet"),
+        ] {
+            let error = read(bytes).unwrap_err().to_string();
+            assert!(error.contains("table") && error.contains(words), "{words}: {error}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Tables of pairs or labels that something else has found (`pairs.from`): where they are, and the digest of what they hold.
+
+use sha2::{Digest as _, Sha256};
+
+use super::Run;
+use super::decisions::other_content;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::read_at::ReadAt;
+use webtwin_job::{Job, Limits};
+use webtwin_pages::foreign_table::ForeignTable;
+use webtwin_storage::expand::expand;
+use webtwin_storage::location::Location;
+use webtwin_storage::manifest::NAME;
+use webtwin_storage::open::open;
+
+/// Bytes of a file that are read together.
+const PIECE_BYTES: usize = 4 << 20;
+
+/// A file of a table.
+struct Part {
+    location: Location,
+    /// Length and checksum by the manifest of the result that it is of.
+    entry: Option<String>,
+}
+
+/// The files that names stand for, in the order of the names and of their own: those of the table `pairs` of a result, or what the names
+/// of inputs stand for.
+fn parts(from: &[String]) -> Result<Vec<Part>> {
+    let mut parts = Vec::new();
+    for name in from {
+        let is_pattern = name.starts_with('@') || name.contains(['*', '?', '[']);
+        if !is_pattern && Location::parse(name)?.join(NAME)?.exists()? {
+            let run = Run::open(name)?;
+            let before = parts.len();
+            for file in run.manifest.table("pairs") {
+                let entry = Some(format!("{} {}\n", file.bytes, file.xxh3));
+                parts.push(Part { location: run.folder.join(&file.path)?, entry });
+            }
+            if parts.len() == before {
+                return Err(Error::input(
+                    name,
+                    "the result has no table `pairs`; name the folder of another of its tables",
+                ));
+            }
+            continue;
+        }
+        let expanded = expand(std::slice::from_ref(name), |_| false)?;
+        let mut locations: Vec<Location> = expanded.into_iter().flat_map(|one| one.locations).collect();
+        locations.sort_unstable();
+        parts.extend(locations.into_iter().map(|location| Part { location, entry: None }));
+    }
+    Ok(parts)
+}
+
+/// Enters the digest of what `pairs.from` of a job holds, by which another content makes another job. Files are read for it; of a result
+/// its manifest is enough.
+///
+/// # Errors
+/// [`Error::Input`] for a file that is not there; [`Error::Setting`] where a digest was given and the files have another.
+pub fn bind(job: &mut Job) -> Result<()> {
+    if job.pairs.from.is_empty() {
+        job.pairs.from_sha256.clear();
+        return Ok(());
+    }
+    let mut hash = Sha256::new();
+    for Part { location, entry } in parts(&job.pairs.from)? {
+        match entry {
+            Some(entry) => hash.update(entry),
+            None => {
+                let file = open(&location)?;
+                hash.update(format!("{}\n", file.len()));
+                for offset in (0..file.len()).step_by(PIECE_BYTES) {
+                    hash.update(file.read_at(offset, PIECE_BYTES)?);
+                }
+            }
+        }
+    }
+    let found = data_encoding::HEXLOWER.encode(&hash.finalize());
+    if !job.pairs.from_sha256.is_empty() && job.pairs.from_sha256 != found {
+        return Err(other_content("pairs.from_sha256", &job.pairs.from.join(", "), &job.pairs.from_sha256, &found));
+    }
+    job.pairs.from_sha256 = found;
+    Ok(())
+}
+
+/// Opens the tables that a job names.
+///
+/// # Errors
+/// As [`ForeignTable::open`], and for a name that stands for nothing.
+pub fn tables(from: &[String], limits: &Limits) -> Result<Vec<ForeignTable>> {
+    parts(from)?.into_iter().map(|part| ForeignTable::open(&part.location, limits)).collect()
+}
