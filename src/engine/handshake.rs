@@ -14,6 +14,7 @@
 //! keys that the handshake leaves (`frames`), if the cluster has a key. All messages have fixed lengths; nothing a
 //! stranger sends decides how much is read or allocated.
 
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, OnceLock};
@@ -22,6 +23,7 @@ use std::time::{Duration, Instant};
 use bytemuck::{Pod, Zeroable};
 use sha2::{Digest, Sha256};
 use snow::HandshakeState;
+use xxhash_rust::xxh3::Xxh3Default;
 
 use super::cluster_file::Cluster;
 pub use super::frames::Session;
@@ -107,16 +109,26 @@ impl Identity {
 /// Returns version and hash of the running executable; the same sources built twice need not be the same build.
 ///
 /// # Cost
-/// The first call reads the executable, the others nothing: what runs does not change when the file does.
+/// The first call reads the executable, 64 KiB at a time, the others nothing: what runs does not change when the file does.
 fn build() -> &'static str {
     static BUILD: OnceLock<String> = OnceLock::new();
     BUILD.get_or_init(|| {
         let version = env!("CARGO_PKG_VERSION");
-        match std::env::current_exe().and_then(std::fs::read) {
-            Ok(bytes) => format!("{version} {:016x}", xxhash_rust::xxh3::xxh3_64(&bytes)),
+        match std::env::current_exe().and_then(File::open).and_then(hash) {
+            Ok(hash) => format!("{version} {hash:016x}"),
             Err(_) => format!("{version} (executable not readable)"),
         }
     })
+}
+
+fn hash(mut file: File) -> io::Result<u64> {
+    let (mut hash, mut piece) = (Xxh3Default::new(), vec![0; 64 << 10]);
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(hash.digest()),
+            bytes => hash.update(&piece[..bytes]),
+        }
+    }
 }
 
 fn text<const N: usize>(text: &str) -> [u8; N] {
