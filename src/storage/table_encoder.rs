@@ -364,7 +364,11 @@ mod tests {
             let whole = encode(&rows(0..ends[ends.len() - 1])).unwrap();
             assert!(encode_pieces(pieces.clone().map(Ok)).unwrap() == whole, "{ends:?}");
             let mut written = Vec::new();
-            encode_into(pieces.map(Ok), |bytes| Ok(written.extend_from_slice(bytes))).unwrap();
+            let write = |bytes: &[u8]| {
+                written.extend_from_slice(bytes);
+                Ok(())
+            };
+            encode_into(pieces.map(Ok), write).unwrap();
             assert!(written == whole, "{ends:?}");
         }
     }
