@@ -8,9 +8,9 @@
 //! ```
 //!
 //! Q is the new crawl, and F has the fingerprints of all pages of earlier ones (\[MJS07\] section 3.3). The first line is one
-//! dataflow of timely operators ([`crate::hamming::batch`]), for F is larger than memory and streams past. The second line begins
+//! dataflow of timely operators (`hamming::batch`), for F is larger than memory and streams past. The second line begins
 //! when the last pair has come, since a component may wait for that; so it is the steps of the main job ([`crate::find`]), on the web
-//! of Q and of those pages of F that are near a page of Q ([`earlier`]). The work of these steps is bounded by Q.
+//! of Q and of those pages of F that are near a page of Q (`earlier`). The work of these steps is bounded by Q.
 
 mod earlier;
 

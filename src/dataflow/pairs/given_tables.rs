@@ -1,7 +1,7 @@
 //! The tables that `pairs.from` names, as rows of doc ids ([`super::given`]): each worker reads its share of their parts, which are row
 //! groups of Parquet, and whole files of lines.
 //!
-//! A table has pairs if it has the columns [`A`] and [`B`], else labels, if it has [`PAGE`] and [`LABEL`]. Pages are named by URL or by doc
+//! A table has pairs if it has the columns `A` and `B`, else labels, if it has `PAGE` and `LABEL`. Pages are named by URL or by doc
 //! id, in any of these columns.
 
 use itertools::Itertools;
