@@ -111,7 +111,7 @@ pub enum Measure {
     Hamming,
     /// Pairs of shared chunks, and pairs of simhashes.
     Both,
-    /// Pairs whose signatures collide ([`Signatures`]).
+    /// Pairs whose signatures collide ([`super::Signatures`]).
     Signatures,
     /// Pairs whose sets of shingles resemble each other ([`Minhash`]).
     Minhash,
