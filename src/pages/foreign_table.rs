@@ -329,7 +329,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let location = Location::parse(folder.path().join("table").to_str().unwrap()).unwrap();
         location.put(bytes).unwrap();
-        let limits = Limits { record_bytes: 40, ..Limits::default() };
+        let limits = Limits { record_bytes: 49, ..Limits::default() };
         let table = ForeignTable::open(&location, &limits)?;
         table.rows([&["a", "x"], &["b"], &["value"]], &limits, |_| true)?.collect()
     }
