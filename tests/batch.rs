@@ -276,6 +276,7 @@ fn mirrors_of_what_earlier_crawls_have_may_be_skipped_and_the_report_and_explana
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (output, told) = the_same_on_any_workers(folder.path(), "batch", &arguments);
     assert!(told.contains("12 pages of earlier crawls are near pages of this one"), "{told}");
+    assert!(told.contains("12 similar pairs by simhash, of which the guard `mutual-best` refused 0"), "{told}");
 
     let avoid = rows(&output, "avoid");
     assert_eq!(avoid.len(), 12, "{avoid:?}");

@@ -30,7 +30,7 @@ pub struct SimhashCounts {
     pub simhashes: u64,
     /// Distinct ones among these.
     pub distinct: u64,
-    /// Pairs of distinct simhashes within k bits.
+    /// Pairs of distinct simhashes within k bits; in a batch, pairs of a page of earlier crawls and one of this.
     pub near: u64,
     /// Those that the guard took away.
     pub guarded: u64,

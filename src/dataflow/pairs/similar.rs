@@ -6,6 +6,7 @@ use super::counts::PairCounts;
 use super::given::{self, GivenPair};
 use super::kinds::{Kind, Pairs};
 use super::overlap_before::{self, Before, HandOn};
+use super::simhash_pairs::SimhashCounts;
 use super::{fprint_docid, given_tables, minhash_pairs, overlap, signatures, simhash_pairs, views};
 use crate::hamming::NearPair;
 use crate::parts::Part;
@@ -144,7 +145,8 @@ impl Similar {
             pair.value = u64::BITS - pair.value;
             true
         })?;
-        (self.counts.hamming.similar, self.counts.hamming.guarded) = (counts.similar - counts.guarded, counts.guarded);
+        let (near, guarded) = (counts.similar, counts.guarded);
+        self.counts.hamming = SimhashCounts { near, guarded, similar: near - guarded, ..self.counts.hamming };
         self.pairs.put(Kind::Hamming, found);
         Ok(())
     }
