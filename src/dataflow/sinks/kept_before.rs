@@ -19,11 +19,8 @@ use webtwin_core::applications::keep::Role;
 use webtwin_engine::{Net, Owners, RoundRobin};
 use webtwin_job::Keep;
 use webtwin_results::Run;
+use webtwin_results::scan::scan_file;
 use webtwin_spill::Column;
-use webtwin_storage::table_rows::TableFile;
-
-/// Rows of the earlier list read at a time.
-const ROWS: usize = 1 << 18;
 
 /// What became of the pages that an earlier result kept. `pages` is the sum of all others but `flipped_by`, which sums up to
 /// `flipped`.
@@ -90,12 +87,10 @@ pub fn read(net: &mut Net<'_>, crawl: &Crawl, keep: &Keep, earlier: Option<&Run>
     let (directory, dealt) = (&crawl.directory, RoundRobin::new(net.peers()));
     let mut kept: Vec<DocId> = Vec::new();
     for (_, entry) in run.manifest.table("avoid").enumerate().filter(|(n, _)| dealt.owner(*n) == net.index()) {
-        let file = TableFile::find(&run.folder, entry)?;
-        let open = file.open()?;
-        for at in (0..file.rows).step_by(ROWS) {
-            let block = open.read(at..file.rows.min(at + ROWS), &["keep_doc_id"])?;
-            kept.extend(block.u64("keep_doc_id")?);
-        }
+        scan_file(run, entry, (&["keep_doc_id"], &[]), |_| Ok(false), &mut |batch| {
+            kept.extend(batch.u64("keep_doc_id")?);
+            Ok(())
+        })?;
     }
     kept.sort_unstable();
     kept.dedup();
