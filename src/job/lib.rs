@@ -3,6 +3,7 @@
 //! A job file never says where the work is done (that is the cluster file's business), so the same job under any
 //! cluster gives the same bytes.
 
+mod as_text;
 mod digest;
 pub mod languages;
 mod merge;

@@ -3,11 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 /// The units of a shingle, and how many of them it has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shingling {
     /// Words as in `text::words`: normalised and case-folded, without punctuation.
     Words(u32),
@@ -44,20 +41,6 @@ impl fmt::Display for Shingling {
             Shingling::Tokens(count) => write!(f, "tokens:{count}"),
             Shingling::Chars(count) => write!(f, "chars:{count}"),
         }
-    }
-}
-
-impl TryFrom<String> for Shingling {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Shingling, String> {
-        text.parse()
-    }
-}
-
-impl From<Shingling> for String {
-    fn from(shingling: Shingling) -> String {
-        shingling.to_string()
     }
 }
 

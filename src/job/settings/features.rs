@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::recipe_text::{parse, text, with_stemmer, with_stop_words};
+use crate::as_text;
 use crate::languages::NONE;
 
 /// How the weight of a feature grows with its count n on a page.
@@ -39,7 +40,7 @@ pub struct Simhash {
     /// f: width of a simhash in bits, 1 to 64; 0 makes no simhashes.
     pub bits: u32,
     /// What the features of a page are and what they weigh.
-    #[serde(rename = "recipe")]
+    #[serde(rename = "recipe", with = "as_text")]
     pub features: FeatureRecipe,
 }
 
@@ -51,8 +52,7 @@ impl Default for Simhash {
 
 /// The features of a page (\[MJS07\] section 2), as a user writes them: `plain`, `weighted`, or parts such as
 /// `phrases:2 weights:log idf stop-words:en stemming:en`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeatureRecipe {
     /// Terms per feature: 1 for single terms, up to 16 for phrases.
     pub phrase: u32,
@@ -127,19 +127,5 @@ impl FromStr for FeatureRecipe {
 impl fmt::Display for FeatureRecipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&text(self, &FeatureRecipe::weighted(), FeatureRecipe::parts))
-    }
-}
-
-impl TryFrom<String> for FeatureRecipe {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<FeatureRecipe, String> {
-        text.parse()
-    }
-}
-
-impl From<FeatureRecipe> for String {
-    fn from(recipe: FeatureRecipe) -> String {
-        recipe.to_string()
     }
 }

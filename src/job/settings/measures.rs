@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::as_text;
 use crate::shingling::Shingling;
 
 /// How F, a file of fingerprints, is made.
@@ -157,6 +158,7 @@ impl Default for Hamming {
 #[serde(default)]
 pub struct Minhash {
     /// What the shingles of a text are.
+    #[serde(with = "as_text")]
     pub shingle: Shingling,
     /// Least resemblance of similar pages, 0.01 to 1: of the shingles of either page, the fraction that both have.
     pub threshold: f64,

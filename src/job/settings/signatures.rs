@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::recipe_text::{parse, text, with_stemmer, with_stop_words};
 use super::{Guard, Weights};
+use crate::as_text;
 use crate::languages::NONE;
 
 /// How the signatures of the pages that a page links to are combined.
@@ -29,7 +30,7 @@ impl Children {
 #[serde(default)]
 pub struct Signatures {
     /// What the vectors of a page are.
-    #[serde(rename = "recipe")]
+    #[serde(rename = "recipe", with = "as_text")]
     pub vectors: VectorRecipe,
     /// D: RP signatures collide if they differ by less than this in every component, 0 to 1.
     pub rp_tolerance: f64,
@@ -57,8 +58,7 @@ impl Default for Signatures {
 
 /// The vectors that signatures are made of (\[DDGMP03\] sections 2 and 3), as a user writes them: `plain`, `weighted`, or parts
 /// such as `components:16 weights:log unit-length children:mean damping:1 depth:5`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq)]
 pub struct VectorRecipe {
     /// K: components of each signature, 1 to 64.
     pub dims: u32,
@@ -161,19 +161,5 @@ impl FromStr for VectorRecipe {
 impl fmt::Display for VectorRecipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&text(self, &VectorRecipe::weighted(), VectorRecipe::parts))
-    }
-}
-
-impl TryFrom<String> for VectorRecipe {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<VectorRecipe, String> {
-        text.parse()
-    }
-}
-
-impl From<VectorRecipe> for String {
-    fn from(recipe: VectorRecipe) -> String {
-        recipe.to_string()
     }
 }
