@@ -22,7 +22,7 @@ pub(super) struct Args {
     dataflow: Option<Form>,
 }
 
-/// What a graph is printed as.
+/// Form in which a graph is printed.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Form {
     Text,

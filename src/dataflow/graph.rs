@@ -16,7 +16,7 @@ pub struct Operator {
     pub name: &'static str,
     /// Its file below `src/dataflow/`.
     pub file: &'static str,
-    /// What it takes.
+    /// Rows that it takes.
     pub inputs: Vec<Input>,
 }
 
@@ -25,7 +25,7 @@ pub struct Operator {
 pub struct Input {
     /// The operator that has them, or a source that is none: files.
     pub from: &'static str,
-    /// What they are.
+    /// Name of the rows.
     pub rows: &'static str,
     /// Who gets them.
     pub route: Route,

@@ -29,12 +29,12 @@ pub struct Run<'r, 'n> {
     pub resume: Option<&'r Resume>,
     /// Partitions of the tables.
     pub partitions: TablePartitions,
-    /// What a batch takes from earlier crawls.
+    /// Earlier crawls, in a batch.
     pub earlier: Option<Earlier>,
     steps: Steps<'r>,
 }
 
-/// What a batch takes from earlier crawls.
+/// Pairs with pages of earlier crawls, and how these pages are recognised.
 pub struct Earlier {
     /// Pairs of a page of theirs and one of the new crawl whose simhashes are near, with any worker.
     pub pairs: Column<NearPair>,

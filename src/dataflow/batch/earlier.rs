@@ -45,7 +45,7 @@ const COLUMNS: [&str; 16] = [
     "length",
 ];
 
-/// Where pages of F are found.
+/// Results in which pages of F are looked up.
 pub(super) struct PagesOfF<'a> {
     /// The results that have them, the newest last.
     pub(super) results: &'a [Run],
@@ -55,7 +55,7 @@ pub(super) struct PagesOfF<'a> {
     pub(super) item: u32,
 }
 
-/// What a batch takes from earlier crawls.
+/// Pages of earlier crawls that are near pages of the new one.
 pub(super) struct NearPages {
     /// Pairs of pages that are there.
     pub(super) pairs: Column<NearPair>,
@@ -91,9 +91,8 @@ struct EarlierLink {
 }
 
 impl PagesOfF<'_> {
-    /// Puts the pages of F that are near a page of Q on the shelf of the owner of their doc id, with their links. `of_q` has the
-    /// pages of Q, and `pairs`
-    /// are this worker's pairs of a document of F and a page of Q.
+    /// Puts the pages of F that are near a page of Q, with their links, beside the pages that the owner of their doc id has read.
+    /// `of_q` has the pages of Q, and `pairs` are this worker's pairs of a document of F and a page of Q.
     ///
     /// # Errors
     /// [`Error::Input`] when a table is damaged; those of the disk; or when the run has ended.

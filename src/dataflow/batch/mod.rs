@@ -37,7 +37,7 @@ use webtwin_engine::Net;
 use webtwin_job::Job;
 use webtwin_storage::location::Location;
 
-/// What a batch compares with a new crawl, as one process sees it.
+/// F and the results behind it, as one process sees them.
 pub struct BatchWork {
     /// F.
     pub fingerprints: Arc<HammingWork>,
@@ -85,7 +85,7 @@ impl BatchWork {
     }
 }
 
-/// What a batch has found of earlier crawls; part of `summary.json`.
+/// Counts of a batch, over all workers; part of `summary.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchCounts {
     /// Documents of F.

@@ -37,10 +37,10 @@ use webtwin_job::Job;
 use webtwin_results::fingerprints::Piece;
 use webtwin_spill::{Column, MemoryPool};
 
-/// Rows of a worker on their way with which it waits: 20 MB of pairs.
+/// Number of rows that a worker may have on their way: 20 MB of pairs.
 const MOST_ON_THE_WAY: u64 = 1 << 20;
 
-/// How long a worker with so many waits before it looks again.
+/// Time after which a worker that waits looks again.
 const PATIENCE: Duration = Duration::from_millis(1);
 
 /// What the operators of a worker know of the batch.
@@ -235,9 +235,8 @@ fn tables_of_q<'s>(rows: Rows<'s, (u64, FingerprintRow)>, batch: &Batch, failure
 }
 
 /// Scans pieces of F one after the other, as soon as all processes have their tables, and so know what memory they have left for rows
-/// that come to them; hands on what `expand` makes of what is near in
-/// each. The time of a row is the number of its piece, and that of the worker: n · workers + w. The worker waits with too many rows
-/// `on_the_way`.
+/// that come to them; passes on what `expand` makes of what is near in each. The time of a row is the number of its piece, and that of
+/// the worker: n · workers + w. The worker waits while too many rows are `on_the_way`.
 fn probe<'s, R: Clone + 'static, I: Iterator<Item = R> + 'static>(
     ready: Rows<'s, u64>,
     batch: &Batch,

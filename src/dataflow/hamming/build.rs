@@ -22,7 +22,7 @@ use webtwin_job::Job;
 use webtwin_results::fingerprints::Sources;
 use webtwin_storage::location::Location;
 
-/// Recipe of fingerprints of which nobody says how they were made.
+/// Recipe of ready-made fingerprints, whose origin is unknown.
 pub const READY_MADE: &str = "given";
 
 /// Ready-made fingerprints, as one process sees them.
