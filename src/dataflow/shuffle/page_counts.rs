@@ -81,11 +81,45 @@ pub fn sum<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Arc<Ve
         |rows: &[Stretch]| {
             for row in rows {
                 let at = row[0] as usize - first;
-                let more: &[T] = bytemuck::cast_slice(&row[1..]);
-                sums[at..].iter_mut().zip(more).take(counts).for_each(|(sum, &more)| *sum = sum.plus(more));
+                let bytes: &[u8] = bytemuck::cast_slice(&row[1..]);
+                // Counts of 8 bytes leave 4 of the 60.
+                let more: &[T] = bytemuck::cast_slice(&bytes[..counts * size_of::<T>()]);
+                sums[at..].iter_mut().zip(more).for_each(|(sum, &more)| *sum = sum.plus(more));
             }
             Ok(())
         },
     )?;
     net.broadcast(name, sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use webtwin_engine::{Cluster, run};
+
+    use super::*;
+
+    /// A count of a size of which a row of a long list is no multiple.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, bytemuck::Zeroable)]
+    #[repr(C)]
+    struct Largest([u32; 2]);
+
+    impl Count for Largest {
+        fn plus(self, Largest(other): Largest) -> Largest {
+            Largest([self.0[0].max(other[0]), self.0[1].max(other[1])])
+        }
+    }
+
+    #[test]
+    fn counts_of_eight_bytes_are_added_up_in_short_and_long_lists() {
+        for length in [0, 1, 14, SHORT_BYTES / 8, SHORT_BYTES / 8 + 1, SHORT_BYTES] {
+            let counts =
+                move |worker: u32| (0..length as u32).map(move |at| Largest([at * (worker + 1) % 1009, worker]));
+            let sums = run(&Cluster::local(3), 0, [0; 32], move |net| {
+                sum(net, "counts", &counts(net.index() as u32).collect::<Vec<_>>())
+            });
+            let mut expected = vec![Largest([0; 2]); length];
+            (0..3).for_each(|worker| expected.iter_mut().zip(counts(worker)).for_each(|(sum, of)| *sum = sum.plus(of)));
+            assert!(sums.unwrap().iter().all(|sums| **sums == expected), "{length}");
+        }
+    }
 }
