@@ -104,7 +104,10 @@ fn collections(
 }
 
 /// The edges of the TCG among rows of `LinkSummary`; none where growth is tolerant, which goes by links.
-fn edges_of(link_summary: &Column<LinkSummary>, merge: MergeCondition) -> Result<Vec<(ClusterId, ClusterId)>> {
+pub(crate) fn edges_of(
+    link_summary: &Column<LinkSummary>,
+    merge: MergeCondition,
+) -> Result<Vec<(ClusterId, ClusterId)>> {
     let mut edges = Vec::new();
     if merge == MergeCondition::Tolerant {
         return Ok(edges);

@@ -61,6 +61,34 @@ impl Links {
         Ok(links)
     }
 
+    /// Sorts links that have arrived into `targets`. The source of each is its place among this worker's pages.
+    /// One round.
+    ///
+    /// # Errors
+    /// [`Error::TooManyRows`] for 2^32 or more; those of the disk; or when the run has ended.
+    pub(crate) fn of_stretches(
+        net: &mut Net<'_>,
+        directory: Arc<Directory>,
+        arrived: Stretches<[Page; 2]>,
+        targets: Array<Page>,
+    ) -> Result<Links> {
+        let mut links = Links::empty(directory, net.index(), targets);
+        let (mut ends, mut targets, mut of_page) = (Vec::new(), Vec::new(), Vec::new());
+        arrived.each(net, |places, rows| {
+            let source = |link: &[Page; 2]| link[0].0 - places.start as u32;
+            by_number(rows, source, |link: &[Page; 2]| link[1], places.len(), &mut ends, &mut targets);
+            let mut start = 0;
+            for &end in &ends {
+                of_page.clear();
+                of_page.extend_from_slice(&targets[start..end as usize]);
+                links.push(&mut of_page)?;
+                start = end as usize;
+            }
+            Ok(())
+        })?;
+        links.told(net)
+    }
+
     /// The same when all workers have told which hosts they have links from.
     fn told(mut self, net: &mut Net<'_>) -> Result<Links> {
         let hosts = &self.directory.hosts;
@@ -290,23 +318,10 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Res
     )?;
     drop(slots);
     drop(by_doc_id);
-    let mut links = Links::empty(directory, net.index(), shelf.links.held_alike());
-    links.name_editions = editions > 0;
+    let targets = shelf.links.held_alike();
     shelf.links.clear();
-    let (mut ends, mut targets, mut of_page) = (Vec::new(), Vec::new(), Vec::new());
-    arrived.each(net, |places, rows| {
-        let source = |link: &[Page; 2]| link[0].0 - places.start as u32;
-        by_number(rows, source, |link: &[Page; 2]| link[1], places.len(), &mut ends, &mut targets);
-        let mut start = 0;
-        for &end in &ends {
-            of_page.clear();
-            of_page.extend_from_slice(&targets[start..end as usize]);
-            links.push(&mut of_page)?;
-            start = end as usize;
-        }
-        Ok(())
-    })?;
-    links.told(net)
+    let links = Links::of_stretches(net, directory, arrived, targets)?;
+    Ok(Links { name_editions: editions > 0, ..links })
 }
 
 /// Links to each of this worker's pages from pages of other hosts, in the order of its pages. One exchange.

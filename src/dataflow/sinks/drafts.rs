@@ -9,7 +9,7 @@ use std::ops::Range;
 use bytemuck::Pod;
 
 use crate::parts::Part;
-use crate::reading::captures::Crawl;
+use crate::shuffle::directory::Directory;
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
 use webtwin_spill::Column;
@@ -132,12 +132,12 @@ pub(crate) fn split<'r, R>(
 /// The same where a row is in the partition of a page.
 pub(crate) fn by_page<'r, R>(
     name: &'static str,
-    crawl: &Crawl,
+    directory: &Directory,
     rows: &'r [R],
     page: impl Fn(&R) -> Page,
     table: impl Fn(&'r [R]) -> Result<Table> + Copy + 'r,
 ) -> Vec<Draft<'r>> {
-    split(name, rows, |row| crawl.directory.partition(page(row)), table)
+    split(name, rows, |row| directory.partition(page(row)), table)
 }
 
 /// The same of rows that are aside.
@@ -146,7 +146,7 @@ pub(crate) fn by_page<'r, R>(
 /// Those of the disk that they may be on.
 pub(crate) fn by_page_aside<'r, R: Pod>(
     name: &'static str,
-    crawl: &Crawl,
+    directory: &Directory,
     rows: &'r Column<R>,
     page: impl Fn(&R) -> Page,
     table: impl Fn(&[R]) -> Result<Table> + Copy + 'r,
@@ -154,7 +154,7 @@ pub(crate) fn by_page_aside<'r, R: Pod>(
     let (mut parts, mut end) = (Vec::<(usize, Range<usize>)>::new(), 0);
     for block in rows.blocks() {
         for row in &*block? {
-            let partition = crawl.directory.partition(page(row));
+            let partition = directory.partition(page(row));
             end += 1;
             match parts.last_mut() {
                 Some(last) if last.0 == partition => last.1.end = end,

@@ -77,6 +77,7 @@ impl TableRows {
 /// Those of the disk that rows may be on.
 pub fn drafts<'r>(found: &'r ReplicaTables, rows: &'r TableRows, sources: &'r [String]) -> Result<Vec<Draft<'r>>> {
     let crawl = &found.crawl;
+    let directory = &*crawl.directory;
     let TableRows { revisits, segments, doc_ids } = rows;
     let doc_ids = &doc_ids[..];
     let links_of = |(partition, places): (usize, Range<usize>)| {
@@ -88,32 +89,39 @@ pub fn drafts<'r>(found: &'r ReplicaTables, rows: &'r TableRows, sources: &'r [S
     let mut drafts: Vec<Draft<'_>> = found.links.by_partition().into_iter().map(links_of).collect();
     drafts.extend(by_page_aside(
         "pairs",
-        crawl,
+        directory,
         &found.pairs,
         |row| Page(row[0]),
         |rows| Ok(pair_table(doc_ids, rows)),
     )?);
     let cluster = |row: &Verdict| row.cluster.smallest();
-    drafts.extend(by_page_aside("clusters", crawl, &found.verdicts, cluster, |rows| {
+    drafts.extend(by_page_aside("clusters", directory, &found.verdicts, cluster, |rows| {
         Ok(clusters(doc_ids, rows, &found.placeholders))
     })?);
     let cluster = |row: &LinkSummary| row.src_cluster.smallest();
     let make = |rows: &[LinkSummary]| Ok(link_summary(doc_ids, rows));
-    drafts.extend(by_page_aside("link_summary", crawl, &found.link_summary, cluster, make)?);
+    drafts.extend(by_page_aside("link_summary", directory, &found.link_summary, cluster, make)?);
     let cluster = |row: &CollectionRow| row.similar_cluster.smallest();
-    drafts.extend(by_page("collections", crawl, &found.collections, cluster, |rows| Ok(collections(doc_ids, rows))));
+    drafts
+        .extend(by_page("collections", directory, &found.collections, cluster, |rows| Ok(collections(doc_ids, rows))));
     let cluster = |row: &MemberRow| row.similar_cluster.smallest();
-    drafts.extend(by_page_aside("members", crawl, &found.members, cluster, |rows| Ok(members(doc_ids, rows)))?);
+    drafts.extend(by_page_aside("members", directory, &found.members, cluster, |rows| Ok(members(doc_ids, rows)))?);
     drafts.extend(by_page(
         "revisits",
-        crawl,
+        directory,
         revisits,
         |&page| page,
         |rows| revisit_table(crawl, doc_ids, rows, sources),
     ));
-    drafts.extend(by_page("segments", crawl, segments, |row| row.0, |rows| Ok(segment_table(doc_ids, rows, sources))));
+    drafts.extend(by_page(
+        "segments",
+        directory,
+        segments,
+        |row| row.0,
+        |rows| Ok(segment_table(doc_ids, rows, sources)),
+    ));
     let make = |rows: &[Avoid]| avoid(crawl, doc_ids, rows, &found.avoid.keep_urls);
-    drafts.extend(by_page_aside("avoid", crawl, &found.avoid.rows, |row| row.page, make)?);
+    drafts.extend(by_page_aside("avoid", directory, &found.avoid.rows, |row| row.page, make)?);
     drafts.extend(crawl.directory.parts(found.links.worker()).map(|(partition, own)| {
         let make = move |piece: Range<usize>| {
             pages(crawl, own.start + piece.start as u32..own.start + piece.end as u32, sources)
@@ -143,11 +151,11 @@ pub fn empty(name: &str, crawl: &Crawl) -> Result<Table> {
     })
 }
 
-fn ids<R>(doc_ids: &[DocId], rows: &[R], page: impl Fn(&R) -> Page) -> Column {
+pub(crate) fn ids<R>(doc_ids: &[DocId], rows: &[R], page: impl Fn(&R) -> Page) -> Column {
     Column::Id(rows.iter().map(|row| doc_ids[page(row)]).collect())
 }
 
-fn u32s<R>(rows: &[R], value: impl Fn(&R) -> u32) -> Column {
+pub(crate) fn u32s<R>(rows: &[R], value: impl Fn(&R) -> u32) -> Column {
     Column::U32(rows.iter().map(value).collect())
 }
 
@@ -252,7 +260,7 @@ fn clusters(doc_ids: &[DocId], rows: &[Verdict], placeholders: &PageSet) -> Tabl
     ])
 }
 
-fn link_summary(doc_ids: &[DocId], rows: &[LinkSummary]) -> Table {
+pub(crate) fn link_summary(doc_ids: &[DocId], rows: &[LinkSummary]) -> Table {
     Table::new([
         ("src_cluster", ids(doc_ids, rows, |row| row.src_cluster.smallest())),
         ("dst_cluster", ids(doc_ids, rows, |row| row.dst_cluster.smallest())),
@@ -279,7 +287,7 @@ fn collections(doc_ids: &[DocId], rows: &[CollectionRow]) -> Table {
     ])
 }
 
-fn members(doc_ids: &[DocId], rows: &[MemberRow]) -> Table {
+pub(crate) fn members(doc_ids: &[DocId], rows: &[MemberRow]) -> Table {
     Table::new([
         ("similar_cluster", ids(doc_ids, rows, |row| row.similar_cluster.smallest())),
         ("collection", ids(doc_ids, rows, |row| row.collection)),

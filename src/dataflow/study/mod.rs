@@ -96,7 +96,8 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let documents: Vec<Page> = pages.filter(|&page| found.documents.contains(page)).collect();
     let rejections = std::mem::take(&mut shelf.rejections);
     let not_kept = Rejected::gather(net, rejections, sources.len(), partitions.count())?;
-    let mut parts = by_page("duplicates", &crawl, &documents, |&page| page, |rows| table(&crawl, &found, rows));
+    let mut parts =
+        by_page("duplicates", &crawl.directory, &documents, |&page| page, |rows| table(&crawl, &found, rows));
     parts.extend(not_kept.drafts(sources));
     let empty = |name: &str| match name {
         "duplicates" => table(&crawl, &found, &[]),
