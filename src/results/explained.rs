@@ -54,12 +54,16 @@ impl Asked {
     /// it; otherwise from the whole input (`read_crawl`) or from the pages of the two hosts.
     ///
     /// # Errors
-    /// [`Error::Input`] for a URL that is not a page of the run, with the reason if it was rejected; those of
-    /// [`Pages::read`].
+    /// [`Error::Usage`] for a run without pages; [`Error::Input`] for a URL that is not a page of the run, with the reason if it was
+    /// rejected; those of [`Pages::read`].
     ///
     /// # Cost
     /// Memory for all tables except links, and for the fingerprints of the pages that are read.
     pub fn read(run: &Run, urls: [&str; 2], read_crawl: bool) -> Result<Asked> {
+        if run.manifest.table("pages").next().is_none() {
+            let of = format!("{}: has no table of pages; explain compares pages of `webtwin run`", run.folder);
+            return Err(Error::Usage(of));
+        }
         let (job, pages) = (run.job()?, Pages::of(run)?);
         let hosts = numbered(pages.0.text("host")?);
         let mut rows = [0; 2];
