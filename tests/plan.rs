@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::support::manual::write;
 use crate::support::ports::reserved_address;
 use crate::support::program::{cluster_file, said, succeed, webtwin};
 
@@ -53,6 +54,16 @@ fn the_main_job_is_predicted_by_each_measure() {
     for measure in ["overlap", "hamming", "both", "signatures", "minhash"] {
         hold_against_run(&["--set", &format!("similar.by={measure}")]);
     }
+}
+
+#[test]
+fn a_job_of_given_pairs_is_predicted_but_for_the_pairs() {
+    let folder = tempfile::tempdir().unwrap();
+    let pairs = write(folder.path(), "pairs.csv", "a,b\nhttp://a.example/,http://b.example/\n");
+    let settings = ["--set", "similar.by=given", "--set", &format!("pairs.from={pairs}")];
+    hold_against_run(&settings);
+    let warnings = plan(&[&["--input", CRAWL][..], &settings].concat(), &[])["warnings"].to_string();
+    assert!(warnings.contains("pairs.from"), "{warnings}");
 }
 
 #[test]

@@ -270,6 +270,11 @@ fn warnings(job: &Job, counts: &Counts, machines: &Machines) -> Vec<String> {
             "a run takes at most {MOST_PAGES} pages: {pages} pages are {runs} runs, which find no copies of each other's pages"
         ));
     }
+    if !job.pairs.from.is_empty() {
+        warnings.push(
+            "the pairs of pairs.from are not counted: each of them takes about 150 bytes more between workers".into(),
+        );
+    }
     let (partitions, peers) = (u64::from(job.output.partitions), machines.peers());
     if peers > partitions {
         let enough = peers.next_power_of_two().min(MOST_PARTITIONS);
