@@ -16,6 +16,7 @@ use webtwin::dataflow::pairs::simhash_pairs::{self, SimhashCounts};
 use webtwin::dataflow::pairs::{overlap, signatures, views};
 use webtwin::dataflow::parts::Part;
 use webtwin::dataflow::reading::captures::{Crawl, path, settle};
+use webtwin::dataflow::reading::foreign_rows::RowCounts;
 use webtwin::dataflow::reading::idf;
 use webtwin::dataflow::reading::worker_pages::WorkerPages;
 use webtwin::dataflow::run::Run;
@@ -197,7 +198,7 @@ impl GivenRows {
     fn by_definition(&self, pages: &[MadePage], doc_ids: &[u64]) -> (BTreeMap<(u32, u32), u32>, GivenCounts) {
         let page = |at| doc_ids.binary_search(&doc_id(&GivenRows::url(pages, at))).ok().map(|page| page as u32);
         // The line of the table that is none.
-        let mut counts = GivenCounts { malformed: 1, malformed_bytes: 6, ..GivenCounts::default() };
+        let mut counts = RowCounts { malformed: 1, malformed_bytes: 6, ..RowCounts::default() };
         let mut found: Vec<((u32, u32), u32)> = Vec::new();
         for &(x, y, value) in &self.pairs {
             match (page(x), page(y)) {
@@ -228,8 +229,8 @@ impl GivenRows {
         }
         counts.read = (self.pairs.len() + self.labels.len() + 1) as u64;
         counts.used = counts.read - counts.malformed - counts.unknown - counts.self_pairs - counts.duplicates;
-        counts.similar = pairs.len() as u64;
-        (pairs, counts)
+        let similar = pairs.len() as u64;
+        (pairs, GivenCounts { rows: counts, similar, guarded: 0 })
     }
 }
 

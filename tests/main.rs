@@ -79,6 +79,9 @@ mod keep;
 // Similar pairs and labels from elsewhere: what is made of them, and what is said of bad ones.
 mod given;
 
+// Any graph of which similar nodes are known, grown to similar clusters.
+mod grow;
+
 // Runs that others start: Slurm, Kubernetes, a shell on each host.
 mod launch;
 

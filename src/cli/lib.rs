@@ -7,6 +7,7 @@ mod dedup;
 mod diff;
 mod earlier_crawls;
 mod explain;
+mod grow;
 mod hamming;
 mod index;
 mod lookup;
@@ -37,7 +38,7 @@ use clap::{Args, Parser, Subcommand};
 use webtwin_base::error::{Error, Result};
 use webtwin_engine::{Cluster, Launcher, cluster_file};
 use webtwin_job::Job;
-use webtwin_results::{decisions, given};
+use webtwin_results::{decisions, foreign};
 use webtwin_spill::MemoryPool;
 
 // For [`program!`].
@@ -113,6 +114,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         rest: Vec<String>,
     },
+    /// Grows similar clusters in any graph of which similar nodes are known
+    Grow(grow::Args),
     /// The Hamming distance problem: table designs, fingerprint files, online and batch queries
     #[command(subcommand)]
     Hamming(hamming::Command),
@@ -179,7 +182,7 @@ impl JobArgs {
             job.output.url = output.clone();
         }
         decisions::bind(&mut job)?;
-        given::bind(&mut job)?;
+        foreign::bind(&mut job)?;
         Ok(job)
     }
 }
@@ -269,6 +272,7 @@ impl Program for CommandLine {
             Command::Serve(args) => serve::run(args),
             #[cfg(not(feature = "serve"))]
             Command::Serve { .. } => Err(Error::Usage(no_server())),
+            Command::Grow(args) => grow::run(args),
             Command::Hamming(command) => hamming::run(command),
             Command::State(command) => state::run(command),
             Command::Archive(args) => archive::archive(args),

@@ -8,6 +8,7 @@ use webtwin_dataflow as dataflow;
 use webtwin_dataflow::batch::BatchCounts;
 use webtwin_dataflow::clusters::second_look::SecondLook;
 use webtwin_dataflow::pairs::given::GivenCounts;
+use webtwin_dataflow::reading::foreign_rows::RowCounts;
 use webtwin_dataflow::sinks::summary::{SkipContained, Summary};
 use webtwin_dataflow::sinks::url_rules::RuleCounts;
 use webtwin_job::{Guard, Job, Measure};
@@ -35,6 +36,35 @@ pub(super) fn hamming(k: u32, groups: bool, summary: &dataflow::hamming::work::S
         tell(format_args!("in {} groups", summary.groups));
     }
     tell(format_args!("results: {}", folder));
+}
+
+/// Reports what has grown in a graph.
+pub(super) fn grow(summary: &dataflow::grow::Summary, folder: &str) {
+    let (trivial, links) = (summary.trivial, summary.links);
+    tell(format_args!(
+        "of {} rows of labels, {} are used, {} cannot be understood ({} bytes), {} repeat others; they name {} nodes",
+        trivial.read, trivial.used, trivial.malformed, trivial.malformed_bytes, trivial.duplicates, summary.nodes
+    ));
+    tell(format_args!(
+        "of {} links, {} are used, {} have an end without a label, {} cannot be understood ({} bytes), {} lead from a node to itself, \
+         {} repeat others",
+        links.read,
+        links.used,
+        links.unknown,
+        links.malformed,
+        links.malformed_bytes,
+        links.self_pairs,
+        links.duplicates
+    ));
+    tell(format_args!(
+        "{} trivial clusters; {} of the {} pairs of clusters with links between them meet the merge condition",
+        summary.trivial_clusters, summary.merging, summary.link_summary
+    ));
+    tell(format_args!(
+        "{} collections with {} nodes in {} similar clusters",
+        summary.collections, summary.members, summary.similar_clusters
+    ));
+    tell(format_args!("results: {folder}"));
 }
 
 /// Tells the main figures of a study.
@@ -124,9 +154,8 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
     let folder = folder.trim_end_matches('/');
     records::report(&summary.records);
     tell(format_args!("{} hosts, {} links between the pages", summary.hosts, summary.links));
-    if let Some(GivenCounts { read, used, unknown, malformed, malformed_bytes, self_pairs, duplicates, .. }) =
-        summary.given
-    {
+    if let Some(GivenCounts { rows, .. }) = summary.given {
+        let RowCounts { read, used, unknown, malformed, malformed_bytes, self_pairs, duplicates } = rows;
         tell(format_args!(
             "of {read} rows in {}: {used} are used, {unknown} have a page that is not in this crawl, {malformed} cannot be understood \
              ({malformed_bytes} bytes), {self_pairs} pair a page with itself, {duplicates} repeat others",

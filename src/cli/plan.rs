@@ -111,6 +111,11 @@ impl Args {
 
 pub(super) fn run(args: Args) -> Result<()> {
     let (mut job, machines) = (args.job.resolve()?, args.machines()?);
+    if job.kind == JobKind::Grow {
+        return Err(Error::Usage(
+            "plan: kind = \"grow\" reads tables of a graph, and costs are predicted for jobs that read pages or fingerprints".into(),
+        ));
+    }
     let from_fingerprints = job.kind == JobKind::Fingerprints && !job.fingerprints.from.is_empty();
     if job.kind == JobKind::Hamming || from_fingerprints {
         if args.pages.is_some() {

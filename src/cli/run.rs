@@ -159,6 +159,7 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
         JobKind::Hamming => hamming(job, at, folder),
         JobKind::Batch => batch(job, at, folder),
         JobKind::Study => study(job, at, folder),
+        JobKind::Grow => grow(job, at, folder),
         JobKind::Recrawl => recrawl(job, at, folder, lost),
     };
     done.map_err(|error| work.explain(error))
@@ -464,6 +465,23 @@ fn batch(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Re
         })
     })?;
     tell_replicas(&job, process, &summaries, &folder);
+    Ok(())
+}
+
+fn grow(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Result<()> {
+    if job.pairs.from.is_empty() {
+        return Err(Error::Usage("no labels: give --trivial or pairs.from, a table of labels of nodes".into()));
+    }
+    if job.input.urls.is_empty() {
+        return Err(Error::Usage("no links: give --links or input.urls, a table of links between nodes".into()));
+    }
+    let (digest, out) = (Digest::of(&job).0, folder.clone());
+    let summaries = run_on(&cluster, process, digest, move |net| dataflow::grow::run(net, &job, &out))?;
+    if process == 0
+        && let Some(summary) = summaries.first()
+    {
+        outcome::grow(summary, folder.name());
+    }
     Ok(())
 }
 

@@ -68,6 +68,7 @@ impl Graph {
             JobKind::Hamming => graph.hamming(job),
             JobKind::Fingerprints => graph.fingerprints(job),
             JobKind::Study => graph.study(job),
+            JobKind::Grow => graph.grow(),
         }
         graph
     }
@@ -263,6 +264,23 @@ impl Graph {
         self.add("tables", "study/mod.rs", &[("growth of duplicates", "documents", By("partition"))]);
     }
 
+    /// Growth in any graph of which similar nodes are known (\[CSG00\] section 6).
+    fn grow(&mut self) {
+        self.add("nodes", "grow/nodes.rs", &[("given tables", "⟨node, label⟩", By("id of the node"))]);
+        self.add("TRIVIAL", "shuffle/components.rs", &[("nodes", "nodes with one label", By("label"))]);
+        let links = ("given tables", "⟨src, dst⟩", By("src"));
+        self.add("LINK", "grow/nodes.rs", &[links, ("nodes", "ids of nodes", All)]);
+        let labels = ("TRIVIAL", "cluster of every node", All);
+        let links = ("LINK", "⟨src, dst⟩ with clusters", By("(Ri, Rj)"));
+        self.add("LinkSummary", "clusters/link_summary.rs", &[links, labels]);
+        let edges = ("LinkSummary", "edges of the TCG", By("component of the TCG"));
+        let links = ("LINK", "links and nodes", By("component of the TCG"));
+        self.add(GROWTH.name, "clusters/growth.rs", &[edges, links]);
+        let collections = (GROWTH.name, "collections", By("partition"));
+        let rows = [collections, ("LinkSummary", "rows", By("partition")), ("TRIVIAL", "clusters", By("partition"))];
+        self.add("tables", "grow/tables.rs", &rows);
+    }
+
     /// The graph as text, a line for each operator and each of its inputs.
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -319,6 +337,7 @@ mod tests {
             JobKind::Signatures,
             JobKind::Study,
             JobKind::Recrawl,
+            JobKind::Grow,
         ];
         let mut jobs: Vec<Job> = kinds.map(|kind| Job { kind, ..Job::default() }).into();
         for by in [Measure::Hamming, Measure::Both, Measure::Signatures, Measure::Minhash] {

@@ -11,6 +11,7 @@ pub mod batch;
 pub mod enough_memory;
 pub mod find;
 pub mod graph;
+pub mod grow;
 pub mod hamming;
 pub mod memory_estimate;
 pub mod recrawl;

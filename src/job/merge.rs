@@ -77,7 +77,7 @@ fn by_simhash(job: &Job, file: &str) -> Result<Measure> {
 /// Presets: named settings that override the defaults before the rest of the job file does. Simhash at its best within
 /// one crawl, signatures at theirs, the study of \[PBZ06\], and the papers' own definitions of similar pages: 32-bit
 /// fingerprints and F >= T without any filter (\[SGM98\] section 3, \[CSG00\] section 5.1).
-const PRESETS: [(&str, &str); 7] = [
+const PRESETS: [(&str, &str); 8] = [
     ("crawl", ""),
     ("simhash", "[similar]\nby = \"hamming\"\n[hamming]\nk = 8\n[simhash]\nrecipe = \"weighted\""),
     (
@@ -87,6 +87,7 @@ const PRESETS: [(&str, &str); 7] = [
     ("four-line", "[chunks]\ncount = 4\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 15"),
     ("two-line", "[chunks]\ncount = 2\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 25"),
     ("document", "[chunks]\nunit = \"document\"\nwrap = 0\nbits = 32\nmin_text = 0\n[overlap]\nmin_shared = 1"),
+    ("grow", "kind = \"grow\"\n[clusters]\nmerge = \"exact\"\nsingle_site = false"),
     ("study", "kind = \"study\"\n[chunks]\nunit = \"shingle-paragraphs\"\nwrap = 0\nmin_text = 0"),
 ];
 
@@ -296,6 +297,13 @@ fn validate(job: &Job, file: &str) -> Result<()> {
             "chunks.unit, chunks.bits",
             format!("{}, {}", serde_json::json!(job.chunks.unit), job.chunks.bits),
             "\"shingle-paragraphs\", 64, as preset = \"study\" sets them",
+        );
+    }
+    if job.kind == JobKind::Grow && (job.clusters.merge == MergeCondition::Tolerant || job.clusters.single_site) {
+        return refuse(
+            "clusters.merge, clusters.single_site",
+            format!("{}, {}", serde_json::json!(job.clusters.merge), job.clusters.single_site),
+            "\"exact\" or \"extended\", and false, with kind = \"grow\", as preset = \"grow\" sets them: a graph has no hosts",
         );
     }
     if job.study.steps == 0 || job.study.steps > 1 << 20 {

@@ -194,7 +194,7 @@ fn children_asked(pages: u64, links: u64, workers: u64) -> u64 {
 }
 
 /// Rounds in which given pairs are read, matched with pages and guarded.
-const GIVEN: u64 = 5;
+const GIVEN: u64 = 6;
 
 /// Times that all workers wait for each other: those of the steps that every job of a kind has, measured; those in which lists of a
 /// count a page, once they are long, are added up part by part; and those in which forests of more and more processes are merged and

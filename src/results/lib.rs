@@ -6,7 +6,7 @@ pub mod compared;
 pub mod decisions;
 pub mod explained;
 pub mod fingerprints;
-pub mod given;
+pub mod foreign;
 pub mod online_index;
 pub mod pages;
 pub mod ranges;

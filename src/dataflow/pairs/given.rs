@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::exact::fold;
 use super::guards::keep_mutual_best;
 use crate::reading::captures::Crawl;
+use crate::reading::foreign_rows::{ForeignRow, RowCounts};
 use crate::shuffle::directory::ByDocId;
 use crate::shuffle::stretches::Stretches;
 use webtwin_base::error::Result;
@@ -47,86 +48,35 @@ pub struct GivenLabel {
     pub page: DocId,
 }
 
-/// Outcome of the rows, over all workers; `read = used + unknown + malformed + self_pairs + duplicates`.
+/// Outcome of the rows, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenCounts {
-    /// Rows read.
-    pub read: u64,
-    /// Rows that are the first to say what they do of pages of this crawl.
-    pub used: u64,
-    /// Rows with a page that is not in this crawl.
-    pub unknown: u64,
-    /// Rows that cannot be understood.
-    pub malformed: u64,
-    /// Bytes of these, where they are lines of text.
-    pub malformed_bytes: u64,
-    /// Pairs of a page with itself.
-    pub self_pairs: u64,
-    /// Rows that repeat a pair, or the label of a page.
-    pub duplicates: u64,
-    /// Distinct pairs of pages that the rows stand for.
+    /// The rows.
+    pub rows: RowCounts,
+    /// Distinct pairs of pages that they stand for.
     pub similar: u64,
     /// Those that the guard refused.
     pub guarded: u64,
 }
 
-/// A row that cannot be understood.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Malformed {
-    /// Its bytes, where it is a line of text.
-    pub bytes: u64,
+/// The pair of two pages of this crawl, or `None` after counting why there is none.
+fn known_pair(counts: &mut RowCounts, row: ForeignRow<GivenPair>, all: &ByDocId<'_>) -> Option<SimilarPair> {
+    let GivenPair { a, b, value } = counts.understood(row)?;
+    if a == b {
+        counts.self_pairs += 1;
+        return None;
+    }
+    let pages = all.page(a).zip(all.page(b));
+    counts.unknown += u64::from(pages.is_none());
+    pages.map(|(a, b)| SimilarPair { a: a.min(b), b: a.max(b), value })
 }
 
-/// A row of a file that may have any content.
-pub(super) type Row<T> = std::result::Result<T, Malformed>;
-
-impl GivenCounts {
-    /// The sum over all workers.
-    fn of_all(self, net: &mut Net<'_>) -> Result<GivenCounts> {
-        let GivenCounts { read, unknown, malformed, malformed_bytes, self_pairs, duplicates, similar, guarded, .. } =
-            self;
-        let mine = [read, unknown, malformed, malformed_bytes, self_pairs, duplicates, similar, guarded];
-        let [read, unknown, malformed, malformed_bytes, self_pairs, duplicates, similar, guarded] =
-            net.all_sum("given pairs", mine)?;
-        let used = read - unknown - malformed - self_pairs - duplicates;
-        Ok(GivenCounts { read, used, unknown, malformed, malformed_bytes, self_pairs, duplicates, similar, guarded })
-    }
-
-    /// The pair of two pages of this crawl, or `None` after counting why there is none.
-    fn pair(&mut self, row: Row<GivenPair>, all: &ByDocId<'_>) -> Option<SimilarPair> {
-        let GivenPair { a, b, value } = self.understood(row)?;
-        if a == b {
-            self.self_pairs += 1;
-            return None;
-        }
-        match (all.page(a), all.page(b)) {
-            (Some(a), Some(b)) => Some(SimilarPair { a: a.min(b), b: a.max(b), value }),
-            _ => {
-                self.unknown += 1;
-                None
-            }
-        }
-    }
-
-    /// A page of this crawl with its label, or `None` after counting that there is none.
-    fn labelled(&mut self, row: Row<GivenLabel>, all: &ByDocId<'_>) -> Option<(FPrint, Page)> {
-        let GivenLabel { label, page } = self.understood(row)?;
-        let page = all.page(page);
-        self.unknown += u64::from(page.is_none());
-        Some((label, page?))
-    }
-
-    fn understood<T>(&mut self, row: Row<T>) -> Option<T> {
-        self.read += 1;
-        match row {
-            Ok(row) => Some(row),
-            Err(Malformed { bytes }) => {
-                self.malformed += 1;
-                self.malformed_bytes += bytes;
-                None
-            }
-        }
-    }
+/// A page of this crawl with its label, or `None` after counting that there is none.
+fn labelled(counts: &mut RowCounts, row: ForeignRow<GivenLabel>, all: &ByDocId<'_>) -> Option<(FPrint, Page)> {
+    let GivenLabel { label, page } = counts.understood(row)?;
+    let page = all.page(page);
+    counts.unknown += u64::from(page.is_none());
+    Some((label, page?))
 }
 
 /// Finds the similar pairs that rows of any worker stand for; they lie ascending with the owner of the smaller page, and all workers
@@ -152,15 +102,15 @@ pub(super) fn of_rows(
     crawl: &Crawl,
     guard: Guard,
     about: u64,
-    pairs: impl Iterator<Item = Result<Row<GivenPair>>>,
-    labels: impl Iterator<Item = Result<Row<GivenLabel>>>,
+    pairs: impl Iterator<Item = Result<ForeignRow<GivenPair>>>,
+    labels: impl Iterator<Item = Result<ForeignRow<GivenLabel>>>,
 ) -> Result<(Column<SimilarPair>, GivenCounts)> {
-    let (directory, mut counts) = (&crawl.directory, GivenCounts::default());
+    let (directory, mut counts) = (&crawl.directory, RowCounts::default());
     let all = directory.by_doc_id()?;
-    let labels = labels.filter_map_ok(|row| counts.labelled(row, &all));
+    let labels = labels.filter_map_ok(|row| labelled(&mut counts, row, &all));
     let stars = fold(net, labels, about)?;
     let stars = stars.rows().map_ok(|pair| SimilarPair { value: ALIKE, ..pair });
-    let rows = pairs.filter_map_ok(|row| counts.pair(row, &all)).chain(stars);
+    let rows = pairs.filter_map_ok(|row| known_pair(&mut counts, row, &all)).chain(stars);
     let mut owned = Stretches::new(net, crawl.pages.len(), about, 1);
     net.exchange_into(
         "given pairs",
@@ -170,20 +120,21 @@ pub(super) fn of_rows(
     )?;
     drop(all);
     let mut pairs = owned.sorted(net, |pair| (pair.a, pair.b, Reverse(pair.value)))?;
-    let rows = pairs.len();
+    let before = pairs.len();
     let mut previous = None;
     pairs.retain_mut(|pair| {
         let is_first = previous.replace((pair.a, pair.b)) != Some((pair.a, pair.b));
         // A page that has one label twice is paired with itself.
         is_first && pair.a != pair.b
     })?;
-    counts.duplicates = (rows - pairs.len()) as u64;
-    counts.similar = pairs.len() as u64;
+    counts.duplicates = (before - pairs.len()) as u64;
+    let similar = pairs.len() as u64;
     if guard != Guard::None {
         let mut list = pairs.take()?;
         keep_mutual_best(net, &mut list, &directory.hosts, &**directory, |pair| (pair.value, 1))?;
         pairs = Column::of(list, &net.memory)?;
     }
-    counts.guarded = counts.similar - pairs.len() as u64;
-    Ok((pairs, counts.of_all(net)?))
+    let rows = counts.of_all(net)?;
+    let [similar, guarded] = net.all_sum("given pairs", [similar, similar - pairs.len() as u64])?;
+    Ok((pairs, GivenCounts { rows, similar, guarded }))
 }

@@ -4,20 +4,20 @@
 //! A table has pairs if it has the columns `A` and `B`, else labels, if it has `PAGE` and `LABEL`. Pages are named by URL or by doc
 //! id, in any of these columns.
 
-use itertools::Itertools;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::given::{ALIKE, GivenCounts, GivenLabel, GivenPair, Malformed, Row, of_rows};
+use super::given::{ALIKE, GivenCounts, GivenLabel, GivenPair, of_rows};
 use super::kinds::Kind;
 use crate::reading::captures::Crawl;
+use crate::reading::foreign_rows::OwnParts;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, doc_id};
 use webtwin_core::overlap::SimilarPair;
 use webtwin_engine::Net;
 use webtwin_job::Job;
-use webtwin_pages::foreign_table::{self, ForeignTable};
+use webtwin_pages::foreign_table::ForeignTable;
 use webtwin_pages::url::CanonicalUrl;
-use webtwin_results::given;
+use webtwin_results::foreign;
 use webtwin_spill::Column;
 
 /// Names of the columns of a pair, of which a table has one each.
@@ -38,23 +38,16 @@ const LABEL: &[&str] = &["label", "cluster"];
 /// ended.
 pub fn similar_pairs(net: &mut Net<'_>, crawl: &Crawl, job: &Job) -> Result<(Column<SimilarPair>, GivenCounts)> {
     let limits = &job.input.limits;
-    let tables = net.once_per_process(|| given::tables(&job.pairs.from, limits))?;
+    let tables = net.once_per_process(|| foreign::tables(&job.pairs.from, "pairs", limits))?;
     let tables = tables.as_ref().as_ref().map_err(Error::clone)?;
-    let (index, peers) = (net.index(), net.peers());
-    let is_own = |number: usize, part: usize| (number + part) % peers == index;
-    let (mut of_pairs, mut of_labels, mut about) = (Vec::new(), Vec::new(), 0);
-    for (number, table) in tables.iter().enumerate() {
+    let (mut of_pairs, mut of_labels) = (Vec::new(), Vec::new());
+    for table in tables {
         let all = if has_pairs(table)? { &mut of_pairs } else { &mut of_labels };
-        all.push((number, table));
-        about += (0..).zip(table.parts()).filter(|of| is_own(number, of.0)).map(|of| of.1).sum::<u64>();
+        all.push(table);
     }
-    let pairs = of_pairs
-        .into_iter()
-        .map(|(number, table)| table.rows([A, B, VALUE, MEASURE], limits, |part| is_own(number, part)));
-    let labels =
-        of_labels.into_iter().map(|(number, table)| table.rows([PAGE, LABEL], limits, |part| is_own(number, part)));
-    let pairs = pairs.flatten_ok().map(|row| Ok(understood(row??, pair)));
-    let labels = labels.flatten_ok().map(|row| Ok(understood(row??, label)));
+    let [pairs, labels] = [of_pairs, of_labels].map(|tables| OwnParts::of(net, tables, limits));
+    let about = pairs.about() + labels.about();
+    let (pairs, labels) = (pairs.rows([A, B, VALUE, MEASURE], pair), labels.rows([PAGE, LABEL], label));
     of_rows(net, crawl, job.hamming.guard, about, pairs, labels)
 }
 
@@ -73,13 +66,6 @@ fn has_pairs(table: &ForeignTable) -> Result<bool> {
         return Err(Error::input(table.location.name(), reason));
     }
     Ok(has_pairs)
-}
-
-fn understood<T, const N: usize>(
-    foreign_table::Row { fields, bytes }: foreign_table::Row<N>,
-    make: fn([Option<String>; N]) -> Option<T>,
-) -> Row<T> {
-    fields.and_then(make).ok_or(Malformed { bytes })
 }
 
 fn pair([a, b, value, measure]: [Option<String>; 4]) -> Option<GivenPair> {

@@ -7,6 +7,7 @@ pub mod capture_rows;
 pub mod captures;
 pub mod features;
 pub mod first_look;
+pub mod foreign_rows;
 pub mod idf;
 pub mod ingest;
 pub mod item_part;

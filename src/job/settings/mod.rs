@@ -85,6 +85,8 @@ pub enum JobKind {
     Signatures,
     /// Pages to duplicates, near-duplicates and where they occur.
     Study,
+    /// Tables of labels (`pairs.from`) and of links (`input.urls`) of any graph to similar clusters.
+    Grow,
     /// As [`JobKind::Replicas`], of the live inputs of a state; what the state holds of them is not read again.
     Recrawl,
 }

@@ -1,4 +1,4 @@
-//! Tables of pairs or labels that something else has found (`pairs.from`): where they are, and the digest of what they hold.
+//! Tables of any origin, or of a run: where they are, and the digest of those that `pairs.from` names.
 
 use sha2::{Digest as _, Sha256};
 
@@ -6,7 +6,7 @@ use super::Run;
 use super::decisions::other_content;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::read_at::ReadAt;
-use webtwin_job::{Job, Limits};
+use webtwin_job::{Job, JobKind, Limits};
 use webtwin_pages::foreign_table::ForeignTable;
 use webtwin_storage::expand::expand;
 use webtwin_storage::location::Location;
@@ -23,23 +23,23 @@ struct Part {
     entry: Option<String>,
 }
 
-/// The files that names stand for, in the order of the names and of their own: those of the table `pairs` of a result, or what the names
-/// of inputs stand for.
-fn parts(from: &[String]) -> Result<Vec<Part>> {
+/// The files that names stand for, in the order of the names and of their own: of a result those of `table`,
+/// else what the names of inputs stand for.
+fn parts(from: &[String], table: &str) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
     for name in from {
         let is_pattern = name.starts_with('@') || name.contains(['*', '?', '[']);
         if !is_pattern && Location::parse(name)?.join(NAME)?.exists()? {
             let run = Run::open(name)?;
             let before = parts.len();
-            for file in run.manifest.table("pairs") {
+            for file in run.manifest.table(table) {
                 let entry = Some(format!("{} {}\n", file.bytes, file.xxh3));
                 parts.push(Part { location: run.folder.join(&file.path)?, entry });
             }
             if parts.len() == before {
                 return Err(Error::input(
                     name,
-                    "the result has no table `pairs`; name the folder of another of its tables",
+                    format!("the result has no table `{table}`; name the folder of another of its tables"),
                 ));
             }
             continue;
@@ -63,7 +63,7 @@ pub fn bind(job: &mut Job) -> Result<()> {
         return Ok(());
     }
     let mut hash = Sha256::new();
-    for Part { location, entry } in parts(&job.pairs.from)? {
+    for Part { location, entry } in parts(&job.pairs.from, table_of(job))? {
         match entry {
             Some(entry) => hash.update(entry),
             None => {
@@ -83,10 +83,15 @@ pub fn bind(job: &mut Job) -> Result<()> {
     Ok(())
 }
 
-/// Opens the tables that a job names.
+/// The table that is read of a result in `pairs.from`.
+fn table_of(job: &Job) -> &'static str {
+    if job.kind == JobKind::Grow { "clusters" } else { "pairs" }
+}
+
+/// Opens the tables that names stand for; of a result, `table` is opened.
 ///
 /// # Errors
 /// As [`ForeignTable::open`], and for a name that stands for nothing.
-pub fn tables(from: &[String], limits: &Limits) -> Result<Vec<ForeignTable>> {
-    parts(from)?.into_iter().map(|part| ForeignTable::open(&part.location, limits)).collect()
+pub fn tables(from: &[String], table: &str, limits: &Limits) -> Result<Vec<ForeignTable>> {
+    parts(from, table)?.into_iter().map(|part| ForeignTable::open(&part.location, limits)).collect()
 }

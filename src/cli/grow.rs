@@ -1,0 +1,40 @@
+//! `webtwin grow`: similar clusters in any graph of which similar nodes are known (CSG00 section 6).
+
+use super::{JobArgs, WorkerArgs, run::execute};
+use webtwin_base::error::Result;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// Table TRIVIAL, of labels of nodes: columns `label` (or `cluster`, `rid`) and `node` (or `page`, `pid`,
+    /// `doc_id`, `url`); or a run, of which `clusters` is read. May be given again
+    #[arg(long, value_name = "URL", required = true)]
+    trivial: Vec<String>,
+    /// Table LINK, of links between these nodes: columns `src` and `dst`; or a run, of which `links` is read.
+    /// May be given again
+    #[arg(long, value_name = "URL", required = true)]
+    links: Vec<String>,
+    /// Folder for the result: path or URL
+    #[arg(long, value_name = "URL")]
+    output: Option<String>,
+    /// A setting, as KEY=VALUE; may be given again
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    #[command(flatten)]
+    workers: WorkerArgs,
+}
+
+const EXAMPLES: &str = "\
+Tables are Parquet, CSV or TSV with a line of names, or JSON lines. They are named by paths, URLs, globs or folders.
+
+Examples:
+  webtwin grow --trivial labels.csv --links links.parquet --output out/
+  webtwin grow --trivial labels.csv --links run/ --output out/ --set clusters.merge=extended";
+
+pub(super) fn run(args: Args) -> Result<()> {
+    let mut sets = vec!["preset=grow".into(), format!("pairs.from={}", serde_json::json!(args.trivial))];
+    sets.extend(args.sets);
+    let job =
+        JobArgs { job: None, inputs: args.links, originals: Vec::new(), output: args.output, max_bad: None, sets };
+    execute(job.resolve()?, &args.workers)
+}

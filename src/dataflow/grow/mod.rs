@@ -1,0 +1,153 @@
+//! The `grow` job on one worker: similar clusters in any graph of which similar nodes are known (\[CSG00\] section 6).
+//!
+//! The graph is given as the two tables of \[CSG00\] section 3.2: TRIVIAL(label, node) is read from `pairs.from`, and
+//! LINK(src, dst) from `input.urls`. From there on the steps are those of the main job. A graph has no hosts, so each
+//! node is taken to be on a host of its own: any nodes may form a collection, and growth starts at the trivial
+//! clusters of the most nodes.
+//!
+//! # Memory
+//! 20 bytes a node in each process, and 24 more while clusters grow. Names, labels and links spill.
+
+mod nodes;
+mod tables;
+
+use serde::{Deserialize, Serialize};
+
+use self::nodes::Nodes;
+use self::tables::GraphTables;
+use crate::clusters::grown::{GROWTH, edges_of};
+use crate::clusters::link_summary::of_clusters;
+use crate::clusters::trivial::Trivial;
+use crate::clusters::{growth, links};
+use crate::reading::foreign_rows::{OwnParts, RowCounts};
+use crate::shuffle::directory::TablePartitions;
+use crate::shuffle::memory::{agree, beside, for_each_page};
+use crate::sinks::stage::{Staged, attempt, commit, or_discard, put_summary};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::progress::Laps;
+use webtwin_core::clusters::union_find::sizes;
+use webtwin_engine::Net;
+use webtwin_job::{Digest, Job};
+use webtwin_pages::foreign_table::ForeignTable;
+use webtwin_results::foreign;
+use webtwin_storage::location::Location;
+
+/// Names of the columns of TRIVIAL.
+const LABEL: &[&str] = &["label", "cluster", "rid"];
+const NODE: &[&str] = &["node", "page", "pid", "doc_id", "url"];
+/// Names of the columns of LINK.
+const SRC: &[&str] = &["src"];
+const DST: &[&str] = &["dst"];
+
+/// `summary.json` of the job.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Digest of the job.
+    pub digest: String,
+    /// Rows of TRIVIAL.
+    pub trivial: RowCounts,
+    /// Rows of LINK; those with an end that TRIVIAL does not name are unknown.
+    pub links: RowCounts,
+    /// Nodes.
+    pub nodes: u64,
+    /// Trivial clusters of two nodes or more.
+    pub trivial_clusters: u64,
+    /// Rows of `LinkSummary`.
+    pub link_summary: u64,
+    /// Those that meet the merge condition.
+    pub merging: u64,
+    /// Similar clusters.
+    pub similar_clusters: u64,
+    /// Their collections.
+    pub collections: u64,
+    /// Nodes in these.
+    pub members: u64,
+    /// Nodes taken out of collections because they failed Definition 5.
+    pub taken_out: u64,
+}
+
+/// Runs the job; every worker returns the same summary once the result is committed.
+///
+/// # Errors
+/// Any of [`Error`], the same on all workers; then there is no result.
+pub fn run(net: &mut Net<'_>, job: &Job, folder: &Location) -> Result<Summary> {
+    let mut laps = Laps::start();
+    net.memory = beside(net, 0, &job.effort);
+    let partitions = TablePartitions::new(job.output.partitions, net.peers());
+    let tables = net.once_per_process(|| open(job))?;
+    let [trivial, links] = tables.as_ref().as_ref().map_err(Error::clone)?;
+    let [trivial, links] = [trivial, links].map(|all| OwnParts::of(net, all.iter().collect(), &job.input.limits));
+    let (nodes, labels, trivial) = Nodes::gather(net, partitions, trivial)?;
+    let (links, link_counts) = nodes.links(net, links)?;
+    laps.lap("1 read");
+
+    let (directory, settings) = (&nodes.directory, &job.clusters);
+    let held = 12 * directory.owned(net.index()).count() + 4 * links.len();
+    agree(net, held as u64, for_each_page(net, GROWTH.bytes_a_page, directory.len()), &job.effort)?;
+    let sizes = net.once_per_process(|| sizes(&labels))?;
+    let clusters = Trivial { labels: &labels, sizes: &sizes };
+    let from_elsewhere = links::from_elsewhere(net, &links)?;
+    let (rows, _) = of_clusters(net, &links, &directory.hosts, clusters, None, settings)?;
+    let edges = edges_of(&rows, settings.merge)?;
+    let merging = edges.len() as u64;
+    let similar = growth::similar_clusters(net, directory, &labels, &links, &from_elsewhere, edges, settings)?;
+    drop((links, from_elsewhere));
+    let tables = GraphTables::of(net, directory, clusters, rows, &similar)?;
+    let local = [
+        tables.link_summary.len() as u64,
+        merging,
+        similar.len() as u64,
+        tables.collections.len() as u64,
+        tables.members.len() as u64,
+        similar.iter().map(|cluster| u64::from(cluster.taken_out)).sum(),
+    ];
+    let [link_summary, merging, similar_clusters, collections, members, taken_out] = net.all_sum("summary", local)?;
+    let summary = Summary {
+        digest: Digest::of(job).hex(),
+        trivial,
+        links: link_counts,
+        nodes: directory.len() as u64,
+        trivial_clusters: sizes.iter().filter(|&&size| size > 1).count() as u64,
+        link_summary,
+        merging,
+        similar_clusters,
+        collections,
+        members,
+        taken_out,
+    };
+    laps.lap("2 grow");
+
+    let attempt = attempt(net, folder)?;
+    let files = or_discard(net, &attempt, |net| {
+        let parts = tables.put(net, job, &nodes, &attempt)?;
+        put_summary(net, &attempt, parts, &serde_json::to_string_pretty(&summary).expect("plain values"))
+    })?;
+    laps.lap("3 write");
+    let counts = [
+        ("nodes", summary.nodes),
+        ("links", summary.links.used),
+        ("trivial_clusters", summary.trivial_clusters),
+        ("similar_clusters", summary.similar_clusters),
+        ("collections", summary.collections),
+    ];
+    commit(net, job, &counts, &[("doc_id", "xxh3-64-v1".into())], laps, Staged::new(attempt, files))?;
+    Ok(summary)
+}
+
+/// Opens the tables of TRIVIAL and of LINK.
+fn open(job: &Job) -> Result<[Vec<ForeignTable>; 2]> {
+    let trivial = tables_with(job, &job.pairs.from, "clusters", [LABEL, NODE])?;
+    Ok([trivial, tables_with(job, &job.input.urls, "links", [SRC, DST])?])
+}
+
+/// Opens tables that have a column of each kind; `of_run` is the table that is read of a run.
+fn tables_with(job: &Job, names: &[String], of_run: &str, kinds: [&[&str]; 2]) -> Result<Vec<ForeignTable>> {
+    let tables = foreign::tables(names, of_run, &job.input.limits)?;
+    for table in &tables {
+        if let Some(kind) = kinds.iter().find(|kind| !table.has(kind)) {
+            let reason = format!("has no column {}; its columns are {}", kind.join(" or "), table.columns.join(", "));
+            return Err(Error::input(table.location.name(), reason));
+        }
+    }
+    Ok(tables)
+}

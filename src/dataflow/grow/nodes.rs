@@ -1,0 +1,181 @@
+//! Nodes of a graph: those that TRIVIAL names, in the order of their ids; and the links between them.
+//!
+//! A node is named by a number below 2^64, which is its id, or by any other text, whose hash is its id. URLs
+//! are made canonical first, so that pages have the doc ids that they have in a run.
+
+use std::sync::Arc;
+
+use itertools::Itertools;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{DST, LABEL, NODE, SRC};
+use crate::clusters::links::Links;
+use crate::pairs::exact::fold;
+use crate::reading::foreign_rows::{OwnParts, RowCounts};
+use crate::shuffle::components::components;
+use crate::shuffle::directory::{Directory, Entries, Entry, TablePartitions};
+use crate::shuffle::stretches::Stretches;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{ClusterId, DocId, HostId, Number, Page, doc_id};
+use webtwin_engine::{Net, Owners};
+use webtwin_pages::url::CanonicalUrl;
+use webtwin_spill::{Array, Column, Rows, Sorter};
+
+/// Nodes, with their names.
+pub(super) struct Nodes {
+    /// Ids and hosts of all nodes. Each node has a host of its own.
+    pub(super) directory: Arc<Directory>,
+    /// This worker's nodes whose names are not their ids, ascending.
+    pub(super) named: Vec<Page>,
+    /// Names of these.
+    pub(super) names: Rows<String>,
+}
+
+impl Nodes {
+    /// Reads TRIVIAL. Returns its nodes, and the trivial cluster of each of them: labels with a node in common
+    /// are one cluster.
+    ///
+    /// # Errors
+    /// Those of the tables and of the disk; [`Error::Input`] for two names with one id; [`Error::TooManyRows`]
+    /// for 2^32 nodes; or when the run has ended.
+    pub(super) fn gather(
+        net: &mut Net<'_>,
+        partitions: TablePartitions,
+        trivial: OwnParts<'_>,
+    ) -> Result<(Nodes, Arc<Vec<ClusterId>>, RowCounts)> {
+        let (mut counts, mut arrived) = (RowCounts::default(), Sorter::new(&net.memory));
+        let rows = trivial.rows([LABEL, NODE], |[label, node]| Some((xxh3_64(label?.as_bytes()), id_and_name(node?))));
+        let rows = rows
+            .filter_map_ok(|row| counts.understood(row))
+            .map_ok(|(label, (id, name))| (partitions.owner(id), (id, name, label)));
+        let bytes = |(_, name, _): &(DocId, String, u64)| (size_of::<[u64; 2]>() + name.len()) as u64;
+        net.exchange_values_into("TRIVIAL", rows, bytes, |row| arrived.push(row))?;
+
+        let (mut ids, mut named, mut names) = (Vec::new(), Vec::new(), Rows::new(&net.memory));
+        let mut labels = Column::new(&net.memory);
+        let mut previous: Option<(DocId, String, u64)> = None;
+        for row in arrived.finish()?.rows() {
+            let row = row?;
+            let (id, name, label) = &*row;
+            match &previous {
+                Some((same, other, _)) if same == id && other != name => return Err(collision([other, name], *id)),
+                Some((same, _, of)) if same == id && of == label => {
+                    counts.duplicates += 1;
+                    continue;
+                }
+                Some((same, ..)) if same == id => {}
+                _ => {
+                    if !name.is_empty() {
+                        named.push(ids.len());
+                        names.push(name)?;
+                    }
+                    ids.push(*id);
+                }
+            }
+            labels.push([*label, ids.len() as u64 - 1])?;
+            previous = Some(row.into_owned());
+        }
+        let ids = net.broadcast("ids of nodes", ids)?;
+        if u32::try_from(ids.len()).is_err() {
+            let (found, allowed) = (ids.len() as u64, u64::from(u32::MAX));
+            return Err(Error::TooManyRows { what: "nodes of a graph".into(), found, allowed });
+        }
+        let directory = net.once_per_process(|| directory(&ids, partitions))?;
+        drop(ids);
+
+        let own: Vec<Page> = directory.owned(net.index()).collect();
+        let labelled = labels.rows().map_ok(|[label, place]| (label, own[place as usize]));
+        let stars = fold(net, labelled, labels.len() as u64)?;
+        let edges = stars.rows().map_ok(|pair| (pair.a, pair.b));
+        let clusters = components(net, "trivial clusters", directory.len(), edges)?;
+        let named = named.into_iter().map(|place| own[place]).collect();
+        Ok((Nodes { directory, named, names }, clusters, counts.of_all(net)?))
+    }
+
+    /// Reads LINK. Links are with the owners of their sources.
+    ///
+    /// # Errors
+    /// Those of the tables and of the disk; [`Error::TooManyRows`] for 2^32 links from a worker's nodes; or
+    /// when the run has ended.
+    pub(super) fn links(&self, net: &mut Net<'_>, links: OwnParts<'_>) -> Result<(Links, RowCounts)> {
+        let (directory, mut counts, mut count) = (&*self.directory, RowCounts::default(), 0);
+        let mut arrived = Stretches::new(net, directory.owned(net.index()).count(), links.about(), 1);
+        let all = directory.by_doc_id()?;
+        let rows = links.rows([SRC, DST], |[src, dst]| Some([id_and_name(src?).0, id_and_name(dst?).0]));
+        let rows = rows.filter_map_ok(|row| {
+            let [src, dst] = counts.understood(row)?;
+            if src == dst {
+                counts.self_pairs += 1;
+                return None;
+            }
+            let ends = all.page(src).zip(all.page(dst));
+            counts.unknown += u64::from(ends.is_none());
+            ends.map(<[Page; 2]>::from)
+        });
+        net.exchange_into(
+            "LINK",
+            rows,
+            |link| directory.owner(link[0]),
+            |links: &[[Page; 2]]| {
+                count += links.len();
+                let by_place = |&[src, dst]: &[Page; 2]| {
+                    let place = directory.place(src);
+                    arrived.push(place, [Page::from_index(place), dst])
+                };
+                links.iter().try_for_each(by_place)
+            },
+        )?;
+        drop(all);
+        let links = Links::of_stretches(net, Arc::clone(&self.directory), arrived, Array::new(&net.memory))?;
+        counts.duplicates = (count - links.len()) as u64;
+        Ok((links, counts.of_all(net)?))
+    }
+}
+
+/// The directory of all nodes, whose ids come in any order.
+fn directory(ids: &[DocId], partitions: TablePartitions) -> Directory {
+    let mut ids = ids.to_vec();
+    ids.sort_unstable();
+    let mut entries = Entries::of(ids.len());
+    for (page, doc_id) in Page::first(ids.len()).zip(ids) {
+        entries.put(&[Entry { doc_id, page, host: HostId::from_index(page.index()) }]);
+    }
+    Directory::new(entries, partitions)
+}
+
+/// The id of a node, and its name unless that is the id.
+fn id_and_name(field: String) -> (DocId, String) {
+    if let Ok(id) = field.parse() {
+        return (id, String::new());
+    }
+    let name = match CanonicalUrl::parse(&field) {
+        Ok(url) => url.as_str().into(),
+        Err(_) => field,
+    };
+    (doc_id(&name), name)
+}
+
+fn collision(names: [&String; 2], id: DocId) -> Error {
+    let [one, other] = names.map(|name| if name.is_empty() { id.to_string() } else { name.clone() });
+    Error::input(format!("{one}, {other}"), format!("both nodes have the id {id}; rename one of them"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_a_number_a_url_in_any_spelling_or_any_text() {
+        let named = |field: &str| id_and_name(field.to_string());
+        let of = |name: &str| (doc_id(name), name.to_string());
+        assert_eq!(
+            [named("7"), named("007"), named("18446744073709551615")],
+            [7, 7, u64::MAX].map(|id| (id, String::new()))
+        );
+        assert_eq!(named("HTTP://a.example:80/x#top"), of("http://a.example/x"));
+        assert_eq!(
+            ["18446744073709551616", "-1", "1.0", "Ada Lovelace"].map(named),
+            ["18446744073709551616", "-1", "1.0", "Ada Lovelace"].map(of)
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! Tables of a graph: those of a run without the columns that only pages of a crawl have, and the names of nodes.
+
+use bytemuck::Pod;
+
+use super::nodes::Nodes;
+use crate::clusters::trivial::Trivial;
+use crate::shuffle::directory::Directory;
+use crate::shuffle::stretches::Stretches;
+use crate::sinks::collection_rows::MemberRow;
+use crate::sinks::drafts::{by_page, by_page_aside};
+use crate::sinks::files::{Making, put_tables};
+use crate::sinks::tables::{ids, link_summary, members, u32s};
+use webtwin_base::error::Result;
+use webtwin_base::ids::{DocId, Page};
+use webtwin_core::clusters::collection::SimilarCluster;
+use webtwin_core::clusters::link_summary::LinkSummary;
+use webtwin_engine::{Net, Owners};
+use webtwin_job::Job;
+use webtwin_spill::Column;
+use webtwin_storage::manifest::FileEntry;
+use webtwin_storage::output::Attempt;
+use webtwin_storage::table::{Column as Values, Table};
+use webtwin_storage::texts::Texts;
+
+/// Names of the tables.
+const NAMES: [&str; 5] = ["clusters", "collections", "link_summary", "members", "names"];
+
+/// A row of `clusters`: the smallest node of a trivial cluster, and one of its nodes.
+type ClusterRow = [Page; 2];
+
+/// A row of `collections`: the smallest nodes of the similar cluster and of the collection, the number of
+/// collections of the one and of nodes of the other, and the entry node.
+type CollectionRow = [u32; 5];
+
+/// Rows of the tables, ascending, with the owners of the nodes that they begin with.
+pub(super) struct GraphTables {
+    clusters: Column<ClusterRow>,
+    pub(super) link_summary: Column<LinkSummary>,
+    pub(super) collections: Column<CollectionRow>,
+    pub(super) members: Column<MemberRow>,
+}
+
+impl GraphTables {
+    /// Brings all rows to their owners. Four exchanges.
+    ///
+    /// # Errors
+    /// Those of the disk; or when the run has ended.
+    ///
+    /// # Memory
+    /// 8 bytes a node, 24 a row of `LinkSummary` and 20 a node of a collection, or what the step has memory for.
+    pub(super) fn of(
+        net: &mut Net<'_>,
+        directory: &Directory,
+        Trivial { labels, sizes }: Trivial<'_>,
+        rows: Column<LinkSummary>,
+        similar: &[SimilarCluster],
+    ) -> Result<GraphTables> {
+        let own = directory.owned(net.index()).filter(|&page| sizes[labels[page]] > 1);
+        let of_page = own.map(|page| Ok([labels[page].smallest(), page]));
+        let nodes = directory.owned(net.index()).count() as u64;
+        let clusters = to_owners(net, directory, ("trivial clusters", nodes), of_page, |row: &ClusterRow| row[0])?;
+
+        let count = rows.len() as u64;
+        let first = |row: &LinkSummary| row.src_cluster.smallest();
+        let link_summary = to_owners(net, directory, ("link summary", count), rows.rows(), first)?;
+        drop(rows);
+
+        let collections = || similar.iter().flat_map(|cluster| cluster.collections.iter().map(move |of| (cluster, of)));
+        let of_collection = collections().map(|(cluster, collection)| {
+            let (cardinality, size) = (cluster.collections.len() as u32, collection.members.len() as u32);
+            Ok([cluster.id().smallest().0, collection.first_page().0, cardinality, size, collection.root.0])
+        });
+        let of_member =
+            collections().flat_map(|(cluster, collection)| MemberRow::of(cluster.id(), collection, labels)).map(Ok);
+        let count = collections().count() as u64;
+        let first = |row: &CollectionRow| Page(row[0]);
+        let collection_rows = to_owners(net, directory, ("collections", count), of_collection, first)?;
+        let count = collections().map(|(_, collection)| collection.members.len() as u64).sum();
+        let first = |row: &MemberRow| row.similar_cluster.smallest();
+        let members = to_owners(net, directory, ("members", count), of_member, first)?;
+        Ok(GraphTables { clusters, link_summary, collections: collection_rows, members })
+    }
+
+    /// Stages all tables. Returns the files that this worker has staged.
+    ///
+    /// # Errors
+    /// Those of the disk and of the output; or when the run has ended.
+    pub(super) fn put(&self, net: &mut Net<'_>, job: &Job, nodes: &Nodes, attempt: &Attempt) -> Result<Vec<FileEntry>> {
+        let directory = &*nodes.directory;
+        let doc_ids = directory.doc_ids()?;
+        let doc_ids = &doc_ids[..];
+        let first = |row: &ClusterRow| row[0];
+        let mut parts =
+            by_page_aside("clusters", directory, &self.clusters, first, |rows| Ok(clusters(doc_ids, rows)))?;
+        let first = |row: &CollectionRow| Page(row[0]);
+        let make = |rows: &[CollectionRow]| Ok(collections(doc_ids, rows));
+        parts.extend(by_page_aside("collections", directory, &self.collections, first, make)?);
+        let first = |row: &LinkSummary| row.src_cluster.smallest();
+        let make = |rows: &[LinkSummary]| Ok(link_summary(doc_ids, rows));
+        parts.extend(by_page_aside("link_summary", directory, &self.link_summary, first, make)?);
+        let first = |row: &MemberRow| row.similar_cluster.smallest();
+        parts.extend(by_page_aside("members", directory, &self.members, first, |rows| Ok(members(doc_ids, rows)))?);
+        parts.extend(by_page("names", directory, &nodes.named, |&page| page, |rows| names(nodes, doc_ids, rows)));
+        let empty = |name: &str| {
+            Ok(match name {
+                "clusters" => clusters(&[], &[]),
+                "collections" => collections(&[], &[]),
+                "link_summary" => link_summary(&[], &[]),
+                "members" => members(&[], &[]),
+                _ => names(nodes, &[], &[])?,
+            })
+        };
+        let making = Making::by(net, job, &NAMES, &empty)?;
+        put_tables(net, attempt, parts, making)
+    }
+}
+
+/// Brings about `count` rows to the owners of the nodes that they begin with.
+fn to_owners<Row: Pod + Ord>(
+    net: &mut Net<'_>,
+    directory: &Directory,
+    (name, count): (&'static str, u64),
+    rows: impl Iterator<Item = Result<Row>>,
+    first: impl Fn(&Row) -> Page,
+) -> Result<Column<Row>> {
+    let mut owned = Stretches::new(net, directory.owned(net.index()).count(), count, 1);
+    let take = |rows: &[Row]| rows.iter().try_for_each(|row| owned.push(directory.place(first(row)), *row));
+    net.exchange_into(name, rows, |row| directory.owner(first(row)), take)?;
+    owned.sorted(net, |row| *row)
+}
+
+fn clusters(doc_ids: &[DocId], rows: &[ClusterRow]) -> Table {
+    Table::new([("cluster", ids(doc_ids, rows, |row| row[0])), ("doc_id", ids(doc_ids, rows, |row| row[1]))])
+}
+
+fn collections(doc_ids: &[DocId], rows: &[CollectionRow]) -> Table {
+    Table::new([
+        ("similar_cluster", ids(doc_ids, rows, |row| Page(row[0]))),
+        ("collection", ids(doc_ids, rows, |row| Page(row[1]))),
+        ("cardinality", u32s(rows, |row| row[2])),
+        ("size", u32s(rows, |row| row[3])),
+        ("root", ids(doc_ids, rows, |row| Page(row[4]))),
+    ])
+}
+
+/// The names of some of this worker's named nodes, which follow each other.
+fn names(nodes: &Nodes, doc_ids: &[DocId], rows: &[Page]) -> Result<Table> {
+    let before = nodes.named.partition_point(|page| rows.first().is_some_and(|first| page < first));
+    let mut names = Texts::new();
+    for name in nodes.names.read(before..before + rows.len()) {
+        names.push(&name?);
+    }
+    Ok(Table::new([("doc_id", ids(doc_ids, rows, |&page| page)), ("name", Values::Text(names))]))
+}
