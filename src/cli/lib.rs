@@ -189,14 +189,14 @@ impl JobArgs {
 
 /// Arguments that say where to compute it.
 #[derive(Debug, Args)]
-struct WorkerArgs {
+pub struct WorkerArgs {
     /// Worker threads of a run in one process; all cores when not given
     #[arg(long, value_name = "N", conflicts_with = "cluster", help_heading = "Effort",
         value_parser = clap::value_parser!(u16).range(1..=cluster_file::MOST as i64))]
     workers: Option<u16>,
     /// Cluster file: the processes of a run and where they are; or `slurm`, `kubernetes`: as the environment says
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]
-    cluster: Option<PathBuf>,
+    pub cluster: Option<PathBuf>,
     /// Number of this process in the cluster file, from 0
     #[arg(long, value_name = "N", requires = "cluster", help_heading = "Cluster")]
     process: Option<usize>,
@@ -204,7 +204,10 @@ struct WorkerArgs {
 
 impl WorkerArgs {
     /// The cluster, and the number of this process in it; all cores of this machine if nothing is given.
-    fn resolve(&self) -> Result<(Cluster, usize)> {
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for arguments or an environment that do not say which process this is; those of [`Cluster::load`].
+    pub fn resolve(&self) -> Result<(Cluster, usize)> {
         let Some(cluster) = &self.cluster else { return Ok((Cluster::local(threads(self.workers)), 0)) };
         match (launcher(cluster), self.process) {
             (Some(launcher), None) => launcher.cluster(|name| std::env::var(name).ok()),
@@ -230,7 +233,7 @@ fn launcher(cluster: &Path) -> Option<Launcher> {
 }
 
 /// Threads that are asked for; all cores of this machine if none are.
-pub fn threads(asked: Option<u16>) -> usize {
+fn threads(asked: Option<u16>) -> usize {
     asked.map_or_else(|| std::thread::available_parallelism().map_or(1, |cores| cores.get()), usize::from)
 }
 

@@ -22,7 +22,8 @@ Examples:
   webtwin-lab synth --pages 2000 --seed 1 --output crawl/
   webtwin-lab evaluate out/ --truth crawl/truth.tsv --bands
   webtwin-lab reproduce --list
-  webtwin-lab reproduce mjs07-example-3-1";
+  webtwin-lab reproduce mjs07-example-3-1
+  webtwin-lab reproduce mjs07-batch --cluster cluster-config/two-processes.toml --process 0";
 
 #[derive(Debug, Subcommand)]
 enum Command {

@@ -5,7 +5,7 @@ use std::io::{self, BufReader, BufWriter, Write};
 use std::path::Path;
 
 use super::measure::{core_seconds, forget_peak_memory, processor_seconds, seconds};
-use super::{Entry, Options, Row, figure};
+use super::{Entry, Options, Row, Run, figure};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::splitmix64;
 use webtwin_core::minhash::bands::Bands;
@@ -36,7 +36,7 @@ pub fn entries() -> Vec<Entry> {
         unit: "texts",
         scale: 200_000,
         full: 5_600_000,
-        run,
+        run: Run::Alone(run),
     }]
 }
 

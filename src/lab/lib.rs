@@ -26,7 +26,9 @@ use std::path::PathBuf;
 
 pub use command_line::CommandLine;
 use webtwin_base::error::{Error, Result};
+use webtwin_engine::{Cluster, Net, run as run_on};
 pub use webtwin_evaluate::Row;
+use webtwin_job::{Digest, Job};
 
 /// Options of a reproduction.
 #[derive(Debug, Clone)]
@@ -41,7 +43,7 @@ pub struct Options {
     pub work: PathBuf,
     /// Folder for figures and their data; none are written without it.
     pub output: Option<PathBuf>,
-    /// Worker threads of each job.
+    /// Worker threads of each job, in each process.
     pub workers: usize,
 }
 
@@ -58,7 +60,44 @@ pub struct Entry {
     /// Scale of the paper, or of our target.
     pub full: u64,
     /// Computes the rows.
-    pub run: fn(&Options) -> Result<Vec<Row>>,
+    pub run: Run,
+}
+
+/// How an entry computes its rows.
+#[derive(Debug, Clone, Copy)]
+pub enum Run {
+    /// In this process.
+    Alone(fn(&Options) -> Result<Vec<Row>>),
+    /// On all processes of a cluster, which share the folder for temporary files; process 0 has the rows.
+    OnCluster(fn(&Options, &Place) -> Result<Vec<Row>>),
+}
+
+/// The processes that an entry runs on, and which of them this is.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// All of them.
+    pub cluster: Cluster,
+    /// Number of this one.
+    pub process: usize,
+}
+
+impl Place {
+    /// Worker threads of all processes.
+    pub fn workers(&self) -> usize {
+        self.cluster.workers * self.cluster.processes()
+    }
+
+    /// Runs the program of a job on all workers; returns what the first one of this process returns.
+    ///
+    /// # Errors
+    /// As [`webtwin_engine::run`].
+    pub fn run<T: Send + 'static>(
+        &self,
+        job: &Job,
+        program: impl Fn(&mut Net<'_>) -> Result<T> + Send + Sync + 'static,
+    ) -> Result<T> {
+        Ok(run_on(&self.cluster, self.process, Digest::of(job).0, program)?.swap_remove(0))
+    }
 }
 
 /// All entries, ascending by name.

@@ -1,13 +1,15 @@
 //! `webtwin-lab reproduce NAME`.
 
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use webtwin_base::console::print;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::leftovers::Temporary;
+use webtwin_cli::WorkerArgs;
 use webtwin_evaluate::table;
 
-use super::{Options, entries, find};
+use super::{Options, Place, Run, entries, find};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -29,12 +31,12 @@ pub(super) struct Args {
     /// Folder for figures (SVG) and their data (TSV)
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Folder for temporary files, removed at the end; by default the system's temporary folder
+    /// Folder for temporary files, removed at the end; by default the system's temporary folder. With --cluster, all processes
+    /// must reach it by this name: on one machine the default will do
     #[arg(long, value_name = "DIR", help_heading = "Effort")]
     work: Option<PathBuf>,
-    /// Worker threads; by default all cores
-    #[arg(long, value_name = "N", help_heading = "Effort", value_parser = clap::value_parser!(u16).range(1..))]
-    workers: Option<u16>,
+    #[command(flatten)]
+    workers: WorkerArgs,
     /// One JSON object instead of a table
     #[arg(long)]
     json: bool,
@@ -46,9 +48,10 @@ pub(super) fn run(args: Args) -> Result<()> {
         let width = all.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
         return print(|out| {
             all.iter().try_for_each(|entry| {
+                let cluster = if matches!(entry.run, Run::OnCluster(_)) { "; runs with --cluster, too" } else { "" };
                 writeln!(
                     out,
-                    "{:<width$}  {}; scale {}, full {} ({})",
+                    "{:<width$}  {}; scale {}, full {} ({}){cluster}",
                     entry.name, entry.about, entry.scale, entry.full, entry.unit
                 )
             })
@@ -65,19 +68,25 @@ pub(super) fn run(args: Args) -> Result<()> {
             .filter(|scale| *scale > 0)
             .ok_or_else(|| Error::Usage(format!("--scale {scale}: give a number of {}, or full", entry.unit)))?,
     };
-    let work = args.work.unwrap_or_else(std::env::temp_dir).join(format!("webtwin-reproduce-{}", std::process::id()));
-    let work = Temporary::at(work);
-    std::fs::create_dir_all(work.path()).map_err(|cause| Error::storage(work.path().display().to_string(), cause))?;
-    let options = Options {
-        scale,
-        input: args.input,
-        truth: args.truth,
-        work: work.path().to_path_buf(),
-        output: args.output,
-        workers: webtwin_cli::threads(args.workers),
+    let is_cluster = args.workers.cluster.is_some();
+    if is_cluster && matches!(entry.run, Run::Alone(_)) {
+        return Err(runs_alone(entry.name));
+    }
+    let (cluster, process) = args.workers.resolve()?;
+    // Of a cluster the name says what all processes must agree on: as the place of a job's files it is part of the job's digest.
+    let name = if is_cluster { format!("{}-{scale}", entry.name) } else { std::process::id().to_string() };
+    let work = args.work.unwrap_or_else(std::env::temp_dir).join(format!("webtwin-reproduce-{name}"));
+    // The others wait for process 0 before they look for it.
+    let _temporary = if process == 0 { Some(make(&work)?) } else { None };
+    let options =
+        Options { scale, input: args.input, truth: args.truth, work, output: args.output, workers: cluster.workers };
+    let rows = match entry.run {
+        Run::Alone(run) => run(&options)?,
+        Run::OnCluster(run) => run(&options, &Place { cluster, process })?,
     };
-    let rows = (entry.run)(&options)?;
-    if args.json {
+    if process > 0 {
+        Ok(())
+    } else if args.json {
         let object = serde_json::json!({
             "name": entry.name, "scale": scale, "machine": webtwin_base::build_info::machine(),
             "build": webtwin_base::build_info::version(), "rows": rows,
@@ -90,4 +99,26 @@ pub(super) fn run(args: Args) -> Result<()> {
             write!(out, "{}", table(&rows))
         })
     }
+}
+
+/// Makes the folder for temporary files, which nobody else may be using.
+fn make(work: &Path) -> Result<Temporary> {
+    let folder = work.display().to_string();
+    let made = work.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::create_dir(work));
+    match made {
+        Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
+            Err(Error::Usage(format!("{folder} is there already: if no other run is at work in it, remove it")))
+        }
+        made => made.map(|()| Temporary::at(work.to_path_buf())).map_err(|cause| Error::storage(folder, cause)),
+    }
+}
+
+/// Says that an entry takes no cluster, and which do.
+fn runs_alone(name: &str) -> Error {
+    let entries = entries();
+    let on_cluster = entries.iter().filter(|entry| matches!(entry.run, Run::OnCluster(_))).map(|entry| entry.name);
+    Error::Usage(format!(
+        "--cluster: {name} runs in one process; on a cluster run {}",
+        on_cluster.collect::<Vec<_>>().join(", ")
+    ))
 }

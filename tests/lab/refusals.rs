@@ -28,10 +28,11 @@ fn a_folder_that_holds_something_is_not_written_over() {
 fn what_cannot_be_done_is_said_with_the_exit_code_of_the_contract() {
     let folder = tempfile::tempdir().unwrap();
     let [out, truth] = ["out", "t"].map(|name| folder.path().join(name).to_str().unwrap().to_string());
-    let cases: [(&[&str], i32, &str); 4] = [
+    let cases: [(&[&str], i32, &str); 5] = [
         (&["evaluate", &out, "--truth", &truth], 3, "No such file"),
         (&["reproduce", "csg00-tabel2"], 2, "csg00-table2"),
         (&["reproduce", "csg00-table2", "--scale", "many"], 2, "--scale many"),
+        (&["reproduce", "mjs07-compression", "--cluster", "slurm"], 2, "on a cluster run mjs07-batch"),
         (&["synth", "--output", &out, "--pages", "0"], 2, "pages"),
     ];
     for (arguments, code, word) in cases {

@@ -1,5 +1,69 @@
-use crate::measure;
-use crate::support::program::succeed;
+use std::collections::BTreeMap;
+
+use crate::support::ports::reserved_address;
+use crate::support::program::{cluster_file, failed, succeed, succeeded};
+use crate::{lab, measure, refuse};
+
+/// Counts of pairs in a report, by what they are.
+fn pairs(report: &str) -> BTreeMap<String, u64> {
+    let report: serde_json::Value = serde_json::from_str(report).unwrap();
+    let rows = report["rows"].as_array().unwrap().iter().filter(|row| row["unit"] == "pairs");
+    rows.map(|row| (row["what"].as_str().unwrap().to_string(), row["ours"].as_f64().unwrap() as u64)).collect()
+}
+
+#[test]
+fn two_processes_find_what_one_finds() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = folder.path().join("work");
+    let name = "mjs07-batch";
+    let run = ["reproduce", name, "--scale", "30000", "--work", work.to_str().unwrap(), "--json"];
+    let of_one = pairs(&measure(&[&run[..], &["--workers", "1"]].concat()));
+    assert_eq!(of_one["planted pairs missed"], 0, "{of_one:?}");
+    assert!(of_one["planted pairs within k"] > 100 && of_one["pairs"] >= of_one["planted pairs within k"]);
+
+    let cluster = cluster_file(folder.path(), 2, &[(); 2].map(|()| reserved_address()));
+    let processes = ["0", "1"].map(|process| {
+        let arguments = [&run[..], &["--cluster", &cluster, "--process", process]].concat();
+        lab(&arguments).spawn().unwrap()
+    });
+    let [first, second] = processes.map(|process| succeeded(&[name, "--cluster"], process.wait_with_output().unwrap()));
+    assert_eq!((pairs(&first), second.as_str()), (of_one, ""), "{name}");
+    assert_eq!(std::fs::read_dir(&work).unwrap().count(), 0, "{name}");
+}
+
+#[test]
+fn processes_that_do_not_share_a_folder_or_a_scale_say_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let [here, elsewhere] = ["here", "elsewhere"].map(|name| folder.path().join(name));
+    for folder in [&here, &elsewhere] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    for (place, scale, word) in [(&elsewhere, "5", "process 1 does not see it"), (&here, "6", "job digest")] {
+        let cluster = cluster_file(folder.path(), 1, &[(); 2].map(|()| reserved_address()));
+        let processes = [(&here, "5", "0"), (place, scale, "1")].map(|(place, scale, process)| {
+            let run = ["reproduce", "mjs07-batch", "--scale", scale, "--work", "work", "--process", process];
+            lab(&[&run[..], &["--cluster", &cluster]].concat()).current_dir(place).spawn().unwrap()
+        });
+        for process in processes {
+            let line = failed(&[scale], process.wait_with_output().unwrap(), 2);
+            assert!(line.contains(word), "{line}");
+        }
+        assert_eq!(std::fs::read_dir(here.join("work")).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_folder_that_another_run_may_use_is_not_touched() {
+    let folder = tempfile::tempdir().unwrap();
+    let theirs = folder.path().join("webtwin-reproduce-mjs07-batch-5");
+    std::fs::create_dir(&theirs).unwrap();
+    let cluster = cluster_file(folder.path(), 1, &[reserved_address()]);
+    let work = folder.path().to_str().unwrap();
+    let run = ["reproduce", "mjs07-batch", "--scale", "5", "--work", work, "--cluster", &cluster, "--process", "0"];
+    let line = refuse(&run, 2);
+    assert!(line.contains("webtwin-reproduce-mjs07-batch-5 is there already"), "{line}");
+    assert!(theirs.is_dir());
+}
 
 #[test]
 fn the_papers_tables_can_be_made_of_a_study() {

@@ -5,7 +5,7 @@ mod costs;
 mod second_crawl;
 mod targets;
 
-use super::{Entry, Options, Row};
+use super::{Entry, Options, Row, Run};
 use webtwin_base::error::Result;
 
 /// The paper's tables and figures.
@@ -17,7 +17,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "pages of a made-up table, without --input",
             scale: 200_000,
             full: PAGES as u64,
-            run: costs::table_1,
+            run: Run::Alone(costs::table_1),
         },
         Entry {
             name: "csg00-figure11",
@@ -25,7 +25,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "pages of a made-up table, without --input",
             scale: 200_000,
             full: PAGES as u64,
-            run: figure_11,
+            run: Run::Alone(figure_11),
         },
         Entry {
             name: "csg00-figure12",
@@ -33,7 +33,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "pages of a made-up crawl, without --input",
             scale: 10_000,
             full: PAGES as u64,
-            run: clusters::figure_12,
+            run: Run::Alone(clusters::figure_12),
         },
         Entry {
             name: "csg00-section4",
@@ -42,7 +42,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "pages of a made-up crawl, without --input",
             scale: 10_000,
             full: 50_000,
-            run: targets::section_4,
+            run: Run::Alone(targets::section_4),
         },
         Entry {
             name: "csg00-table2",
@@ -50,7 +50,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "pages of a made-up crawl, without --input",
             scale: 10_000,
             full: PAGES as u64,
-            run: clusters::table_2,
+            run: Run::Alone(clusters::table_2),
         },
         Entry {
             name: "csg00-second-crawl",
@@ -58,7 +58,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "pages of a made-up crawl, which the second one has seven fifths of to see",
             scale: 10_000,
             full: PAGES as u64,
-            run: second_crawl::second_crawl,
+            run: Run::Alone(second_crawl::second_crawl),
         },
     ]
 }

@@ -3,7 +3,7 @@
 mod curves;
 mod figure_1;
 
-use super::Entry;
+use super::{Entry, Run};
 
 /// The paper's one figure.
 pub fn entries() -> Vec<Entry> {
@@ -13,6 +13,6 @@ pub fn entries() -> Vec<Entry> {
         unit: "pages of a made-up crawl, without --input",
         scale: 5_000,
         full: 300_000,
-        run: figure_1::run,
+        run: Run::Alone(figure_1::run),
     }]
 }

@@ -1,23 +1,17 @@
-//! The paper's whole batch job: F on disk in compressed chunks, a million queries, two workers.
+//! The paper's whole batch job: F on disk in compressed chunks, a million queries, all workers.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use serde::{Deserialize, Serialize};
 
 use super::super::measure::{memory_scan, seconds};
-use super::super::{Options, Row, beside, figure};
-use super::{K, QUERIES};
-use webtwin_base::error::{Error, Result};
+use super::super::{Options, Place, Row, beside, figure};
+use super::{K, QUERIES, files};
+use webtwin_base::error::Result;
 use webtwin_base::ids::splitmix64;
-use webtwin_base::threads;
 use webtwin_core::hamming::coding::Coder;
 use webtwin_core::hamming::fingerprint_file::{CHUNK_ROWS, Chunk, ChunkWriter, NAME, chunk};
-use webtwin_dataflow::hamming::run as join;
-use webtwin_dataflow::hamming::work::HammingWork;
-use webtwin_engine::{Cluster, run as run_on};
-use webtwin_job::{Digest, Job, JobKind};
+use webtwin_engine::Net;
+use webtwin_job::{Job, JobKind};
 use webtwin_storage::location::Location;
-use webtwin_storage::manifest::Manifest;
-use webtwin_storage::table::decode;
 
 /// Bits of the space that a chunk of 2^33 fingerprints covers.
 const CHUNK_BITS: u32 = 54;
@@ -25,38 +19,24 @@ const CHUNK_BITS: u32 = 54;
 /// Queries planted within 0 to 5 flips of a fingerprint.
 const PLANTED: usize = QUERIES / 100;
 
-pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
+pub(super) fn run(options: &Options, place: &Place) -> Result<Vec<Row>> {
     let rows = options.scale as usize;
-    let chunks = rows.div_ceil(CHUNK_ROWS);
     let at = |name: &str| options.work.join(name).display().to_string();
-    let folder = Location::parse(&at("f"))?;
-    let (made, planted) = seconds(|| make(options, &folder, rows, chunks));
-    let (planted, bytes) = planted?;
-    let queries: Vec<u64> = (0..QUERIES)
-        .map(|query| planted.get(query).map_or_else(|| splitmix64(!(query as u64)), |planted| planted.query))
-        .collect();
-    let raw: Vec<u8> = queries.iter().flat_map(|query| query.to_le_bytes()).collect();
-    Location::parse(&at("q.u64"))?.put(&raw)?;
-
     let mut job = Job { kind: JobKind::Hamming, ..Job::default() };
     job.hamming.k = K;
     job.batch.fingerprints = at("f");
     job.batch.queries = vec![at("q.u64")];
     job.output.url = at("pairs");
-    let out = Location::parse(&job.output.url)?;
-    let (digest, into, workers) = (Digest::of(&job).0, out.clone(), options.workers);
-    let (took, summary) = seconds(move || {
-        let work = Arc::new(HammingWork::find(&job)?);
-        run_on(&Cluster::local(workers), 0, digest, move |net| join(net, &job, &work, &into))
-    });
-    let summary = summary?.swap_remove(0);
 
-    let manifest = Manifest::read(&out)?;
-    let mut found = Vec::new();
-    for file in manifest.table("pairs") {
-        let table = decode(&file.path, manifest.read_file(&out, file)?)?;
-        found.extend(table.u64("a")?.iter().copied().zip(table.u64("b")?.iter().copied()));
+    let (f, q) = (Location::parse(&at("f"))?, Location::parse(&at("q.u64"))?);
+    let (made, planted) = seconds(|| files::make(options, place, &job, move |net| write(net, rows, &f, &q)));
+    let (planted, bytes) = planted?;
+    let (took, summary) = files::join(place, &job)?;
+    if place.process > 0 {
+        return Ok(Vec::new());
     }
+
+    let (manifest, found) = files::pairs(&job)?;
     let near = planted.iter().enumerate().filter(|(_, planted)| planted.distance <= K);
     let (mut expected, mut missed) = (0, 0);
     for (query, planted) in near {
@@ -66,69 +46,57 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let scale = rows as f64 / 2f64.powi(33);
     let published = 100.0 * scale;
     let rate = rows as f64 / took;
+    let workers = place.workers() as f64;
     Ok(vec![
         beside("end to end", took, published, "s").at_most(published),
-        figure("workers", options.workers as f64, "threads"),
+        figure("processes", place.cluster.processes() as f64, "processes"),
+        figure("workers of all", workers, "threads"),
         beside("fingerprints of F", rate / 1e6, 134.0, "million a second"),
-        beside(
-            "the same by worker (the paper's mappers)",
-            rate / 1e6 / options.workers as f64,
-            0.67,
-            "million a second",
-        ),
+        beside("the same by worker (the paper's mappers)", rate / 1e6 / workers, 0.67, "million a second"),
         figure("scan alone", manifest.seconds.get("2 scan").copied().unwrap_or(0.0), "s"),
         beside("F on disk", bytes as f64 / rows as f64 / 8.0, 0.5, "of raw").at_most(0.53),
         figure("F on disk", bytes as f64 / 1e9, "GB"),
         figure("read from disk", bytes as f64 / took / 1e9, "GB a second"),
-        figure("of the memory scan of one core", rate / options.workers as f64 / memory_scan(), "share"),
+        figure("of the memory scan of one core", rate / workers / memory_scan(), "share"),
         figure("pairs", summary.pairs as f64, "pairs"),
         figure("planted pairs within k", f64::from(expected), "pairs"),
         figure("planted pairs missed", missed as f64, "pairs").at_most(0.0),
-        figure("peak memory", webtwin_base::build_info::peak_memory_bytes() as f64 / 1e6, "MB"),
+        figure("peak memory of process 0", webtwin_base::build_info::peak_memory_bytes() as f64 / 1e6, "MB"),
         figure("F made in", made, "s"),
     ])
 }
 
 /// A query that was made near a fingerprint.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Planted {
     query: u64,
     place: u64,
     distance: u32,
 }
 
-/// Writes F, every chunk sorted and as dense as 2^33 fingerprints; returns planted queries, and the bytes of F.
-fn make(options: &Options, folder: &Location, rows: usize, chunks: usize) -> Result<(Vec<Planted>, u64)> {
-    let next = AtomicUsize::new(0);
-    let worker = || {
-        let mut done = Vec::new();
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= chunks {
-                return Ok(done);
-            }
-            let count = CHUNK_ROWS.min(rows - number * CHUNK_ROWS);
-            let fingerprints = even(number as u64, count);
-            let bytes = chunk(64, Coder::EliasFano, "even", &fingerprints, None)?;
-            let entry = Chunk::of(format!("part-{number:05}.fp"), &fingerprints, &[&bytes]);
-            folder.join(&entry.name)?.put(&bytes)?;
-            let planted = (number * PLANTED / chunks..(number + 1) * PLANTED / chunks).map(|plant| {
-                let random = splitmix64(plant as u64 ^ 0xf1a7);
-                let at = random as usize % count;
-                let flips = (0..plant as u64 % 6).fold(0, |flips, flip| flips ^ 1 << (splitmix64(random ^ flip) & 63));
-                let query = fingerprints[at] ^ flips;
-                // If fingerprints are equal any row will do, because the job reports all.
-                Planted { query, place: (number * CHUNK_ROWS + at) as u64, distance: flips.count_ones() }
-            });
-            done.push((number, entry, planted.collect::<Vec<_>>()));
-        }
-    };
-    let mut all: Vec<(usize, Chunk, Vec<Planted>)> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..options.workers).map(|_| threads::start_in(scope, worker)).collect::<Result<_>>()?;
-        let join = |worker: std::thread::ScopedJoinHandle<'_, Result<Vec<_>>>| {
-            worker.join().map_err(|_| Error::Invariant("a worker panicked".into()))?
-        };
-        Ok::<_, Error>(workers.into_iter().map(join).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
-    })?;
+/// Writes F, every chunk sorted and as dense as 2^33 fingerprints, each worker its share of chunks; and Q. Returns the planted
+/// queries, and the bytes of F.
+fn write(net: &mut Net<'_>, rows: usize, f: &Location, q: &Location) -> Result<(Vec<Planted>, u64)> {
+    let chunks = rows.div_ceil(CHUNK_ROWS);
+    let mut mine = Vec::new();
+    for number in (net.index()..chunks).step_by(net.peers()) {
+        net.check()?;
+        let count = CHUNK_ROWS.min(rows - number * CHUNK_ROWS);
+        let fingerprints = even(number as u64, count);
+        let bytes = chunk(64, Coder::EliasFano, "even", &fingerprints, None)?;
+        let entry = Chunk::of(format!("part-{number:05}.fp"), &fingerprints, &[&bytes]);
+        f.join(&entry.name)?.put(&bytes)?;
+        let planted = (number * PLANTED / chunks..(number + 1) * PLANTED / chunks).map(|plant| {
+            let random = splitmix64(plant as u64 ^ 0xf1a7);
+            let at = random as usize % count;
+            let flips = (0..plant as u64 % 6).fold(0, |flips, flip| flips ^ 1 << (splitmix64(random ^ flip) & 63));
+            let query = fingerprints[at] ^ flips;
+            // If fingerprints are equal any row will do, because the job reports all.
+            Planted { query, place: (number * CHUNK_ROWS + at) as u64, distance: flips.count_ones() }
+        });
+        mine.push((number, entry, planted.collect::<Vec<_>>()));
+    }
+    let mut all: Vec<(usize, Chunk, Vec<Planted>)> = net.all_gather("chunks", mine)?.into_iter().flatten().collect();
     all.sort_unstable_by_key(|chunk| chunk.0);
     let (_, mut manifest) = ChunkWriter::new(64, Coder::EliasFano, "even", false).finish()?;
     let mut planted = Vec::new();
@@ -137,7 +105,13 @@ fn make(options: &Options, folder: &Location, rows: usize, chunks: usize) -> Res
         manifest.chunks.push(entry);
         planted.extend(some);
     }
-    folder.join(NAME)?.put(&manifest.to_json())?;
+    if net.index() == 0 {
+        f.join(NAME)?.put(&manifest.to_json())?;
+        let query = |number: usize| {
+            planted.get(number).map_or_else(|| splitmix64(!(number as u64)), |planted: &Planted| planted.query)
+        };
+        q.put(&(0..QUERIES).flat_map(|number| query(number).to_le_bytes()).collect::<Vec<u8>>())?;
+    }
     Ok((planted, manifest.chunks.iter().map(|chunk| chunk.bytes).sum()))
 }
 

@@ -6,12 +6,13 @@ mod chunk;
 mod compression;
 mod designs;
 mod distribution;
+mod files;
 pub mod huffman;
 mod online;
 mod precision;
 mod self_join;
 
-use super::Entry;
+use super::{Entry, Run};
 
 /// The paper's tables and figures, and our benchmarks of the same problem.
 pub fn entries() -> Vec<Entry> {
@@ -22,7 +23,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "fingerprints",
             scale: 1 << 34,
             full: 1 << 34,
-            run: designs::example_3_1,
+            run: Run::Alone(designs::example_3_1),
         },
         Entry {
             name: "mjs07-compression",
@@ -30,7 +31,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "fingerprints in a chunk",
             scale: 1 << 23,
             full: 1 << 23,
-            run: compression::run,
+            run: Run::Alone(compression::run),
         },
         Entry {
             name: "mjs07-batch",
@@ -38,7 +39,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "fingerprints of F",
             scale: 1 << 27,
             full: 1 << 33,
-            run: batch::run,
+            run: Run::OnCluster(batch::run),
         },
         Entry {
             name: "mjs07-figure1",
@@ -47,7 +48,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "pages of a made-up crawl, without --input",
             scale: 10_000,
             full: 8_000_000_000,
-            run: precision::figure_1,
+            run: Run::Alone(precision::figure_1),
         },
         Entry {
             name: "mjs07-figure2a",
@@ -55,7 +56,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "pages of a made-up crawl, without --input",
             scale: 20_000,
             full: 20_000,
-            run: distribution::figure_2a,
+            run: Run::Alone(distribution::figure_2a),
         },
         Entry {
             name: "mjs07-figure2b",
@@ -63,7 +64,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "pages of a made-up crawl, without --input",
             scale: 20_000,
             full: 20_000,
-            run: distribution::figure_2b,
+            run: Run::Alone(distribution::figure_2b),
         },
         Entry {
             name: "bench-hamming-build",
@@ -71,7 +72,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "fingerprints",
             scale: 1 << 24,
             full: 1 << 27,
-            run: build::run,
+            run: Run::Alone(build::run),
         },
         Entry {
             name: "bench-hamming-chunk",
@@ -79,7 +80,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "fingerprints in a chunk",
             scale: 1 << 23,
             full: 1 << 23,
-            run: chunk::run,
+            run: Run::Alone(chunk::run),
         },
         Entry {
             name: "bench-hamming-clustered",
@@ -87,7 +88,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "fingerprints in a chunk",
             scale: 1 << 23,
             full: 1 << 23,
-            run: chunk::clustered,
+            run: Run::Alone(chunk::clustered),
         },
         Entry {
             name: "bench-hamming-memory",
@@ -95,7 +96,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "fingerprints in a chunk",
             scale: 1 << 23,
             full: 1 << 23,
-            run: chunk::memory,
+            run: Run::Alone(chunk::memory),
         },
         Entry {
             name: "bench-hamming-selfjoin",
@@ -103,7 +104,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "fingerprints",
             scale: 10_000_000,
             full: 100_000_000,
-            run: self_join::run,
+            run: Run::Alone(self_join::run),
         },
         Entry {
             name: "bench-hamming-online",
@@ -111,7 +112,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "fingerprints",
             scale: 10_000_000,
             full: 100_000_000,
-            run: online::run,
+            run: Run::Alone(online::run),
         },
     ]
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::made::duplicates::{Collection, Year};
 use super::source::not_ours;
-use super::{Entry, Options, Row, beside, figure};
+use super::{Entry, Options, Row, Run, beside, figure};
 use of_table::of_table;
 use webtwin_base::error::{Error, Result};
 use webtwin_dataflow::study::{Summary, read_summary};
@@ -27,7 +27,7 @@ pub fn entries() -> Vec<Entry> {
         unit: "documents of each made-up collection, without --input",
         scale: 200_000,
         full: Year::Y2005.documents(),
-        run,
+        run: Run::Alone(run),
     };
     vec![
         of("pbz06-table1", "characteristics of the collections (PBZ06 Table 1); --input STUDY", tables::table_1),
@@ -66,7 +66,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "documents of a made-up collection, pages of a made-up crawl",
             scale: 200_000,
             full: 2_000_000,
-            run: time::run,
+            run: Run::Alone(time::run),
         },
     ]
 }

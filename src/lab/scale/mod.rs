@@ -14,7 +14,7 @@ mod revisit;
 mod workers;
 
 use super::measure::processor_seconds;
-use super::{Entry, Row, figure};
+use super::{Entry, Row, Run, figure};
 
 /// Pages of the papers' crawl.
 const PAGES: u64 = 24_000_000;
@@ -24,7 +24,8 @@ const SIXTEENTH: u64 = 1_500_000;
 
 /// Our benchmarks on the papers' problems.
 pub fn entries() -> Vec<Entry> {
-    let of_pages = |name, about, run| Entry { name, about, unit: "pages", scale: SIXTEENTH, full: PAGES, run };
+    let of_pages =
+        |name, about, run| Entry { name, about, unit: "pages", scale: SIXTEENTH, full: PAGES, run: Run::Alone(run) };
     vec![
         of_pages(
             "bench-overlap-two-line",
@@ -52,7 +53,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "rows",
             scale: 6_000_000,
             full: 58_750_324,
-            run: peer::run,
+            run: Run::Alone(peer::run),
         },
         of_pages("bench-diff", "two results of made-up pages compared, as webtwin diff does", diff::run),
         of_pages("bench-workers", "overlap, trivial clusters and growth: two workers against one", workers::run),
@@ -73,7 +74,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "collections",
             scale: 10_000,
             full: 100_000,
-            run: history::run,
+            run: Run::Alone(history::run),
         },
         Entry {
             name: "bench-lookup",
@@ -81,7 +82,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "pages",
             scale: 1_000_000,
             full: 10_000_000,
-            run: lookup::look_ups,
+            run: Run::Alone(lookup::look_ups),
         },
         Entry {
             name: "bench-near-chunks",
@@ -89,7 +90,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "pages",
             scale: 100_000,
             full: 1_000_000,
-            run: lookup::near,
+            run: Run::Alone(lookup::near),
         },
         Entry {
             name: "bench-revisit",
@@ -97,7 +98,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "mirrors",
             scale: 5_000,
             full: 50_000,
-            run: revisit::run,
+            run: Run::Alone(revisit::run),
         },
     ]
 }

@@ -7,7 +7,7 @@ mod costs;
 mod popular;
 mod replicas;
 
-use super::Entry;
+use super::{Entry, Run};
 pub(super) use replicas::histogram;
 
 /// The paper's tables and figures.
@@ -19,7 +19,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "pages of a made-up table, without --input",
             scale: 200_000,
             full: PAGES as u64,
-            run: costs::table_1,
+            run: Run::Alone(costs::table_1),
         },
         Entry {
             name: "sgm98-figure1",
@@ -27,7 +27,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "pages of a made-up table, without --input",
             scale: 200_000,
             full: PAGES as u64,
-            run: replicas::figure_1,
+            run: Run::Alone(replicas::figure_1),
         },
         Entry {
             name: "sgm98-savings",
@@ -35,7 +35,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "pages of a made-up table, without --input",
             scale: 200_000,
             full: PAGES as u64,
-            run: replicas::savings,
+            run: Run::Alone(replicas::savings),
         },
         Entry {
             name: "sgm98-table2",
@@ -43,7 +43,7 @@ pub fn entries() -> Vec<Entry> {
             unit: "pages of a made-up crawl, without --input",
             scale: 10_000,
             full: PAGES as u64,
-            run: popular::table_2,
+            run: Run::Alone(popular::table_2),
         },
     ]
 }

@@ -1,0 +1,59 @@
+//! Jobs from files to files, on all processes of a cluster.
+
+use std::sync::Arc;
+
+use super::super::measure::seconds;
+use super::super::{Options, Place};
+use webtwin_base::error::{Error, Result};
+use webtwin_dataflow::hamming::run as join_on;
+use webtwin_dataflow::hamming::work::{HammingWork, Summary};
+use webtwin_engine::Net;
+use webtwin_job::Job;
+use webtwin_storage::location::Location;
+use webtwin_storage::manifest::Manifest;
+use webtwin_storage::table::decode;
+
+/// Writes the input of a job into the folder for temporary files, on all workers; returns what the first of this process returns,
+/// once all have written.
+///
+/// # Errors
+/// [`Error::Usage`] on all processes if one of them does not see the folder; those of `write`.
+pub(super) fn make<T: Send + 'static>(
+    options: &Options,
+    place: &Place,
+    job: &Job,
+    write: impl Fn(&mut Net<'_>) -> Result<T> + Send + Sync + 'static,
+) -> Result<T> {
+    let work = options.work.clone();
+    place.run(job, move |net| {
+        if !work.is_dir() {
+            let (folder, process) = (work.display(), net.process());
+            return Err(Error::Usage(format!(
+                "--work: process 0 has made {folder}, and process {process} does not see it: give a folder that all processes share"
+            )));
+        }
+        write(net)
+    })
+}
+
+/// Runs a job of the kind `hamming`; returns its seconds by the clock, and what it says of itself.
+pub(super) fn join(place: &Place, job: &Job) -> Result<(f64, Summary)> {
+    let (out, shared) = (Location::parse(&job.output.url)?, job.clone());
+    let (took, summary) = seconds(|| {
+        let work = Arc::new(HammingWork::find(job)?);
+        place.run(job, move |net| join_on(net, &shared, &work, &out))
+    });
+    Ok((took, summary?))
+}
+
+/// The manifest of what such a job has written, and the pairs, ascending.
+pub(super) fn pairs(job: &Job) -> Result<(Manifest, Vec<(u64, u64)>)> {
+    let out = Location::parse(&job.output.url)?;
+    let manifest = Manifest::read(&out)?;
+    let mut found = Vec::new();
+    for file in manifest.table("pairs") {
+        let table = decode(&file.path, manifest.read_file(&out, file)?)?;
+        found.extend(table.u64("a")?.iter().copied().zip(table.u64("b")?.iter().copied()));
+    }
+    Ok((manifest, found))
+}
