@@ -206,7 +206,7 @@ impl WorkerArgs {
     /// The cluster, and the number of this process in it; all cores of this machine if nothing is given.
     ///
     /// # Errors
-    /// [`Error::Usage`] for arguments or an environment that do not say which process this is; those of [`Cluster::load`].
+    /// [`Error::Usage`] where arguments and environment do not say which process this is; those of [`Cluster::load`].
     pub fn resolve(&self) -> Result<(Cluster, usize)> {
         let Some(cluster) = &self.cluster else { return Ok((Cluster::local(threads(self.workers)), 0)) };
         match (launcher(cluster), self.process) {

@@ -31,8 +31,8 @@ pub(super) struct Args {
     /// Folder for figures (SVG) and their data (TSV)
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Folder for temporary files, removed at the end; by default the system's temporary folder. With --cluster, all processes
-    /// must reach it by this name: on one machine the default will do
+    /// Folder for temporary files, removed at the end; by default the system's temporary folder. With --cluster, all
+    /// processes must reach it by this name: on one machine the default will do
     #[arg(long, value_name = "DIR", help_heading = "Effort")]
     work: Option<PathBuf>,
     #[command(flatten)]
@@ -73,7 +73,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         return Err(runs_alone(entry.name));
     }
     let (cluster, process) = args.workers.resolve()?;
-    // Of a cluster the name says what all processes must agree on: as the place of a job's files it is part of the job's digest.
+    // In a cluster the name has what all processes must agree on: as the place of inputs it is part of a job's digest.
     let name = if is_cluster { format!("{}-{scale}", entry.name) } else { std::process::id().to_string() };
     let work = args.work.unwrap_or_else(std::env::temp_dir).join(format!("webtwin-reproduce-{name}"));
     // The others wait for process 0 before they look for it.

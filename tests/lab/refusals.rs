@@ -32,7 +32,11 @@ fn what_cannot_be_done_is_said_with_the_exit_code_of_the_contract() {
         (&["evaluate", &out, "--truth", &truth], 3, "No such file"),
         (&["reproduce", "csg00-tabel2"], 2, "csg00-table2"),
         (&["reproduce", "csg00-table2", "--scale", "many"], 2, "--scale many"),
-        (&["reproduce", "mjs07-compression", "--cluster", "slurm"], 2, "on a cluster run mjs07-batch"),
+        (
+            &["reproduce", "mjs07-compression", "--cluster", "slurm"],
+            2,
+            "on a cluster run bench-hamming-selfjoin-files, mjs07-batch",
+        ),
         (&["synth", "--output", &out, "--pages", "0"], 2, "pages"),
     ];
     for (arguments, code, word) in cases {

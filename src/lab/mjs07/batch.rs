@@ -74,8 +74,8 @@ struct Planted {
     distance: u32,
 }
 
-/// Writes F, every chunk sorted and as dense as 2^33 fingerprints, each worker its share of chunks; and Q. Returns the planted
-/// queries, and the bytes of F.
+/// Writes F, every chunk sorted and as dense as 2^33 fingerprints, each worker its share of chunks; and Q. Returns the
+/// planted queries, and the bytes of F.
 fn write(net: &mut Net<'_>, rows: usize, f: &Location, q: &Location) -> Result<(Vec<Planted>, u64)> {
     let chunks = rows.div_ceil(CHUNK_ROWS);
     let mut mine = Vec::new();

@@ -13,8 +13,8 @@ use webtwin_storage::location::Location;
 use webtwin_storage::manifest::Manifest;
 use webtwin_storage::table::decode;
 
-/// Writes the input of a job into the folder for temporary files, on all workers; returns what the first of this process returns,
-/// once all have written.
+/// Writes the input of a job into the folder for temporary files, on all workers; returns what the first of this
+/// process returns, once all have written.
 ///
 /// # Errors
 /// [`Error::Usage`] on all processes if one of them does not see the folder; those of `write`.
@@ -29,7 +29,7 @@ pub(super) fn make<T: Send + 'static>(
         if !work.is_dir() {
             let (folder, process) = (work.display(), net.process());
             return Err(Error::Usage(format!(
-                "--work: process 0 has made {folder}, and process {process} does not see it: give a folder that all processes share"
+                "--work: process 0 has made {folder}, and process {process} does not see it: give one that all share"
             )));
         }
         write(net)

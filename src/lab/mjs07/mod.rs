@@ -11,6 +11,7 @@ pub mod huffman;
 mod online;
 mod precision;
 mod self_join;
+mod self_join_of_files;
 
 use super::{Entry, Run};
 
@@ -105,6 +106,14 @@ pub fn entries() -> Vec<Entry> {
             scale: 10_000_000,
             full: 100_000_000,
             run: Run::Alone(self_join::run),
+        },
+        Entry {
+            name: "bench-hamming-selfjoin-files",
+            about: "F made of a raw file and joined with itself, k = 3, by all workers, from disk to disk",
+            unit: "fingerprints",
+            scale: 10_000_000,
+            full: 100_000_000,
+            run: Run::OnCluster(self_join_of_files::run),
         },
         Entry {
             name: "bench-hamming-online",

@@ -9,20 +9,30 @@ use webtwin_base::ids::splitmix64;
 use webtwin_core::hamming::close_pairs::Joiner;
 use webtwin_core::hamming::kernels::{Level, within};
 
+/// Number `at` of the fingerprints: one in a hundred is an earlier one with 0 to 5 flips.
+pub(super) fn fingerprint(at: u64) -> u64 {
+    match at % 100 {
+        99 => {
+            (0..at / 100 % 6).fold(splitmix64(at - 50), |value, flip| value ^ 1 << (splitmix64(at ^ flip << 40) & 63))
+        }
+        _ => splitmix64(at),
+    }
+}
+
+/// The pairs among `count` of them that are near because one was made of the other, the earlier one first.
+pub(super) fn planted(count: u64) -> impl Iterator<Item = (u64, u64)> {
+    let pairs = (99..count).step_by(100).map(|at| (at - 50, at));
+    pairs.filter(|&(x, y)| (fingerprint(x) ^ fingerprint(y)).count_ones() <= K)
+}
+
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let count = options.scale as usize;
-    // One in a hundred is an earlier one with 0 to 5 flips.
-    let near = |at: u64| {
-        (0..at / 100 % 6).fold(splitmix64(at - 50), |value, flip| value ^ 1 << (splitmix64(at ^ flip << 40) & 63))
-    };
-    let value = |at: u64| if at % 100 == 99 { near(at) } else { splitmix64(at) };
-    let mut sorted: Vec<u64> = (0..count as u64).map(value).collect();
+    let mut sorted: Vec<u64> = (0..count as u64).map(fingerprint).collect();
     sorted.sort_unstable();
     sorted.dedup();
-    let planted: Vec<(u64, u64)> = (0..count as u64)
-        .filter(|at| at % 100 == 99)
-        .map(|at| (near(at), splitmix64(at - 50)))
-        .filter(|(x, y)| x != y && (x ^ y).count_ones() <= K)
+    let planted: Vec<(u64, u64)> = planted(count as u64)
+        .map(|(x, y)| (fingerprint(x), fingerprint(y)))
+        .filter(|(x, y)| x != y)
         .map(|(x, y)| (x.min(y), x.max(y)))
         .collect();
 
