@@ -5,8 +5,8 @@
 //!
 //! A [`Block`] does not know the type of its rows, so timely's channels, sockets and operators are compiled for one
 //! container, however many kinds of rows a program exchanges. It travels between processes as it lies in memory (little
-//! endian), padded to 8 bytes like everything timely sends, and its rows are read where the socket has put them; between the
-//! workers of one process it is moved.
+//! endian), padded to 8 bytes like everything timely sends, and its rows are read where the socket has put them;
+//! between the workers of one process it is moved.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -19,12 +19,25 @@ use timely::communication::Push;
 use timely::dataflow::channels::pushers::exchange::Distributor;
 use timely::dataflow::channels::{ContainerBytes, Message};
 
+use super::buffers::{ANY, need};
+
 #[cfg(target_endian = "big")]
 compile_error!("rows travel as they lie in memory, which is defined for little-endian machines only");
 
-/// Bytes of a full block: large enough that the cost of a message vanishes, small enough to stay within a cache and
-/// well within the 1 MiB buffers of timely's network threads.
-pub(super) const BLOCK_BYTES: usize = 256 << 10;
+/// Most bytes of a full block: large enough that the cost of a message vanishes, small enough to stay within a cache,
+/// and with what timely puts before it four frames of a connection.
+pub(super) const BLOCK_BYTES: usize = 255 << 10;
+
+/// Bytes of the blocks that a worker fills for all others at a time.
+const OPEN_BYTES: usize = 3840 << 10;
+
+/// Least bytes of a full block, however many others there are.
+const LEAST_BYTES: usize = 16 << 10;
+
+/// Bytes of a full block among so many workers.
+pub(super) fn bytes_of_full(workers: usize) -> usize {
+    (OPEN_BYTES / workers).clamp(LEAST_BYTES, BLOCK_BYTES)
+}
 
 /// Rows of one fixed size as they lie in memory, aligned to 8 bytes.
 #[derive(Clone, Default)]
@@ -43,11 +56,11 @@ impl std::fmt::Debug for Block {
 }
 
 impl Block {
-    /// Returns an empty block for rows of type `T`, with room for [`Block::room`] of them, in the memory of `spare` if it has
-    /// enough.
-    pub(crate) fn new<T: Pod>(spare: Option<Block>) -> Block {
+    /// Returns an empty block of so many bytes for rows of type `T`, with room for [`Block::room`] of them, in the
+    /// memory of `spare` if it has enough.
+    pub(crate) fn new<T: Pod>(bytes: usize, spare: Option<Block>) -> Block {
         const { assert!(align_of::<T>() <= align_of::<u64>() && size_of::<T>() <= u32::MAX as usize) };
-        let words = size_of::<T>().max(BLOCK_BYTES).div_ceil(8);
+        let words = size_of::<T>().max(bytes).div_ceil(8);
         let memory = spare.map(|block| block.words).filter(|memory| memory.len() >= words);
         // Asked for as zeros, memory is mapped only where rows are written.
         let words = memory.unwrap_or_else(|| vec![0; words]);
@@ -57,18 +70,18 @@ impl Block {
     /// Returns a block of `rows`, however many, in the memory of one of `spare` if they are worth it.
     pub(crate) fn of<T: Pod>(rows: &[T], spare: &mut Vec<Block>) -> Block {
         let bytes: &[u8] = bytemuck::cast_slice(rows);
-        let is_worth_it = (BLOCK_BYTES / 4..=BLOCK_BYTES).contains(&bytes.len());
-        let spare = if is_worth_it { spare.pop() } else { None };
+        let is_worth_it = |room: usize| (room / 4..=room).contains(&bytes.len());
+        let spare = spare.pop_if(|spare| is_worth_it(spare.words.len() * 8));
         let mut words = spare.map_or_else(|| vec![0; bytes.len().div_ceil(8)], |block| block.words);
         bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
         Block { words, arrived: None, used: bytes.len(), row_bytes: size_of::<T>() as u32 }
     }
 
-    /// Rows of type `T` in a full block, at least 1.
-    pub(crate) const fn room<T>() -> usize {
+    /// Rows of type `T` in a block of so many bytes, at least 1.
+    pub(crate) const fn room<T>(bytes: usize) -> usize {
         match size_of::<T>() {
             0 => panic!("rows without a size cannot be counted"),
-            row if row < BLOCK_BYTES => BLOCK_BYTES / row,
+            row if row < bytes => bytes / row,
             _ => 1,
         }
     }
@@ -118,9 +131,9 @@ impl Block {
         self.used == 0
     }
 
-    /// Whether the memory is that of a full block, worth keeping for the next one.
-    pub(super) fn is_worth_keeping(&self) -> bool {
-        self.words.len() * 8 == BLOCK_BYTES
+    /// Bytes of its own memory.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.words.len() * 8
     }
 }
 
@@ -156,9 +169,15 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// Whether a parcel with these rows is one of those on their way of which there are only so many, and which are acknowledged.
+    /// Whether a parcel with these rows is one of those on their way of which there are only so many, and which are
+    /// acknowledged.
     pub(crate) fn is_counted(&self, rows: &Block) -> bool {
         self.last == 0 && !rows.is_empty()
+    }
+
+    /// Whether a parcel says what was taken and nothing else.
+    pub(crate) fn is_acknowledgement(&self, rows: &Block) -> bool {
+        self.last == 0 && rows.is_empty()
     }
 }
 
@@ -195,17 +214,22 @@ impl ContainerBytes for Parcel {
     }
 }
 
-/// Delivers each parcel, whole, to the worker it is addressed to. Blocks that are emptied by it, for they go to other processes, are put
-/// into the list.
+/// Delivers each parcel, whole, to the worker it is addressed to. Blocks that are emptied by it, for they go to other
+/// processes, are put into the list.
 pub(super) struct ByAddress(pub Rc<RefCell<Vec<Block>>>);
+
+/// Most bytes that timely puts before a parcel: its header, the time, and where it comes from.
+const ENVELOPE: usize = 128;
 
 impl Distributor<Parcel> for ByAddress {
     fn partition<T: Clone, P: Push<Message<T, Parcel>>>(&mut self, parcel: &mut Parcel, time: &T, workers: &mut [P]) {
         let to = parcel.about.to as usize;
+        need(parcel.length_in_bytes() + ENVELOPE);
         Message::push_at(parcel, time.clone(), &mut workers[to]);
+        need(ANY);
         // What is written to a socket is left here.
         let left = std::mem::take(&mut parcel.rows);
-        if left.is_worth_keeping() {
+        if left.held_bytes() > 0 {
             self.0.borrow_mut().push(left);
         }
     }
@@ -241,22 +265,31 @@ mod tests {
 
         #[test]
         fn a_block_holds_what_was_pushed(rows in proptest::collection::vec(any::<[u32; 3]>(), 0..1000)) {
-            let mut block = Block::new::<[u32; 3]>(Some(Block::new::<u64>(None)));
+            let mut block = Block::new::<[u32; 3]>(1 << 14, Some(Block::new::<u64>(1 << 15, None)));
             rows.iter().for_each(|row| block.push(row));
             prop_assert_eq!(block.rows::<[u32; 3]>(), &rows[..]);
         }
     }
 
     #[test]
-    fn a_block_holds_256_kib_and_always_at_least_one_row() {
-        assert_eq!(Block::room::<[u32; 3]>(), 21_845);
-        assert_eq!(Block::room::<[u64; 1 << 17]>(), 1);
-        let mut block = Block::new::<[u32; 3]>(None);
+    fn a_block_holds_its_bytes_and_always_at_least_one_row() {
+        assert_eq!(Block::room::<[u32; 3]>(BLOCK_BYTES), 21_760);
+        assert_eq!(Block::room::<[u64; 1 << 17]>(BLOCK_BYTES), 1);
+        let mut block = Block::new::<[u32; 3]>(BLOCK_BYTES, None);
         while !block.is_full::<[u32; 3]>() {
             block.push(&[1, 2, 3]);
         }
-        assert_eq!(block.rows::<[u32; 3]>().len(), 21_845);
+        assert_eq!(block.rows::<[u32; 3]>().len(), 21_760);
         assert!(Block::default().is_full::<u8>());
+    }
+
+    #[test]
+    fn open_blocks_take_no_more_with_more_workers_until_they_are_as_small_as_may_be() {
+        assert_eq!(
+            [1, 2, 15, 240, 1000].map(bytes_of_full),
+            [BLOCK_BYTES, BLOCK_BYTES, BLOCK_BYTES, LEAST_BYTES, LEAST_BYTES]
+        );
+        assert!((16..=240).all(|workers| bytes_of_full(workers) * workers <= OPEN_BYTES));
     }
 
     #[test]

@@ -4,15 +4,17 @@
 //! know. A call contains no code of the dataflow's: it runs in the calling function, between the dataflow's steps. So
 //! callers may borrow what they like, may fail, and a worker reads, sends and receives in turn.
 //!
-//! A call is complete for a worker when the last parcel of every worker is here, so it takes the time of one message, not
-//! of a question and its answer ([`super::mail`]). Between machines that time counts more than the rows where these are
-//! few, so [`Net::rounds`] counts the calls.
+//! A call is complete for a worker when the last parcel of every worker is here, so it takes the time of one message,
+//! not of a question and its answer ([`super::mail`]). Between machines that time counts more than the rows where these
+//! are few, so [`Net::rounds`] counts the calls.
 //!
-//! timely's queues are unbounded, so senders hold back: a worker has at most [`WINDOW`] parcels on their way, and the
-//! receiver acknowledges what it has taken. A slow receiver slows down those who send to it and nobody else; in particular
-//! nobody waits for a slow *sender*, as it would be with one epoch a block. The last parcel of a call to each worker does not count, and is
-//! not acknowledged: there is one more at most, of the next call, before it is taken. So a call with few rows is a message from
-//! each worker to each, and nothing else.
+//! timely's queues are unbounded, so senders hold back: a worker has at most [`WINDOW_BYTES`] of full parcels on their
+//! way, and the receiver acknowledges what it has taken. A slow receiver slows down those who send to it and nobody
+//! else; in particular nobody waits for a slow *sender*, as it would be with one epoch a block. The last parcel of a
+//! call to each worker does not count, and is not acknowledged: there is one more at most, of the next call, before it
+//! is taken. An acknowledgement goes with the last parcel of the next call, and by itself only where so many are due
+//! that the sender might wait for them. So a call with few rows is a message from each worker to each, and nothing
+//! else.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -22,12 +24,13 @@ use bytemuck::Pod;
 use timely::dataflow::channels::ContainerBytes;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::block::{Address, Block, Parcel};
+use super::block::{Address, BLOCK_BYTES, Block, Parcel};
 use super::net::Net;
 use webtwin_base::error::{Error, Result};
 
-/// Most parcels of one worker that were sent and not yet taken, beside two last ones to each: 16 MiB when they are full blocks.
-pub(super) const WINDOW: usize = 64;
+/// Most bytes of one worker that were sent and not yet taken, beside two last parcels to each, when the parcels are
+/// full: 16 MiB.
+pub(super) const WINDOW_BYTES: usize = 64 * BLOCK_BYTES;
 
 /// Longest time a waiting worker is deaf to the end of the run.
 pub(super) const TICK: Duration = Duration::from_millis(20);
@@ -40,6 +43,10 @@ pub(super) struct Outbox<'a> {
     /// Of the rows that are put in.
     pub(super) kind: u16,
     ready: VecDeque<Parcel>,
+    /// Bytes of a full block.
+    pub(super) block_bytes: usize,
+    /// Most parcels on their way.
+    window: usize,
     pub(super) spare: &'a mut Vec<Block>,
 }
 
@@ -50,22 +57,25 @@ impl Outbox<'_> {
         self.ready.push_back(Parcel { about, rows });
     }
 
-    /// Marks the last parcel to each worker, with what is told; one that is sent nothing else is sent an empty one.
-    fn close(&mut self, peers: usize, told: u64) {
+    /// Marks the last parcel to each worker, with what is told and acknowledged; one that is sent nothing else is sent
+    /// an empty one.
+    fn close(&mut self, taken: &mut [u32], told: u64) {
+        let peers = taken.len();
         let mut without: Vec<bool> = vec![true; peers];
         self.ready.iter().for_each(|parcel| without[parcel.about.to as usize] = false);
         (0..peers).filter(|&to| without[to]).for_each(|to| self.push(to, Block::default()));
         let mut open: Vec<bool> = vec![true; peers];
         for Parcel { about, .. } in self.ready.iter_mut().rev() {
-            if std::mem::take(&mut open[about.to as usize]) {
-                (about.last, about.told) = (1, told);
+            let to = about.to as usize;
+            if std::mem::take(&mut open[to]) {
+                (about.last, about.told, about.taken) = (1, told, std::mem::take(&mut taken[to]));
             }
         }
     }
 
     /// Keeps the memory of an emptied block for another, if it is worth it.
     fn keep(&mut self, emptied: Block) {
-        if emptied.is_worth_keeping() && self.spare.len() < WINDOW {
+        if emptied.held_bytes() == self.block_bytes && self.spare.len() < self.window {
             self.spare.push(emptied);
         }
     }
@@ -103,8 +113,8 @@ impl Net<'_> {
         self.carry("end of the program", 0, &mut |_| Ok(false), &mut |_, _| Ok(())).map(drop)
     }
 
-    /// Sends what `produce` puts into the outbox while it returns true, and hands each block that arrives to `take`, with its
-    /// address; tells all workers a number, and returns theirs.
+    /// Sends what `produce` puts into the outbox while it returns true, and hands each block that arrives to `take`,
+    /// with its address; tells all workers a number, and returns theirs.
     pub(super) fn carry(
         &mut self,
         name: &str,
@@ -131,24 +141,26 @@ impl Net<'_> {
             self.shared.traffic.rounds.fetch_add(1, Ordering::Relaxed);
         }
         let (shared, worker, mail) = (self.shared, &mut *self.worker, &mut self.mail);
-        let (ready, spare) = (VecDeque::new(), &mut self.spare);
-        let mut outbox = Outbox { from: me as u32, name: hash, call, kind: 0, ready, spare };
+        let (ready, block_bytes, spare) = (VecDeque::new(), self.block_bytes, &mut self.spare);
+        let window = WINDOW_BYTES / block_bytes;
+        // What is due to a worker by all others together is less than it may have on their way.
+        let most_due = (window / 2 / peers).max(1) as u32;
+        let mut outbox = Outbox { from: me as u32, name: hash, call, kind: 0, ready, block_bytes, window, spare };
         mail.begin();
         let mut more = true;
         let (mut ended, mut yet_to_end) = (vec![None; peers], peers);
-        let mut taken: Vec<u32> = vec![0; peers];
         // What is sent leaves the process at the end of a step, but not of one that waits first.
         let mut has_sent = false;
         loop {
             shared.stop.check()?;
-            if more && outbox.ready.is_empty() && self.on_their_way < WINDOW {
+            if more && outbox.ready.is_empty() && self.on_their_way < window {
                 more = produce(&mut outbox)?;
                 if !more {
-                    outbox.close(peers, told);
+                    outbox.close(&mut self.taken, told);
                 }
             }
             while let Some(counts) = outbox.ready.front().map(|next| next.about.is_counted(&next.rows))
-                && (self.on_their_way < WINDOW || !counts)
+                && (self.on_their_way < window || !counts)
                 && let Some(parcel) = outbox.ready.pop_front()
             {
                 self.on_their_way += usize::from(counts);
@@ -162,14 +174,14 @@ impl Net<'_> {
                 mail.send(parcel);
                 has_sent = true;
             }
-            let is_idle = !has_sent && (!more || self.on_their_way >= WINDOW);
+            let is_idle = !has_sent && (!more || self.on_their_way >= window);
             worker.step_or_park(Some(if is_idle { TICK } else { Duration::ZERO }));
             has_sent = false;
             mail.emptied().into_iter().for_each(|block| outbox.keep(block));
 
             while let Some(Parcel { about, rows }) = mail.next(call) {
-                if about.taken > 0 {
-                    self.on_their_way -= about.taken as usize;
+                self.on_their_way -= about.taken as usize;
+                if about.is_acknowledgement(&rows) {
                     continue;
                 }
                 if (about.call, about.name) != (call, hash) {
@@ -179,7 +191,7 @@ impl Net<'_> {
                         about.from
                     )));
                 }
-                taken[about.from as usize] += u32::from(about.is_counted(&rows));
+                self.taken[about.from as usize] += u32::from(about.is_counted(&rows));
                 if !rows.is_empty() {
                     take(&about, &rows)?;
                 }
@@ -188,7 +200,7 @@ impl Net<'_> {
                 }
                 outbox.keep(rows);
             }
-            for (to, taken) in taken.iter_mut().enumerate().filter(|(_, taken)| **taken > 0) {
+            for (to, taken) in self.taken.iter_mut().enumerate().filter(|(_, taken)| **taken >= most_due) {
                 let taken = std::mem::take(taken);
                 let to = to as u32;
                 let about = Address { to, from: me as u32, name: hash, call, taken, last: 0, kind: 0, told: 0 };

@@ -1,11 +1,11 @@
-//! Rows to their workers: plain ones in blocks of up to 256 KiB, others serialised.
+//! Rows to their workers: plain ones in blocks of up to 255 KiB, others serialised.
 
 use bincode::Options;
 use bytemuck::Pod;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::block::{BLOCK_BYTES, Block};
+use super::block::Block;
 use super::carry::Outbox;
 use super::net::Net;
 use super::row::IntoRow;
@@ -19,9 +19,6 @@ const SMALL_BATCH: usize = 1024;
 
 /// Bytes of values that a worker sends in a round of [`Net::exchange_values_into`] where memory has a bound.
 pub const ROUND_BYTES: u64 = 4 << 20;
-
-/// Bytes of rows of variable length that are sent, so that they have room in a block with a last one of up to an eighth.
-const FULL_BYTES: usize = BLOCK_BYTES / 8 * 7;
 
 /// Blocks that are being filled, one for each worker.
 struct OpenBlocks(Vec<Block>);
@@ -38,7 +35,7 @@ impl OpenBlocks {
 
     #[cold]
     fn renew<T: Pod>(&mut self, to: usize, outbox: &mut Outbox<'_>) {
-        let full = std::mem::replace(&mut self.0[to], Block::new::<T>(outbox.spare.pop()));
+        let full = std::mem::replace(&mut self.0[to], Block::new::<T>(outbox.block_bytes, outbox.spare.pop()));
         outbox.push_rows(to, full);
     }
 
@@ -105,8 +102,8 @@ impl Net<'_> {
 
     /// Sends every row to worker `to(&row)`, and hands what arrives here to `take`.
     ///
-    /// Rows of one sender arrive in the order sent, in blocks of up to 256 KiB; the blocks of different senders come in no
-    /// particular order.
+    /// Rows of one sender arrive in the order sent, in blocks of up to 255 KiB; the blocks of different senders come in
+    /// no particular order.
     ///
     /// # Errors
     /// The first error of `rows` or `take`, which ends the run; or when the run has ended.
@@ -115,8 +112,9 @@ impl Net<'_> {
     /// When `to` names no worker.
     ///
     /// # Cost
-    /// One copy of each row into its block, one more where it goes to a socket; it is read where it has come. Memory: one open block for each
-    /// receiver, and at most 16 MiB, and two blocks for each receiver, on the way from each worker.
+    /// One copy of each row into its block, one more where it goes to a socket; it is read where it has come. Memory:
+    /// one open block for each receiver, 4 MiB together unless there are more than 240, and at most 16 MiB, and two
+    /// blocks for each receiver, on the way from each worker.
     pub fn exchange_into<T: Pod>(
         &mut self,
         name: &str,
@@ -182,8 +180,8 @@ impl Net<'_> {
         Ok(())
     }
 
-    /// As [`Net::exchange_into`], for rows that are made on the way: `source` is called again while it returns true, and gives a
-    /// bounded number of rows each time (some ten thousand), so that receiving is not kept waiting.
+    /// As [`Net::exchange_into`], for rows that are made on the way: `source` is called again while it returns true,
+    /// and gives a bounded number of rows each time (some ten thousand), so that receiving is not kept waiting.
     ///
     /// # Errors
     /// The first error of `source` or `take`, which ends the run; or when the run has ended.
@@ -218,8 +216,8 @@ impl Net<'_> {
         self.carry(name, told, &mut produce, &mut |_, block| take(block.rows()))
     }
 
-    /// As [`Net::exchange_values`], for values that are taken as they come. Where memory has a bound they travel in rounds: each worker
-    /// sends values of some megabytes by `bytes` at a time, and all go on until no one has more.
+    /// As [`Net::exchange_values`], for values that are taken as they come. Where memory has a bound they travel in
+    /// rounds: each worker sends values of some megabytes by `bytes` at a time, and all go on until no one has more.
     ///
     /// # Errors
     /// The first error of `values` or `take`; or when the run has ended.
@@ -281,8 +279,8 @@ impl Net<'_> {
         }
     }
 
-    /// Sends each row to the worker beside it, serialised unless it stays in this process; returns the rows that arrive here, by
-    /// sender and then in the order sent.
+    /// Sends each row to the worker beside it, serialised unless it stays in this process; returns the rows that arrive
+    /// here, by sender and then in the order sent.
     ///
     /// # Errors
     /// The first error of `rows`; or when the run has ended.
@@ -295,6 +293,8 @@ impl Net<'_> {
         rows: impl IntoIterator<Item = Result<(usize, T)>>,
     ) -> Result<Vec<T>> {
         let (me, peers, shared) = (self.index(), self.peers(), self.shared);
+        // With room in a block for a last row of up to an eighth.
+        let full_bytes = self.block_bytes / 8 * 7;
         let beside = self.process() * self.workers_per_process()..(self.process() + 1) * self.workers_per_process();
         let mut rows = rows.into_iter();
         let mut open: Vec<Vec<u8>> = vec![Vec::new(); peers];
@@ -313,7 +313,7 @@ impl Net<'_> {
                 codec()
                     .serialize_into(&mut open[to], &Some(&row))
                     .map_err(|cause| Error::Invariant(format!("a row of \"{name}\" cannot be serialised: {cause}")))?;
-                if open[to].len() >= FULL_BYTES {
+                if open[to].len() >= full_bytes {
                     send(to, &mut open[to], outbox);
                 }
             }

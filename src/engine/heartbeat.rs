@@ -1,19 +1,21 @@
 //! Signs of life between processes, and the reason when one gives up.
 //!
-//! Every process sends a frame each second on a connection of its own to each peer, and expects one within the deadline:
-//! a peer that is frozen or cut off is noticed although its sockets stay open. (A data connection that is cut off by
-//! itself is noticed by its own signs of life, in `link`.) An orderly failure travels the same way,
-//! so that all processes end with the same line and the same exit code. It works from threads of its own, however busy
-//! the workers are.
+//! Every process sends a frame each second on a connection of its own to each peer, and expects one within the
+//! deadline: a peer that is frozen or cut off is noticed although its sockets stay open. (A data connection that is cut
+//! off by itself is noticed by its own signs of life, in `link`.) An orderly failure travels the same way, so that all
+//! processes end with the same line and the same exit code. It works from two threads of its own, however busy the
+//! workers are.
 
-use std::io;
+use std::io::{self, Write};
 use std::net::{Shutdown, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::frames::{Frame, FrameReader, FrameWriter, LONGEST, Session};
+use super::listener::{Heard, Listener};
 use super::stop::{Phase, Stop};
 use webtwin_base::console::tell;
 use webtwin_base::error::{Error, Result};
@@ -35,8 +37,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Heartbeat {
     stop: Arc<Stop>,
-    deadline: Duration,
     peers: Arc<Mutex<Vec<Peer>>>,
+    /// Peers to listen to from now on, and what wakes the thread that does.
+    newcomers: Sender<Heard>,
+    wake: UnixStream,
     /// Dropped when the run has returned.
     running: Option<Sender<()>>,
     beater: Option<JoinHandle<()>>,
@@ -46,29 +50,33 @@ impl Heartbeat {
     /// Starts the heartbeat of a run without peers yet; a peer may be silent for `deadline`.
     ///
     /// # Errors
-    /// [`Error::NoThread`].
+    /// [`Error::NoThread`]; [`Error::Storage`] if no more files may be open.
     pub fn start(deadline: Duration) -> Result<Heartbeat> {
+        let (wake, awake) = UnixStream::pair().map_err(|cause| Error::storage("files and connections", cause))?;
+        let (newcomers, new) = channel();
         let stop = Arc::new(Stop::new());
         let peers = Arc::new(Mutex::new(Vec::new()));
         let (running, returned) = channel();
         let beater = Beater { stop: Arc::clone(&stop), peers: Arc::clone(&peers), deadline, returned };
         let beater = threads::start(move || beater.beat())?;
-        Ok(Heartbeat { stop, deadline, peers, running: Some(running), beater: Some(beater) })
+        let listener = Listener::new(Arc::clone(&stop), deadline, new, awake);
+        threads::start(move || listener.listen())?;
+        Ok(Heartbeat { stop, peers, newcomers, wake, running: Some(running), beater: Some(beater) })
     }
 
-    /// Begins to send signs of life from process `here` to process `there` on a connection, and to expect them. `peer` names
-    /// it in messages.
+    /// Begins to send signs of life from process `here` to process `there` on a connection, and to expect them. `peer`
+    /// names it in messages.
     ///
     /// # Errors
-    /// [`Error::PeerLost`] when the socket is broken already; [`Error::NoThread`].
+    /// [`Error::PeerLost`] when the socket is broken already.
     pub fn watch(&self, peer: &str, socket: TcpStream, session: &Session, (here, there): (usize, usize)) -> Result<()> {
         let lost = |cause: io::Error| Error::PeerLost(format!("{peer}: {cause}"));
-        socket.set_read_timeout(Some(self.deadline)).map_err(lost)?;
         socket.set_write_timeout(Some(BEAT)).map_err(lost)?;
         let listen = socket.try_clone().map_err(lost)?;
-        let (stop, name, deadline) = (Arc::clone(&self.stop), peer.to_string(), self.deadline);
-        let frames = FrameReader::new(session, here);
-        threads::start(move || hear(listen, frames, &name, deadline, &stop))?;
+        let heard = Heard::new(peer, listen, FrameReader::new(session, here));
+        // It listens for as long as there is a heartbeat.
+        let _ = self.newcomers.send(heard);
+        (&self.wake).write_all(&[0]).map_err(lost)?;
         let peer = Peer { socket, frames: FrameWriter::new(session, there) };
         self.peers.lock().unwrap_or_else(PoisonError::into_inner).push(peer);
         Ok(())
@@ -152,7 +160,7 @@ impl Beater {
         }
     }
 
-    /// Writes to every peer; who does not take it is noticed by the thread that listens to it.
+    /// Writes to every peer; who does not take it is noticed by the thread that listens.
     fn tell_all(&self, what: Frame, payload: &[u8]) {
         for Peer { socket, frames } in self.peers().iter_mut() {
             let told = frames.send(socket, what, payload);
@@ -183,23 +191,6 @@ fn farewell(error: &Error) -> Vec<u8> {
     }
 }
 
-/// Listens to one peer until it says goodbye, and stops the run if it does not.
-fn hear(mut socket: TcpStream, mut frames: FrameReader, peer: &str, deadline: Duration, stop: &Stop) {
-    match hear_out(&mut socket, &mut frames) {
-        Ok(None) => {}
-        Ok(Some(error)) => {
-            stop.stop(error);
-        }
-        Err(cause) if matches!(cause.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-            let seconds = deadline.as_secs_f32();
-            stop.stop(Error::PeerLost(format!(
-                "{peer} has been silent for {seconds} s on the heartbeat connection; see whether it still runs there"
-            )));
-        }
-        Err(cause) => stop.stop_unless_explained(lost(peer, &cause)),
-    }
-}
-
 /// Returns the error for a peer whose connection broke.
 pub(super) fn lost(peer: &str, cause: &io::Error) -> Error {
     let reason = match cause.kind() {
@@ -209,24 +200,8 @@ pub(super) fn lost(peer: &str, cause: &io::Error) -> Error {
     Error::PeerLost(format!("{peer}: {reason}; see its own last message"))
 }
 
-/// Returns `None` after a goodbye, and the reason after a farewell.
-fn hear_out(socket: &mut TcpStream, frames: &mut FrameReader) -> io::Result<Option<Error>> {
-    let mut reason = Vec::new();
-    loop {
-        match frames.next(socket, &mut [], &mut reason)?.0 {
-            Frame::Alive => {}
-            Frame::End => return Ok(None),
-            Frame::Payload => {
-                let damaged = |cause: serde_json::Error| io::Error::new(io::ErrorKind::InvalidData, cause.to_string());
-                return serde_json::from_slice(&reason).map(Some).map_err(damaged);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
     use std::net::TcpListener;
 
     use super::*;

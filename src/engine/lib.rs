@@ -9,9 +9,9 @@
 //! | `cluster_file`, `launch`, `key` | where does the job run, and who may take part? |
 //! | `handshake`, `rendezvous` | who is at the other end, and do we compute the same thing? |
 //! | `frames`, `link` | is what arrives what was sent, and who can read it? |
-//! | `heartbeat`, `stop`, `panics`, `interrupt` | is everybody still there, and how do all end alike when somebody fails? |
+//! | `heartbeat`, `listener`, `stop`, `panics`, `interrupt` | is everybody there, and how do all end alike when one fails? |
 //! | `owners` | which worker is a row for? |
-//! | `block`, `mail`, `carry`, `exchange`, `share`, `net` | how do rows get to their workers, in bounded memory? |
+//! | `block`, `buffers`, `mail`, `carry`, `exchange`, `share`, `net` | how do rows get to their workers, in bounds? |
 //! | `dataflow` | what when rows are a stream, and not one step after the other? |
 //! | `run` | how do these play together? |
 
@@ -27,11 +27,13 @@ pub mod rendezvous;
 // Failure: noticed, passed on, the same for all.
 pub mod heartbeat;
 mod interrupt;
+mod listener;
 pub mod panics;
 mod stop;
 
 // Rows on their way.
 mod block;
+mod buffers;
 #[doc(hidden)] // for fuzz/
 pub mod frames;
 mod link;

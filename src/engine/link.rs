@@ -1,30 +1,35 @@
 //! A connection for timely's workers whose every byte is checked.
 //!
 //! timely trusts its sockets: a flipped bit in a payload arrives as data, one in a length is a panic, and a socket that
-//! closes is a panic too. A link cuts the bytes into frames ([`super::frames`]), so that what arrives is exactly what was
-//! sent, in order and once, and with a key encrypted; anything else ends the run with
+//! closes is a panic too. A link cuts the bytes into frames ([`super::frames`]), so that what arrives is exactly what
+//! was sent, in order and once, and with a key encrypted; anything else ends the run with
 //! [`Error::PeerLost`](webtwin_base::error::Error::PeerLost).
 //!
-//! A sign of life goes out every beat, however busy or idle the workers are, so each connection proves by itself, in each
-//! direction, that it passes bytes on. One that brings nothing for one and a half deadlines ends the run: the heartbeat has a
-//! connection of its own, and says nothing of what a firewall, NAT or proxy has done to this one. Half a deadline more, so
-//! that a process that is silent on both is reported as such. A slow connection is not a dead one, for any byte counts; nor is
-//! a slow reader, for timely's threads take what arrives, whatever the workers do.
+//! A sign of life goes out every beat, however busy or idle the workers are, so each connection proves by itself, in
+//! each direction, that it passes bytes on. One that brings nothing for one and a half deadlines ends the run: the
+//! heartbeat has a connection of its own, and says nothing of what a firewall, NAT or proxy has done to this one. Half
+//! a deadline more, so that a process that is silent on both is reported as such. A slow connection is not a dead one,
+//! for any byte counts; nor is a slow reader, for timely's threads take what arrives, whatever the workers do.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use timely::communication::allocator::zero_copy::stream::Stream;
 
+use super::buffers::{Place, need};
 use super::frames::{Frame, FrameReader, FrameWriter, LONGEST, Session};
 use super::heartbeat::{beat, lost};
 use super::stop::{Phase, Stop};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
 
-/// Bytes that are read with the header of a frame: small frames as a whole. What is left of a long one goes to where it is needed.
+/// Bytes that are read with the header of a frame: small frames as a whole. What is left of a long one goes to where it
+/// is needed.
 const READ_AHEAD: usize = 8 << 10;
 
 /// The half that sends; timely's thread and the one that gives signs of life take turns.
@@ -39,6 +44,17 @@ impl Outgoing {
         self.frames.send(&mut self.socket, what, payload)
     }
 
+    /// Whether a sign of life would be sent at once. One that has to wait for what was sent before says nothing that
+    /// this does not, and would keep others from theirs.
+    fn takes_a_sign(&self) -> io::Result<bool> {
+        let mut socket = [PollFd::new(self.socket.as_fd(), PollFlags::POLLOUT)];
+        match poll(&mut socket, PollTimeout::ZERO) {
+            Ok(ready) => Ok(ready > 0),
+            Err(Errno::EINTR) => Ok(false),
+            Err(cause) => Err(cause.into()),
+        }
+    }
+
     /// Nothing may follow the end of the stream.
     fn end(&mut self, how: Shutdown) -> io::Result<()> {
         self.ended = true;
@@ -49,8 +65,8 @@ impl Outgoing {
 
 /// One end of a checked connection to a peer.
 ///
-/// timely clones it once for the thread that sends and once for the one that receives, before either begins; the numbers of
-/// the frames that arrive therefore live in one clone only.
+/// timely clones it once for the thread that sends and once for the one that receives, before either begins; the
+/// numbers of the frames that arrive therefore live in one clone only.
 pub(super) struct Link {
     socket: BufReader<TcpStream>,
     peer: Arc<str>,
@@ -61,6 +77,8 @@ pub(super) struct Link {
     frame: Vec<u8>,
     taken: usize,
     ended: bool,
+    /// Of what timely has read.
+    place: Place,
 }
 
 impl Link {
@@ -85,23 +103,8 @@ impl Link {
             frame: Vec::new(),
             taken: 0,
             ended: false,
+            place: Place::default(),
         })
-    }
-
-    /// Begins to send signs of life, and to expect bytes.
-    ///
-    /// # Errors
-    /// [`Error::PeerLost`] when the socket is broken already; [`Error::NoThread`].
-    pub(crate) fn watch(&self, deadline: Duration) -> Result<()> {
-        let patience = Some(deadline + deadline / 2);
-        self.socket.get_ref().set_read_timeout(patience).map_err(|cause| lost(&self.peer, &cause))?;
-        let (outgoing, stop, peer) = (Arc::downgrade(&self.outgoing), Arc::clone(&self.stop), Arc::clone(&self.peer));
-        let give_signs = move || {
-            if let Err(cause) = give_signs_of_life(&outgoing, &stop, beat(deadline)) {
-                stop.stop_unless_explained(lost(&peer, &cause));
-            }
-        };
-        threads::start(give_signs).map(drop)
     }
 
     /// Takes in the next frame: into `buffer` if it has room, of which the length is returned; otherwise it is held.
@@ -110,6 +113,12 @@ impl Link {
         let (what, bytes) = self.incoming.next(&mut self.socket, buffer, &mut self.frame)?;
         self.ended = what == Frame::End;
         Ok(bytes)
+    }
+
+    /// timely has taken these bytes; the buffer into which it reads next has to hold the message that they begin.
+    fn has_read(&mut self, bytes: &[u8]) {
+        self.place.pass(bytes);
+        need(self.place.message());
     }
 
     fn outgoing(&self) -> MutexGuard<'_, Outgoing> {
@@ -139,19 +148,45 @@ fn silent(peer: &str, socket: &TcpStream) -> Error {
     ))
 }
 
-/// Sends a sign of life every beat until the run, the stream or the link ends.
-fn give_signs_of_life(outgoing: &Weak<Mutex<Outgoing>>, stop: &Stop, beat: Duration) -> io::Result<()> {
-    while let Phase::Running = stop.wait(beat) {
-        let Some(outgoing) = outgoing.upgrade() else { return Ok(()) };
-        match outgoing.try_lock() {
-            Ok(outgoing) if outgoing.ended => return Ok(()),
-            Ok(mut outgoing) => outgoing.send(Frame::Alive, &[])?,
-            // Whoever has it is sending: more than a sign.
-            Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Poisoned(_)) => return Ok(()),
-        }
+/// Begins to send signs of life on these links, from one thread for all, and to expect bytes.
+///
+/// # Errors
+/// [`Error::PeerLost`] when a socket is broken already; [`Error::NoThread`].
+pub(super) fn watch(links: &[Option<Link>], deadline: Duration, stop: Arc<Stop>) -> Result<()> {
+    let mut watched = Vec::new();
+    for link in links.iter().flatten() {
+        let patience = Some(deadline + deadline / 2);
+        link.socket.get_ref().set_read_timeout(patience).map_err(|cause| lost(&link.peer, &cause))?;
+        watched.push((Arc::downgrade(&link.outgoing), Arc::clone(&link.peer)));
     }
-    Ok(())
+    let give_signs = move || {
+        while let Phase::Running = stop.wait(beat(deadline)) {
+            watched.retain(|(outgoing, peer)| {
+                give_sign(outgoing).unwrap_or_else(|cause| {
+                    stop.stop_unless_explained(lost(peer, &cause));
+                    false
+                })
+            });
+        }
+    };
+    threads::start(give_signs).map(drop)
+}
+
+/// Sends a sign of life where nothing else is being sent; returns whether there may be another.
+fn give_sign(outgoing: &Weak<Mutex<Outgoing>>) -> io::Result<bool> {
+    let Some(outgoing) = outgoing.upgrade() else { return Ok(false) };
+    match outgoing.try_lock() {
+        Ok(outgoing) if outgoing.ended => Ok(false),
+        Ok(mut outgoing) => {
+            if outgoing.takes_a_sign()? {
+                outgoing.send(Frame::Alive, &[])?;
+            }
+            Ok(true)
+        }
+        // Whoever has it is sending: more than a sign.
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Poisoned(_)) => Ok(false),
+    }
 }
 
 impl Read for Link {
@@ -159,13 +194,21 @@ impl Read for Link {
         while self.taken == self.frame.len() && !self.ended {
             match self.next_frame(buffer) {
                 Ok(0) => {}
-                Ok(bytes) => return Ok(bytes),
+                Ok(bytes) => {
+                    self.has_read(&buffer[..bytes]);
+                    return Ok(bytes);
+                }
                 Err(cause) => self.give_up(&cause),
             }
         }
         let length = buffer.len().min(self.frame.len() - self.taken);
         buffer[..length].copy_from_slice(&self.frame[self.taken..][..length]);
         self.taken += length;
+        if self.taken == self.frame.len() {
+            // Few frames are held, and there are many links.
+            (self.frame, self.taken) = (Vec::new(), 0);
+        }
+        self.has_read(&buffer[..length]);
         Ok(length)
     }
 }
@@ -196,6 +239,7 @@ impl Stream for Link {
             frame: Vec::new(),
             taken: 0,
             ended: false,
+            place: Place::default(),
         })
     }
 
@@ -233,8 +277,8 @@ mod tests {
         (Link::new(socket, session, ends, "process 9", Arc::clone(&stop)).unwrap(), stop)
     }
 
-    /// What process 0 leaves on the wire by three writes, a sign of life after each, and the end; and what process 1 shares
-    /// with it.
+    /// What process 0 leaves on the wire by three writes, a sign of life after each, and the end; and what process 1
+    /// shares with it.
     fn wire(keyed: bool) -> (Vec<u8>, [Session; 2]) {
         let sessions = sessions(keyed);
         let (here, mut there) = sockets();

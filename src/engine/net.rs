@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use timely::worker::Worker;
 
-use super::block::Block;
+use super::block::{Block, bytes_of_full};
 use super::mail::Mail;
 use super::stop::Stop;
 use webtwin_base::error::{Error, Result};
@@ -38,8 +38,12 @@ pub struct Net<'a> {
     pub(super) mail: Mail,
     /// Parcels of this worker that count and that were sent and not yet taken.
     pub(super) on_their_way: usize,
+    /// Those of each worker that this one has taken and has yet to acknowledge.
+    pub(super) taken: Vec<u32>,
     /// Messages that this worker has waited for one after the other.
     pub(super) rounds: u64,
+    /// Bytes of a full block.
+    pub(super) block_bytes: usize,
     /// Emptied blocks.
     pub(super) spare: Vec<Block>,
     /// Collective calls so far, the same number on all workers.
@@ -48,14 +52,17 @@ pub struct Net<'a> {
 
 impl<'a> Net<'a> {
     pub(super) fn new(worker: &'a mut Worker, shared: &'a Shared) -> Net<'a> {
-        let mail = Mail::new(worker);
+        let (mail, block_bytes) = (Mail::new(worker), bytes_of_full(worker.peers()));
+        let taken = vec![0; worker.peers()];
         Net {
             memory: MemoryPool::default(),
             worker,
             shared,
             mail,
             on_their_way: 0,
+            taken,
             rounds: 0,
+            block_bytes,
             spare: Vec::new(),
             calls: 0,
         }

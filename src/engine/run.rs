@@ -15,11 +15,12 @@ use timely::communication::initialize::Hooks;
 use timely::worker::Worker;
 use timely::{CommunicationConfig, WorkerConfig};
 
+use super::buffers::{ANY, need, refill};
 use super::cluster_file::Cluster;
 use super::handshake::Identity;
 use super::heartbeat::Heartbeat;
 use super::interrupt;
-use super::link::Link;
+use super::link::{self, Link};
 use super::net::{Board, Net, Shared};
 use super::panics::contain;
 use super::rendezvous::{Meeting, meet};
@@ -98,6 +99,7 @@ fn run_together<T: Send + 'static>(
 
 /// Runs the program on one worker; its error is everybody's.
 fn work<T>(worker: &mut Worker, shared: &Shared, program: &impl Fn(&mut Net) -> Result<T>) -> Result<T> {
+    need(ANY);
     let program = || {
         let mut net = Net::new(worker, shared);
         let made = program(&mut net)?;
@@ -180,13 +182,12 @@ fn connect(cluster: &Cluster, me: &Identity, heartbeat: &Heartbeat) -> Result<(V
             Some((socket, session)) => {
                 sockets.push(socket.try_clone().map_err(broken)?);
                 let name = format!("process {there} at {} (data connection)", cluster.addresses[there]);
-                let link = Link::new(socket, &session, (process, there), &name, heartbeat.state()).map_err(broken)?;
-                link.watch(cluster.deadline)?;
-                Some(link)
+                Some(Link::new(socket, &session, (process, there), &name, heartbeat.state()).map_err(broken)?)
             }
         });
     }
-    let hooks = Hooks::default();
+    link::watch(&links, cluster.deadline, heartbeat.state())?;
+    let hooks = Hooks { refill: refill(), ..Hooks::default() };
     let local = ProcessBuilder::new_typed_vector(workers, hooks.refill.clone(), hooks.spill.clone());
     let (builders, comms) =
         initialize_networking_from_sockets(local, links, process, workers, hooks).map_err(broken)?;

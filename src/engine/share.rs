@@ -8,12 +8,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::block::{BLOCK_BYTES, Block};
-use super::carry::{Outbox, WINDOW};
+use super::carry::{Outbox, WINDOW_BYTES};
 use super::net::Net;
 use webtwin_base::error::{Error, Result};
 
 /// Bytes of the rows of all workers that travel with their numbers in [`Net::broadcast`], in equal parts.
-pub const AT_ONCE_BYTES: usize = WINDOW * BLOCK_BYTES;
+pub const AT_ONCE_BYTES: usize = WINDOW_BYTES;
 
 impl Net<'_> {
     /// Gives every worker the value of each, by worker index.
@@ -128,7 +128,7 @@ impl Net<'_> {
     ) -> Result<Vec<u64>> {
         let workers = self.workers_per_process();
         let keepers = (0..self.processes()).map(|process| process * workers);
-        let room = Block::room::<T>();
+        let room = Block::room::<T>(self.block_bytes);
         let mut rows = Vec::with_capacity(room);
         let mut produce = |outbox: &mut Outbox<'_>| {
             rows.clear();

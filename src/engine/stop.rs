@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use webtwin_base::error::{Error, Result};
 
 /// How long a broken socket waits for an orderly reason that is still on its way.
-const GRACE: Duration = Duration::from_millis(500);
+pub(super) const GRACE: Duration = Duration::from_millis(500);
 
 /// Where a run stands.
 #[derive(Debug, Clone)]

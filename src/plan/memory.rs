@@ -14,8 +14,11 @@ use webtwin_job::{Job, JobKind, Measure};
 /// Most bytes of a worker in blocks that are filled for others, on their way, or emptied and kept.
 const A_WORKER: u64 = 17 << 20;
 
-/// Bytes of the connections of a process that has others.
-const CONNECTIONS: u64 = 28 << 20;
+/// Bytes of the connections of a process that has others, however many: buffers that are in use or kept.
+const CONNECTIONS: u64 = 8 << 20;
+
+/// Bytes of the connections to each other process. Measured.
+const A_PEER: u64 = 512 << 10;
 
 /// Bytes of a page in every process while clusters grow: its row of the directory, its clusters, sizes, places and counts. Measured.
 const A_PAGE_EVERYWHERE: u64 = 60;
@@ -56,7 +59,7 @@ fn own(counts: &Counts, machines: &Machines) -> MemoryEstimate {
 /// no run.
 pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machines) -> (u64, u64) {
     let (own, workers) = (own(counts, machines), machines.workers);
-    let others = if machines.count > 1 { CONNECTIONS } else { 0 };
+    let others = if machines.count > 1 { CONNECTIONS + A_PEER * (machines.count as u64 - 1) } else { 0 };
     let blocks = A_WORKER.min(volume.exchanged_bytes / machines.peers()) * workers as u64;
     let blocks = blocks.max(A_WORKER_AT_REST * workers.saturating_sub(2) as u64);
     let all_pages = counts.held.pages;
