@@ -59,7 +59,7 @@ const A_CHILD_VALUE: u64 = 24;
 const A_SHINGLE_FETCHED: u64 = 2;
 
 /// Bytes of a page that go to each other process: its row of the directory, its clusters, counts of its chunks. Measured.
-const A_PAGE_TOLD: u64 = 130;
+const A_PAGE_TOLD: u64 = 85;
 
 /// Bytes of a page that the first process deals out to the others, who tell them: labels of clusters, which it makes. Measured.
 const A_PAGE_DEALT: u64 = 43;
@@ -68,7 +68,7 @@ const A_PAGE_DEALT: u64 = 43;
 const A_DOCUMENT_DEALT: u64 = 9;
 
 /// The same where only the directory is told.
-const A_ROW_OF_DIRECTORY: u64 = 16;
+const A_ROW_OF_DIRECTORY: u64 = 12;
 
 /// Rounds more in which counts of pages are added up, and in which forests are merged: half of those of the main job. Measured.
 const SUMS: u64 = 6;
@@ -218,7 +218,7 @@ fn rounds(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
     // Where pages by place have no room in a share, it is told how many there are before they are sent.
     let are_many = A_PAGE_BY_PLACE * pages / machines.peers() > PARTITION_BYTES;
     let told = if are_many && second_look::is_asked_for(job) { LAID_DOWN } else { 0 };
-    let is_long = pages as usize * size_of::<u32>() > page_counts::SHORT_BYTES;
+    let is_long = !page_counts::is_short(pages as usize * size_of::<u32>(), machines.peers() as usize);
     let main = if job.kind == JobKind::Study { 1 } else { 2 };
     let added = if machines.peers() > 1 && is_long { SUMS * main } else { 0 };
     let merged = match machines.count {
@@ -226,8 +226,7 @@ fn rounds(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
         processes if components::are_shared(pages as usize, processes) => 4 * main,
         processes => 4 * main + u64::from(processes.next_power_of_two().ilog2() + 1) * MERGES * main,
     };
-    let directory = pages / machines.peers() / captures::ROUND_ENTRIES as u64;
-    steps + told + added + merged + directory + in_pieces(job, counts, machines)
+    steps + told + added + merged + in_pieces(job, counts, machines)
 }
 
 /// Rounds more within a bound of memory, in which workers send piece by piece what would come at once without one: captures, URLs of the

@@ -90,6 +90,16 @@ impl PageSet {
         PageSet((0..pages.div_ceil(64)).map(word).collect())
     }
 
+    /// The set with these words, of 64 pages each.
+    pub fn of_words(words: Vec<u64>) -> PageSet {
+        PageSet(words)
+    }
+
+    /// Its words, of 64 pages each.
+    pub fn into_words(self) -> Vec<u64> {
+        self.0
+    }
+
     /// Adds a page to the set.
     pub fn insert(&mut self, page: Page) {
         self.0[page.index() / 64] |= 1 << (page.0 % 64);
@@ -161,9 +171,10 @@ impl Ranks {
     }
 }
 
-/// The pages that may be in a similar pair. `chunks(page)` may be anything if no resemblance is required.
-pub fn core(shared: &[u8], chunks: impl Fn(Page) -> u32, settings: &Overlap) -> PageSet {
-    PageSet::new(shared.len(), |page| u64::from(shared[page]) >= least_shared(chunks(page), settings).min(255))
+/// Whether a page may be in a similar pair that has so many chunks, of which it shares so many with any other. `chunks` may be anything if no
+/// resemblance is required.
+pub fn may_be_similar(shared: u8, chunks: u32, settings: &Overlap) -> bool {
+    u64::from(shared) >= least_shared(chunks, settings).min(255)
 }
 
 #[cfg(test)]
@@ -203,7 +214,8 @@ mod tests {
                 runs.retain(|_, docs| docs.len() > 1);
                 let mut shared = SharedChunks::new(20);
                 runs.values().for_each(|docs| shared.count(docs));
-                let core = core(shared.finish(), |page| chunks[page], &settings);
+                let shared = shared.finish();
+                let core = PageSet::new(shared.len(), |page| may_be_similar(shared[page], chunks[page], &settings));
                 runs.values_mut().for_each(|docs| docs.retain(|&doc| core.contains(doc)));
             }
             for pair in want {
@@ -232,7 +244,7 @@ mod tests {
         (0..300).for_each(|_| shared.count(&[Page(0)]));
         assert_eq!(shared.finish(), [255]);
         let settings = Overlap { min_shared: 1000, ..Overlap::of_papers(1) };
-        assert!(core(shared.finish(), |_| 2000, &settings).contains(Page(0)));
-        assert!(!core(&[254], |_| 2000, &settings).contains(Page(0)));
+        assert!(may_be_similar(shared.finish()[0], 2000, &settings));
+        assert!(!may_be_similar(254, 2000, &settings));
     }
 }

@@ -14,7 +14,7 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::ClusterId;
 
 /// Bytes a page that the pass takes in each process, whatever is on disk ([`super::second_look`]).
-const A_PAGE: u64 = 24;
+const A_PAGE: u64 = 20;
 
 /// Pairs that only collections tell.
 pub const CONTEXT: Step = Step { name: "second-look", bytes_a_page: A_PAGE };

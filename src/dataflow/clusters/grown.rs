@@ -19,7 +19,7 @@ use webtwin_job::MergeCondition;
 use webtwin_spill::Column;
 
 /// Bytes a page that growth takes in each process, whatever is on disk ([`tolerant`]).
-const A_PAGE: u64 = 24;
+const A_PAGE: u64 = 20;
 
 /// `LinkSummary` and similar clusters.
 pub const GROWTH: Step = Step { name: "growth", bytes_a_page: A_PAGE };

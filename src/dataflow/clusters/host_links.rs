@@ -1,95 +1,128 @@
 //! Links within hosts, host by host, by the places of pages: for what a host's pages and links decide alone.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::Relaxed;
-
+use bytemuck::Pod;
 use itertools::Itertools;
 
 use crate::shuffle::gather::by_number;
-use crate::shuffle::hash_partitions::{Alike, HashPartitions};
+use crate::shuffle::hash_partitions::two_alike;
 use webtwin_base::error::Result;
-use webtwin_base::ids::{HostId, Number, Page};
+use webtwin_base::ids::{HostId, Page};
 use webtwin_core::clusters::pieces::HostLinks;
 use webtwin_engine::Net;
 
-/// Where pages lie in the share of rows that a worker looks at. The workers of a process have one table, for a page is in one share
-/// of one worker.
-#[derive(Debug, Clone)]
-pub(super) struct PagePlaces(Arc<Vec<AtomicU32>>);
+/// Where pages lie among those of the share of rows that a worker looks at: a table with open addressing, of the pages of one share after
+/// the other.
+#[derive(Debug)]
+pub(super) struct PagePlaces {
+    /// Pages with their places, of which at most half are taken.
+    slots: Vec<[u32; 2]>,
+    taken: usize,
+}
 
-/// The place of a page that is in no share.
+/// What is in a slot without a page, and the place of a page that is in no slot.
 const NOWHERE: u32 = u32::MAX;
 
 impl PagePlaces {
-    /// Of so many pages, all of them nowhere.
-    pub(super) fn new(net: &mut Net<'_>, pages: usize) -> Result<PagePlaces> {
-        Ok(PagePlaces(net.once_per_process(|| (0..pages).map(|_| AtomicU32::new(NOWHERE)).collect())?))
+    pub(super) fn new() -> PagePlaces {
+        PagePlaces { slots: vec![[NOWHERE; 2]; 1 << 10], taken: 0 }
     }
 
     pub(super) fn of(&self, page: Page) -> u32 {
-        self.0[page.index()].load(Relaxed)
+        self.slots[self.slot(page)][1]
     }
 
-    /// Puts pages at ascending places.
-    pub(super) fn put(&self, pages: impl Iterator<Item = Page>) {
-        (0..).zip(pages).for_each(|(place, page)| self.set(page, place));
+    /// Puts pages at ascending places, and all others nowhere.
+    pub(super) fn put(&mut self, pages: impl Iterator<Item = Page>) {
+        self.clear();
+        for (place, page) in (0..).zip(pages) {
+            self.set(page, place);
+        }
     }
 
-    /// Puts pages nowhere.
-    pub(super) fn take_away(&self, pages: impl Iterator<Item = Page>) {
-        pages.for_each(|page| self.set(page, NOWHERE));
+    fn clear(&mut self) {
+        self.slots.fill([NOWHERE; 2]);
+        self.taken = 0;
     }
 
-    fn set(&self, page: Page, place: u32) {
-        self.0[page.index()].store(place, Relaxed);
+    /// The slot of a page, or the one that is to be its.
+    #[inline]
+    fn slot(&self, page: Page) -> usize {
+        let bits = self.slots.len().trailing_zeros();
+        let mut at = (page.0.wrapping_mul(0x9e37_79b9) >> (32 - bits)) as usize;
+        while ![page.0, NOWHERE].contains(&self.slots[at][0]) {
+            at = (at + 1) % self.slots.len();
+        }
+        at
+    }
+
+    /// Puts a page at a place; returns whether it was nowhere.
+    fn set(&mut self, page: Page, place: u32) -> bool {
+        let at = self.slot(page);
+        let is_new = self.slots[at][0] == NOWHERE;
+        self.slots[at] = [page.0, place];
+        self.taken += usize::from(is_new);
+        if 2 * self.taken > self.slots.len() {
+            let more = vec![[NOWHERE; 2]; 2 * self.slots.len()];
+            let slots = std::mem::replace(&mut self.slots, more);
+            for slot in slots.into_iter().filter(|slot| slot[0] != NOWHERE) {
+                let at = self.slot(Page(slot[0]));
+                self.slots[at] = slot;
+            }
+        }
+        is_new
     }
 
     /// Puts the pages of links at places, by host and then ascending; returns them in that order.
-    fn put_ends(&self, links: &[[Page; 2]], hosts: &[HostId], pages: &mut Vec<Page>) {
+    fn put_ends(&mut self, links: &[[Page; 2]], hosts: &[HostId], pages: &mut Vec<Page>) {
+        self.clear();
         pages.clear();
-        for &page in links.iter().flatten() {
-            if self.of(page) == NOWHERE {
-                self.set(page, 0);
-                pages.push(page);
-            }
-        }
+        pages.extend(links.iter().flatten().filter(|page| self.set(**page, 0)));
         pages.sort_unstable_by_key(|&page| (hosts[page], page));
-        self.put(pages.iter().copied());
+        for (place, &page) in (0..).zip(&*pages) {
+            self.set(page, place);
+        }
     }
 }
 
-/// Gives the links within each host to `each`, and returns what it makes of them; links to other hosts are passed over. One
-/// exchange, in `2^bits` shares.
+/// Gives the links within each host to `each`, and rows of pages of the host, ascending by page; returns what it makes of them. Links to
+/// other hosts are passed over, and rows of hosts without links. One exchange, in `2^bits` shares.
 ///
 /// # Errors
-/// As [`HashPartitions::alike`].
-pub(super) fn on_each_host<Group>(
+/// As [`two_alike`].
+pub(super) fn on_each_host<Row: Pod + Send, Made>(
     net: &mut Net<'_>,
     name: &str,
     bits: u32,
-    links: impl Iterator<Item = Result<(Page, Page)>>,
     hosts: &[HostId],
-    places: &PagePlaces,
-    mut each: impl FnMut(&HostLinks<'_>) -> Vec<(Page, Group)>,
-) -> Result<Vec<(Page, Group)>> {
-    let rows = links.filter_ok(|&(src, dst)| hosts[src] == hosts[dst]).map_ok(<[Page; 2]>::from);
-    let mut shares = HashPartitions::alike(net, name, Alike { bits, kinds: 1 }, rows, |row: &[Page; 2]| hosts[row[0]])?;
-    let (mut some, mut pages, mut made) = (Vec::new(), Vec::new(), Vec::new());
+    links: impl Iterator<Item = Result<(Page, Page)>>,
+    (rows, page): (impl Iterator<Item = Row>, impl Fn(&Row) -> Page),
+    mut each: impl FnMut(&HostLinks<'_>, &[Row]) -> Vec<Made>,
+) -> Result<Vec<Made>> {
+    let host = |page: Page| hosts[page];
+    let links = links.filter_ok(|&(src, dst)| host(src) == host(dst)).map_ok(<[Page; 2]>::from);
+    let links = (links, |link: &[Page; 2]| host(link[0]));
+    let rows = (rows.map(Ok), |row: &Row| host(page(row)));
+    let (mut all_links, mut all_rows) = two_alike(net, name, bits, links, rows)?;
+    let mut places = PagePlaces::new();
+    let (mut some, mut some_rows, mut pages, mut made) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut ends, mut links, mut own) = (Vec::new(), Vec::new(), Vec::new());
-    for share in 0..shares.count() {
+    for share in 0..all_links.count() {
         net.check()?;
-        shares.take(share, &mut some)?;
+        all_links.take(share, &mut some)?;
+        all_rows.take(share, &mut some_rows)?;
+        some_rows.sort_unstable_by_key(|row| (host(page(row)), page(row)));
         places.put_ends(&some, hosts, &mut pages);
-        by_source(&some, places, pages.len(), &mut ends, &mut links);
+        by_source(&some, &places, pages.len(), &mut ends, &mut links);
         let mut first = 0;
-        for pages in pages.chunk_by(|&x, &y| hosts[x] == hosts[y]) {
+        for pages in pages.chunk_by(|&x, &y| host(x) == host(y)) {
             let last = first + pages.len();
             links_of(&links, &ends, first..last, &mut own);
-            made.extend(each(&HostLinks { pages, ends: &own }));
             first = last;
+            let before = |of: HostId| some_rows.partition_point(|row| host(page(row)) < of);
+            let begin = before(host(pages[0]));
+            let rows = some_rows[begin..].iter().take_while(|row| host(page(row)) == host(pages[0])).count();
+            made.extend(each(&HostLinks { pages, ends: &own }, &some_rows[begin..begin + rows]));
         }
-        places.take_away(pages.iter().copied());
     }
     Ok(made)
 }
@@ -113,4 +146,27 @@ pub(super) fn links_of(links: &[[u32; 2]], ends: &[u32], places: std::ops::Range
     let end = if places.is_empty() { start } else { ends[places.end - 1] as usize };
     own.clear();
     own.extend(links[start..end].iter().map(|link| link.map(|at| at - places.start as u32)));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn pages_are_at_the_places_where_they_were_put_last(
+            shares in prop::collection::vec(prop::collection::btree_set(0u32..9000, 0..3000), 1..4)
+        ) {
+            let mut places = PagePlaces::new();
+            for pages in shares {
+                places.put(pages.iter().rev().map(|&page| Page(page)));
+                let want: BTreeMap<u32, u32> = pages.iter().rev().copied().zip(0..).collect();
+                prop_assert!((0..9000).all(|page| places.of(Page(page)) == *want.get(&page).unwrap_or(&NOWHERE)));
+            }
+        }
+    }
 }

@@ -19,6 +19,7 @@ use itertools::Itertools;
 
 use crate::clusters::links::Links;
 use crate::reading::captures::Crawl;
+use crate::shuffle::groups::broadcast_groups;
 use crate::shuffle::hash_partitions::HashPartitions;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, Page};
@@ -50,21 +51,16 @@ impl Places {
             .iter()
             .filter(|cluster| !cluster.double)
             .flat_map(|cluster| cluster.collections.iter().map(|collection| (collection, cluster.id().smallest())));
-        let rows = collections.flat_map(|(collection, similar_cluster)| {
-            let first = collection.first_page();
-            let pages = collection.members.iter().map(|member| member.1).chain(collection.nearby.iter().copied());
-            pages.map(move |page| [page, first, similar_cluster])
+        let groups = collections.map(|(collection, similar_cluster)| {
+            let members = collection.members.iter().map(|member| member.1);
+            ([collection.first_page(), similar_cluster], members.chain(collection.nearby.iter().copied()))
         });
         let none = || Places { of: vec![NO_COLLECTION; pages], collections: Vec::new() };
-        // The pages of a collection follow each other: the last one of each sender, with its number.
-        let mut open: Vec<Option<([Page; 2], u32)>> = vec![None; net.peers()];
-        net.broadcast_into("pages of mirrors", rows, none, |places, from, &[page, first, similar_cluster]| {
-            if open[from].is_none_or(|(last, _)| last != [first, similar_cluster]) {
-                open[from] = Some(([first, similar_cluster], places.collections.len() as u32));
-                places.collections.push((first, similar_cluster));
-            }
-            places.of[page] = open[from].expect("it is open").1;
-        })
+        let open = |places: &mut Places, [first, similar_cluster]: [Page; 2]| {
+            places.collections.push((first, similar_cluster));
+            places.collections.len() as u32 - 1
+        };
+        broadcast_groups(net, "pages of mirrors", groups, none, open, |places, number, page| places.of[page] = number)
     }
 
     /// The first page of a page's collection, and the smallest of its similar cluster.

@@ -11,7 +11,7 @@
 //! That of [`super::places`]; 24 bytes for each pair proposed, in each process, and one and a half times as much more while they are put in order; 12 for
 //! each of its pages with the worker that has read it, and 3 bits a page; for one share at a time, 8 bytes a
 //! link and 24 a page of collections, 8 more for a link while they are put in order, some 20 for each link of one similar cluster, and
-//! 12 for each chunk of a page that is compared; 4 bytes a page in each process.
+//! 12 for each chunk of a page that is compared.
 
 use std::sync::Arc;
 
@@ -202,7 +202,7 @@ fn proposed_by_links(
     let (mut pages, mut links) = two_alike(net, "names and links in mirrors", bits, (rows.flatten_ok(), key), within)?;
 
     let mut mine = Vec::new();
-    let at = PagePlaces::new(net, labels.len())?;
+    let mut at = PagePlaces::new();
     let (mut some, mut some_links, mut own) = (Vec::new(), Vec::new(), Vec::new());
     let (mut ends, mut by_place) = (Vec::new(), Vec::new());
     for share in 0..pages.count() {
@@ -218,8 +218,7 @@ fn proposed_by_links(
             })
             .collect();
         here.sort_unstable();
-        let in_here = || here.iter().map(|row| row.1.page);
-        at.put(in_here());
+        at.put(here.iter().map(|row| row.1.page));
         by_source(&some_links, &at, here.len(), &mut ends, &mut by_place);
         let mut first = 0;
         for seen in here.chunk_by(|x, y| x.0 == y.0) {
@@ -229,7 +228,6 @@ fn proposed_by_links(
             mine.extend(candidates(&seen, &own));
             first = last;
         }
-        at.take_away(in_here());
     }
     all_of(net, "pairs proposed by links", mine)
 }

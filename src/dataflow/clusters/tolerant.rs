@@ -8,7 +8,7 @@
 //! links of pieces go to the owner of their similar cluster, who checks it.
 //!
 //! # Memory
-//! 20 bytes a page in each process, and 16 for each page of a piece that may be joined; 8 for each of some million pages with copies; 8 bytes
+//! 16 bytes a page in each process; 8 for each of some million pages with copies; 8 bytes
 //! a link that merges where there is no bound, and 8 a link within pieces, or what the step has memory for; some 40 bytes for each link of one share, which
 //! has some megabytes of links or is one host, or one similar cluster.
 
@@ -23,12 +23,14 @@ use crate::clusters::links::{LinkedPage, Links};
 use crate::clusters::trivial::Trivial;
 use crate::shuffle::components::components;
 use crate::shuffle::directory::Directory;
-use crate::shuffle::hash_partitions::{is_own, two_alike};
+use crate::shuffle::groups::broadcast_groups;
+use crate::shuffle::hash_partitions::two_alike;
+use crate::shuffle::page_set::page_set;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, HostId, Number, Page, PieceId, SimilarClusterId};
 use webtwin_core::clusters::collection::{PageCollection, SimilarCluster};
 use webtwin_core::clusters::nearby::nearby_pages;
-use webtwin_core::clusters::pieces::{HostLinks, PieceMember, grow_pieces, join_pieces};
+use webtwin_core::clusters::pieces::{PieceMember, grow_pieces, join_pieces};
 use webtwin_core::clusters::tolerant::{PiecePage, larger_copy, largest_pieces, verified};
 use webtwin_core::clusters::union_find::sizes;
 use webtwin_core::overlap::prune::PageSet;
@@ -101,18 +103,6 @@ impl Web<'_> {
         self.directory.hosts[page]
     }
 
-    /// As [`on_each_host`].
-    fn on_each_host<Group>(
-        &self,
-        net: &mut Net<'_>,
-        name: &str,
-        links: impl Iterator<Item = Result<(Page, Page)>>,
-        each: impl FnMut(&HostLinks<'_>) -> Vec<(Page, Group)>,
-    ) -> Result<Vec<(Page, Group)>> {
-        let places = PagePlaces::new(net, self.labels.len())?;
-        on_each_host(net, name, self.bits, links, &self.directory.hosts, &places, each)
-    }
-
     /// The pieces that links join, and their mirrors. On a host with a contested piece all pieces are grown page by page.
     fn grown(&self, net: &mut Net<'_>, merging: Arc<MergingLinks>) -> Result<Pieces> {
         let of =
@@ -130,8 +120,11 @@ impl Web<'_> {
         hosts.iter().for_each(|&host| contested[host] = true);
         let of_contested = |link: &(Page, Page)| contested[self.host(link.0)];
         let links = merging.blocks().flatten_ok().map_ok(<(Page, Page)>::from).filter_ok(of_contested);
-        let grown =
-            self.on_each_host(net, "links that merge", links, |links| grow_pieces(links, |page| self.cluster(page)))?;
+        let none = (std::iter::empty::<Page>(), |page: &Page| *page);
+        let hosts = &self.directory.hosts;
+        let grown = on_each_host(net, "links that merge", self.bits, hosts, links, none, |links, _| {
+            grow_pieces(links, |page| self.cluster(page))
+        })?;
         self.renamed(net, of, grown)
     }
 
@@ -141,12 +134,14 @@ impl Web<'_> {
     }
 
     /// The pieces and their mirrors where these pages, this worker's share, are in other ones than before.
-    fn renamed(&self, net: &mut Net<'_>, of: Arc<Vec<PieceId>>, pages: Vec<(Page, PieceId)>) -> Result<Pieces> {
+    fn renamed(&self, net: &mut Net<'_>, of: Arc<Vec<PieceId>>, mut pages: Vec<(Page, PieceId)>) -> Result<Pieces> {
+        pages.sort_unstable_by_key(|&(page, piece)| (piece, page));
         // A piece is its smallest page.
-        let rows = pages.into_iter().map(|(page, piece)| [page, piece.smallest()]);
-        let put = |of: &mut Vec<PieceId>, _, &[page, smallest]: &[Page; 2]| of[page] = PieceId::of(smallest);
-        let of = net.take_back(of)?;
-        let of = net.broadcast_into("pieces", rows, || of.expect("it has taken it back"), put)?;
+        let pieces = pages.chunk_by(|x, y| x.1 == y.1);
+        let groups = pieces.map(|pages| ([pages[0].1.smallest()], pages.iter().map(|row| row.0)));
+        let (of, piece) = (net.take_back(of)?, |_: &mut Vec<PieceId>, [smallest]: [Page; 1]| smallest.0);
+        let put = |of: &mut Vec<PieceId>, piece, page| of[page] = PieceId(piece);
+        let of = broadcast_groups(net, "pieces", groups, || of.expect("it has taken it back"), piece, put)?;
         self.mirrored(net, of)
     }
 
@@ -199,12 +194,12 @@ impl Web<'_> {
         }
         let piece = |page: Page| pieces.of[page];
         let is_beside = |page: Page| beside.contains(piece(page).smallest());
-        // Those of the hosts that this worker is to look at.
-        let pages = Page::first(self.labels.len()).filter(|&page| self.has_copies(page) && is_beside(page));
-        let own = pages.filter(|&page| is_own(net, self.host(page)));
-        let mut members: Vec<(HostId, PieceMember)> =
-            own.map(|page| (self.host(page), (piece(page), self.cluster(page), page))).collect();
-        members.sort_unstable();
+        let pages = self.directory.owned(net.index()).filter(|&page| self.has_copies(page) && is_beside(page));
+        let members = pages.map(|page| (piece(page), self.cluster(page), page));
+        let members =
+            (members.map(|(piece, cluster, page)| [piece.number(), cluster.number(), page.0]), |row: &[u32; 3]| {
+                Page(row[2])
+            });
         // What joins pieces: links from one to another, or between one and a page in none.
         let joins = |&(x, y): &(Page, Page)| match (self.has_copies(x), self.has_copies(y)) {
             (true, true) => {
@@ -214,16 +209,18 @@ impl Web<'_> {
             (false, true) => is_beside(y),
             (false, false) => false,
         };
-        let joined =
-            self.on_each_host(net, "links between pieces", links.blocks().flatten_ok().filter_ok(joins), |links| {
-                let host = self.host(links.pages[0]);
-                let here = &members[members.partition_point(|member| member.0 < host)..];
-                let here: Vec<PieceMember> = here.iter().take_while(|row| row.0 == host).map(|row| row.1).collect();
-                join_pieces(&here, &links.pairs(), |piece| pieces.similar_cluster[piece])
-            })?;
+        let (links, hosts) = (links.blocks().flatten_ok().filter_ok(joins), &self.directory.hosts);
+        let joined = on_each_host(net, "links between pieces", self.bits, hosts, links, members, |links, members| {
+            let mut here: Vec<PieceMember> = members
+                .iter()
+                .map(|&[piece, cluster, page]| (PieceId(piece), ClusterId(cluster), Page(page)))
+                .collect();
+            here.sort_unstable();
+            join_pieces(&here, &links.pairs(), |piece| pieces.similar_cluster[piece])
+        })?;
         // Where pieces are compared anew is where growth holds most.
         let Pieces { of, similar_cluster } = pieces;
-        drop((members, similar_cluster));
+        drop(similar_cluster);
         self.renamed(net, of, joined)
     }
 
@@ -258,7 +255,7 @@ impl Web<'_> {
         from_elsewhere: &Column<u32>,
         settings: &Clusters,
     ) -> Result<Vec<SimilarCluster>> {
-        let places = PagePlaces::new(net, self.labels.len())?;
+        let mut places = PagePlaces::new();
         let piece = |page: Page| pieces.of[page];
         let similar_cluster = |page: Page| pieces.similar_cluster[piece(page)];
         let mirrored = net.once_per_process(|| {
@@ -308,56 +305,58 @@ impl Web<'_> {
                 first = last;
                 found.extend(verified(pages, &own, settings));
             }
-            places.take_away(here.iter().map(|row| row.page));
         }
         found.sort_by_cached_key(SimilarCluster::id);
         Ok(found)
     }
 
-    /// Attaches nearby pages to collections, wherever these lie. One exchange; what is near what is shared with all.
+    /// Attaches nearby pages to collections, wherever these lie: what is near is found with the owner of the host, who is told which of its
+    /// pages are in collections. Every process knows which pages are.
     fn attach(&self, net: &mut Net<'_>, found: &mut [SimilarCluster], links: &Links, attach: Attach) -> Result<()> {
-        let rows = found.iter().filter(|cluster| !cluster.double).flat_map(|cluster| &cluster.collections).flat_map(
-            |collection| {
-                let first = collection.first_page();
-                collection.members.iter().map(move |member| [member.1, first])
-            },
-        );
-        let none = || vec![Page::NONE; self.labels.len()];
-        let put = |collection: &mut Vec<Page>, _, &[page, of]: &[Page; 2]| collection[page] = of;
-        let collection = net.broadcast_into("pages of collections", rows, none, put)?;
-        let of = |page: Page| Some(collection[page]).filter(|&of| of != Page::NONE);
-        let partly = net.once_per_process(|| {
-            let (mut members, mut others) = (vec![false; self.hosts()], vec![false; self.hosts()]);
-            for (page, &host) in Page::first(self.labels.len()).zip(&self.directory.hosts) {
-                if of(page).is_some() { members[host] = true } else { others[host] = true }
-            }
-            members.iter_mut().zip(others).for_each(|(members, others)| *members &= others);
-            members
-        })?;
+        let me = net.index() as u32;
+        let collections = || found.iter().filter(|cluster| !cluster.double).flat_map(|cluster| &cluster.collections);
+        let rows = collections().flat_map(|collection| {
+            let first = collection.first_page();
+            collection.members.iter().map(move |member| [member.1.0, first.0, me])
+        });
+        let pages = rows.clone().map(|row| Page(row[0]));
+        let members = page_set(net, "pages of collections", pages, self.labels.len())?;
+        let partly = net.once_per_process(|| self.hosts_partly_in(&members))?;
         if !partly.contains(&true) {
             return Ok(());
         }
         // Links between members attach nothing.
         let may_attach =
-            |&(src, dst): &(Page, Page)| partly[self.host(src)] && (of(src).is_none() || of(dst).is_none());
-        let near = self.on_each_host(
-            net,
-            "links near collections",
-            links.blocks().flatten_ok().filter_ok(may_attach),
-            |links| nearby_pages(&links.pairs(), of, attach),
-        )?;
-        let near = net.broadcast("nearby pages", near.into_iter().map(|(page, of)| [page, of]).collect())?;
-        let mut collections: HashMap<Page, &mut PageCollection> = found
+            |&(src, dst): &(Page, Page)| partly[self.host(src)] && !(members.contains(src) && members.contains(dst));
+        let (links, hosts) = (links.blocks().flatten_ok().filter_ok(may_attach), &self.directory.hosts);
+        let rows = (rows.filter(|row| partly[self.host(Page(row[0]))]), |row: &[u32; 3]| Page(row[0]));
+        let near = on_each_host(net, "links near collections", self.bits, hosts, links, rows, |links, members| {
+            let row_of = |page: Page| members.binary_search_by_key(&page.0, |row| row[0]).ok().map(|at| members[at]);
+            let near = nearby_pages(&links.pairs(), |page| Some(Page(row_of(page)?[1])), attach);
+            // A collection is on one host, and its first page is one of it.
+            let worker = |of: Page| row_of(of).expect("it is a member")[2];
+            near.into_iter().map(|(page, of)| [page.0, of.0, worker(of)]).collect()
+        })?;
+        let near = net.exchange("nearby pages", near, |row| row[2] as usize)?;
+        let mut collections: HashMap<u32, &mut PageCollection> = found
             .iter_mut()
             .flat_map(|cluster| &mut cluster.collections)
-            .map(|collection| (collection.first_page(), collection))
+            .map(|collection| (collection.first_page().0, collection))
             .collect();
-        for &[page, of] in near.iter() {
-            if let Some(collection) = collections.get_mut(&of) {
-                collection.nearby.push(page);
-            }
+        for [page, of, _] in near {
+            collections.get_mut(&of).expect("it came from here").nearby.push(Page(page));
         }
         collections.into_values().for_each(|collection| collection.nearby.sort_unstable());
         Ok(())
+    }
+
+    /// For each host whether some of its pages are members and some are not.
+    fn hosts_partly_in(&self, members: &PageSet) -> Vec<bool> {
+        let (mut some, mut others) = (vec![false; self.hosts()], vec![false; self.hosts()]);
+        for (page, &host) in Page::first(self.labels.len()).zip(&self.directory.hosts) {
+            if members.contains(page) { some[host] = true } else { others[host] = true }
+        }
+        some.iter_mut().zip(others).for_each(|(some, others)| *some &= others);
+        some
     }
 }

@@ -13,7 +13,7 @@ use crate::clusters::links::Links;
 use crate::pairs::exact::fold;
 use crate::reading::foreign_rows::{OwnParts, RowCounts};
 use crate::shuffle::components::components;
-use crate::shuffle::directory::{Directory, Entries, Entry, TablePartitions};
+use crate::shuffle::directory::{Directory, TablePartitions};
 use crate::shuffle::stretches::Stretches;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{ClusterId, DocId, HostId, Number, Page, doc_id};
@@ -136,11 +136,8 @@ impl Nodes {
 fn directory(ids: &[DocId], partitions: TablePartitions) -> Directory {
     let mut ids = ids.to_vec();
     ids.sort_unstable();
-    let mut entries = Entries::of(ids.len());
-    for (page, doc_id) in Page::first(ids.len()).zip(ids) {
-        entries.put(&[Entry { doc_id, page, host: HostId::from_index(page.index()) }]);
-    }
-    Directory::new(entries, partitions)
+    let hosts = (0..ids.len()).map(HostId::from_index).collect();
+    Directory::new(ids, hosts, partitions)
 }
 
 /// The id of a node, and its name unless that is the id.

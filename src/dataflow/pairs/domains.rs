@@ -1,7 +1,8 @@
 //! Which domains have several sites, a site being a scheme and a host.
 //!
 //! # Memory
-//! 8 bytes for each place, of which there are up to eight a host and a million in all, in each process; 8 bytes a host with each worker.
+//! 8 bytes for each place with each worker while they are counted, of which there are up to eight a host and a million in all, and a bit in each
+//! process; 8 bytes a host with each worker.
 
 use std::sync::Arc;
 
@@ -9,9 +10,10 @@ use bytemuck::{Pod, Zeroable};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::reading::captures::Crawl;
-use crate::shuffle::page_counts::{Count, sum};
+use crate::shuffle::page_counts::{Count, pages_by_sum};
 use webtwin_base::error::Result;
-use webtwin_base::ids::{HostId, Number};
+use webtwin_base::ids::{HostId, Number, Page};
+use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
 use webtwin_pages::public_suffix::domain_of;
 
@@ -31,7 +33,9 @@ impl Count for Sites {
 pub(super) struct Domains {
     /// True if any page calls another URL canonical.
     pub are_declared: bool,
-    sites: Arc<Vec<Sites>>,
+    places: usize,
+    /// The places whose domains have several sites.
+    have_several: Arc<PageSet>,
     /// Hash of the domain of each host that this worker has asked for; 0 for others.
     of_hosts: Vec<u64>,
 }
@@ -44,8 +48,9 @@ impl Domains {
     pub(super) fn learn(net: &mut Net<'_>, crawl: &Crawl) -> Result<Domains> {
         let of = &crawl.directory.hosts;
         let hosts = *net.once_per_process(|| of.iter().max().map_or(0, |host| host.index() + 1))?;
-        let mut domains = Domains { are_declared: false, sites: Arc::default(), of_hosts: vec![0; hosts] };
         let places = (4 * hosts).next_power_of_two().min(Domains::PLACES);
+        let have_several = Arc::new(PageSet::new(0, |_| false));
+        let mut domains = Domains { are_declared: false, places, have_several, of_hosts: vec![0; hosts] };
         // Behind the places is one that any page fills which calls another URL canonical.
         let mut sites = vec![Sites::zeroed(); places + 1];
         crawl.pages.each(|row| {
@@ -55,8 +60,12 @@ impl Domains {
             sites[place] = sites[place].plus(Sites([!site, site + 1]));
             sites[places].0[0] |= u32::from(row.rest().canonical != 0);
         })?;
-        domains.sites = sum(net, "sites of domains", &sites)?;
-        domains.are_declared = domains.sites[places].0[0] != 0;
+        let are_several = |place: Page, Sites([before, after]): Sites| match place.index() == places {
+            true => before != 0,
+            false => after > 0 && !before != after - 1,
+        };
+        domains.have_several = pages_by_sum(net, "sites of domains", &sites, are_several)?;
+        domains.are_declared = domains.have_several.contains(Page::from_index(places));
         Ok(domains)
     }
 
@@ -72,7 +81,7 @@ impl Domains {
     /// Hash of the domain of a host, given a URL there, if the domain has several sites.
     pub(super) fn with_more_hosts(&mut self, host: HostId, url: &str) -> Option<u64> {
         let hash = self.hash(host, url);
-        let Sites([before, after]) = self.sites[hash as usize & (self.sites.len() - 2)];
-        (!before != after - 1).then_some(hash)
+        let place = Page::from_index(hash as usize & (self.places - 1));
+        self.have_several.contains(place).then_some(hash)
     }
 }

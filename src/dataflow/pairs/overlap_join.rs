@@ -19,7 +19,7 @@ use crate::pairs::chunk_runs::{Pruned, RunBuilder, group, laid_down, pruned};
 use crate::pairs::counts::OverlapCounts;
 use crate::pairs::overlap_work::{OverlapWork, Pages};
 use crate::pairs::pair_buckets::PairCounter;
-use crate::shuffle::page_counts::sum;
+use crate::shuffle::page_counts::{pages_by_sum, sum};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, Page};
 use webtwin_core::overlap::planner::{self, Load, MOST_PASS_BITS, Method, least_disk_bytes, pass_bits};
@@ -116,8 +116,8 @@ pub fn similar_pairs<R: Row, S: FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bo
     let chunks_of = |page: Page| if with_chunks { chunks[page] } else { 0 };
     let mut rows_left: u64 = u64::MAX;
     loop {
-        let of_all = sum(net, "shared chunks a page", shared.finish())?;
-        let core = net.once_per_process(|| prune::core(&of_all, chunks_of, settings))?;
+        let may_be_similar = |page, shared| prune::may_be_similar(shared, chunks_of(page), settings);
+        let core = pages_by_sum(net, "shared chunks a page", shared.finish(), may_be_similar)?;
         work.rounds += 1;
         let Pruned { tape: next, rows, pairs, longest } = pruned(&mut tape, &core, &mut shared, &allowance.for_tape())?;
         work.spilled_bytes += tape.spilled_bytes();

@@ -298,11 +298,11 @@ fn boilerplate(net: &mut Net<'_>, shelf: &WorkerPages, wanted: &[Wanted], hosts:
     let count = sampled().map(|row| shelf.fprints.size(row.slot as usize) as u64).sum();
     let mut fprints = shelf.fprints.reader();
     let rows = sampled().map(|row| {
-        let of_host = |&fprint: &u64| [fprint, u64::from(row.host)];
-        Ok(fprints.get(row.slot as usize)?.iter().map(of_host).collect::<Vec<[u64; 2]>>())
+        let of_host = |&fprint: &u64| [(fprint >> 32) as u32, fprint as u32, row.host.0];
+        Ok(fprints.get(row.slot as usize)?.iter().map(of_host).collect::<Vec<[u32; 3]>>())
     });
     let mut shares = {
-        let key = |&[fprint, host]: &[u64; 2]| on_host(fprint, HostId(host as u32));
+        let key = |&row: &[u32; 3]| sampled_on_host(row);
         HashPartitions::new(net, "chunks of samples", count, rows.flatten_ok(), key)
     }?;
     let (mut rows, mut found) = (Vec::new(), Vec::new());
@@ -311,15 +311,18 @@ fn boilerplate(net: &mut Net<'_>, shelf: &WorkerPages, wanted: &[Wanted], hosts:
         shares.take(share, &mut rows)?;
         rows.sort_unstable();
         for run in rows.chunk_by(|x, y| x == y) {
-            let [fprint, host] = run[0];
-            let host = HostId(host as u32);
-            if is_boilerplate(run.len() as u32, hosts.texts(host)) {
-                found.push(on_host(fprint, host));
+            if is_boilerplate(run.len() as u32, hosts.texts(HostId(run[0][2]))) {
+                found.push(sampled_on_host(run[0]));
             }
         }
     }
     let found = net.broadcast("boilerplate", found)?;
     net.once_per_process(|| found.iter().copied().collect())
+}
+
+/// As [`on_host`], given the halves of the fingerprint, and the host.
+fn sampled_on_host([high, low, host]: [u32; 3]) -> u64 {
+    on_host(u64::from(high) << 32 | u64::from(low), HostId(host))
 }
 
 /// What texts are compared by.

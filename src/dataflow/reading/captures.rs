@@ -12,7 +12,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -31,9 +31,6 @@ use webtwin_spill::Rows;
 
 /// Words of captures that a worker sends in a round.
 pub const ROUND_WORDS: u64 = 4 << 20;
-
-/// Entries of the directory that a worker tells in a round.
-pub const ROUND_ENTRIES: usize = 1 << 20;
 
 /// Words of captures that travel together.
 const PARCEL_WORDS: usize = 1 << 13;
@@ -199,10 +196,11 @@ pub fn settle(
 
     let mut counts = vec![0u32; partitions.count()];
     order.iter().for_each(|kept| counts[partitions.of(kept.doc_id())] += 1);
-    let all = net.all_gather("pages a partition", counts)?;
+    let add = |x: Vec<u32>, y: Vec<u32>| x.iter().zip(y).map(|(x, y)| x + y).collect();
+    let counts = net.all_reduce("pages a partition", counts, add)?;
     let mut next = vec![0u32; partitions.count()];
     for partition in 1..next.len() {
-        next[partition] = next[partition - 1] + all.iter().map(|counts| counts[partition - 1]).sum::<u32>();
+        next[partition] = next[partition - 1] + counts[partition - 1];
     }
     let mut room = Vec::new();
     let mut hosts = HostNumbers { of_keys: ByHash::default(), of_pages: Vec::with_capacity(order.len()) };
@@ -227,9 +225,8 @@ pub fn settle(
     )?;
     shelf.pages = slots;
     drop(arrived);
-    let of_workers: Vec<usize> = all.iter().map(|counts| counts.iter().sum::<u32>() as usize).collect();
     let read = std::mem::take(&mut shelf.addresses);
-    let (directory, addresses) = directory(net, &order, &hosts, &read, &of_workers, partitions)?;
+    let (directory, addresses) = directory(net, &order, &hosts, &read, &counts, partitions)?;
     Ok(Crawl { directory, pages, addresses, overlapping })
 }
 
@@ -308,14 +305,14 @@ fn reject_others(order: &mut Vec<Ordered>, arrived: &ArrivedCaptures, rejections
     Ok(())
 }
 
-/// The directory of all pages, of which each worker has so many: this one those with these doc ids and numbers, and these hosts.
-/// And the hosts of the addresses that this worker has read.
+/// The directory of all pages, of which each partition has so many: this worker has those with these doc ids, which ascend, and these hosts. And
+/// the hosts of the addresses that this worker has read.
 fn directory(
     net: &mut Net<'_>,
     pages: &[Ordered],
     own_hosts: &HostNumbers,
     addresses: &[HostAddress],
-    of_workers: &[usize],
+    counts: &[u32],
     partitions: TablePartitions,
 ) -> Result<(Arc<Directory>, HostAddresses)> {
     let owners = HashOwners::new(net);
@@ -338,16 +335,11 @@ fn directory(
     addresses.sort_unstable();
     addresses.dedup();
     let host = |at: usize| of_own[own_hosts.of_pages[at] as usize];
-    let entry = |at: usize| Entry { doc_id: pages[at].doc_id(), page: Page(pages[at].number), host: host(at) };
-    let filling = net.once_per_process(|| Mutex::new(Entries::of(of_workers.iter().sum())))?;
-    let filled = || filling.lock().unwrap_or_else(PoisonError::into_inner);
-    let most = of_workers.iter().max().copied().unwrap_or(0);
-    for start in (0..most).step_by(ROUND_ENTRIES) {
-        let places = start.min(pages.len())..(start + ROUND_ENTRIES).min(pages.len());
-        let entries = net.broadcast("directory rows", places.map(entry).collect())?;
-        net.once_per_process(|| filled().put(&entries))?;
-    }
-    let directory = net.once_per_process(|| Directory::new(std::mem::take(&mut *filled()), partitions))?;
+    let entries = (0..pages.len()).map(|at| Entry::new(pages[at].doc_id(), host(at)));
+    let none = || Entries::new(counts, partitions);
+    let filled = net.broadcast_into("directory", entries, none, |all, worker, entry| all.put(worker, entry))?;
+    let filled = net.take_back(filled)?;
+    let directory = net.once_per_process(|| filled.expect("it has taken it back").finish())?;
     Ok((directory, addresses))
 }
 

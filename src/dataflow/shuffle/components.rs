@@ -1,28 +1,23 @@
 //! Union-find over all workers: those of a process join their edges in the same sets, and spanning forests of processes are
 //! merged two by two, never all edges in one place.
 //!
-//! log2(processes) exchanges merge the forests, of fewer edges than there are members, in the first process. It deals the labels
-//! out to all, 4 bytes each, and each tells the others those that it was dealt: were the first to tell all of them, what it sends would grow
-//! with the number of processes. Small forests are shared as they are, and each process merges them for itself.
+//! log2(processes) exchanges merge the forests, of fewer edges than there are members, in the first process. It deals the components of
+//! several members out to all, and each tells the others those that it was dealt, 4 bytes a member: were the first to tell all of them, what it
+//! sends would grow with the number of processes. Small forests are shared as they are, and each process merges them for itself.
 //!
 //! # Memory
-//! 4 bytes a member in each process for the sets, and 4 for the labels; those that a process was dealt once more.
+//! 4 bytes a member in each process for the sets, and 4 for the labels; 8 for those that a process was dealt.
 
 use std::sync::Arc;
 
+use crate::shuffle::groups::broadcast_groups;
 use webtwin_base::error::Result;
-use webtwin_base::ids::Number;
+use webtwin_base::ids::{Number, Page};
 use webtwin_core::clusters::union_find::SharedSets;
-use webtwin_engine::Net;
+use webtwin_engine::{HashOwners, Net, Owners};
 
 /// Most bytes that forests take when each process sends its own to all others.
 const SHARED_BYTES: usize = 4 << 20;
-
-/// Number of a member, and the labels of it and those after it.
-type Stretch = [u32; 16];
-
-/// Labels of a stretch.
-const LABELS: usize = 15;
 
 /// Whether forests of so many members are shared as they are, of which none has as many edges as there are members.
 pub fn are_shared(members: usize, processes: usize) -> bool {
@@ -66,23 +61,17 @@ pub fn components<Member: Number, Label: Number>(
         net.exchange_into(name, forest, |_| to, join)?;
         distance *= 2;
     }
-    let part = members.div_ceil(net.processes()).next_multiple_of(LABELS);
-    let end = ((process + 1) * part).min(members);
-    let mut dealt = Vec::with_capacity(if leads { end.saturating_sub(process * part) } else { 0 });
     let sets = net.take_back(sets)?.filter(|_| net.index() == 0);
     let labels = sets.map_or(Vec::new(), SharedSets::labels);
-    let stretches = (0..).step_by(LABELS).zip(labels.chunks(LABELS)).map(|(first, labels)| {
-        let mut stretch: Stretch = [first; 16];
-        stretch[1..][..labels.len()].copy_from_slice(labels);
-        stretch
-    });
-    let leader = |stretch: &Stretch| stretch[0] as usize / part * workers;
-    net.exchange_into(name, stretches, leader, |stretches| {
-        for &[first, ref labels @ ..] in stretches {
-            dealt.extend(labels.iter().take(end - first as usize).map(|&label| Label::from_index(label as usize)));
-        }
-        Ok(())
-    })?;
-    // They come from one sender, so in the order of members, as the leaders are.
-    net.broadcast(name, dealt)
+    let others = (0..).zip(labels).filter(|(member, label)| member != label);
+    let (owners, dealt) = (HashOwners::new(net), others.map(|(member, label)| [label, member]));
+    let mut dealt: Vec<[u32; 2]> = net.exchange(name, dealt, |row| owners.owner(row[0]))?;
+    dealt.sort_unstable();
+    let of_label = dealt.chunk_by(|x, y| x[0] == y[0]);
+    let groups = of_label.map(|rows| ([Page(rows[0][0])], rows.iter().map(|row| Page(row[1]))));
+    let alone = || (0..members).map(Label::from_index).collect::<Vec<Label>>();
+    let label = |_: &mut Vec<Label>, [label]: [Page; 1]| label.0;
+    broadcast_groups(net, name, groups, alone, label, |labels, label, member| {
+        labels[member.index()] = Label::from_index(label as usize);
+    })
 }

@@ -49,37 +49,66 @@ impl Owners<u64> for TablePartitions {
     }
 }
 
-/// A page as it enters the directory.
+/// A page as it enters the directory: the halves of its doc id, and its host. 12 bytes.
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Entry {
-    /// Its doc id.
-    pub doc_id: DocId,
-    /// Its number.
-    pub page: Page,
-    /// Its host.
-    pub host: HostId,
+    doc_id_high: u32,
+    doc_id_low: u32,
+    host: HostId,
 }
 
-/// A directory that is being filled.
-#[derive(Debug, Default)]
+impl Entry {
+    /// The entry of a page.
+    pub fn new(doc_id: DocId, host: HostId) -> Entry {
+        Entry { doc_id_high: (doc_id >> 32) as u32, doc_id_low: doc_id as u32, host }
+    }
+
+    fn doc_id(self) -> DocId {
+        DocId::from(self.doc_id_high) << 32 | DocId::from(self.doc_id_low)
+    }
+}
+
+/// A directory that is being filled: each worker enters its own pages, ascending, so that none has to say its number.
+#[derive(Debug)]
 pub struct Entries {
+    directory: Directory,
     doc_ids: Vec<DocId>,
-    hosts: Vec<HostId>,
+    /// The partition of the page that each worker enters next, and its number.
+    next: Vec<(usize, u32)>,
 }
 
 impl Entries {
-    /// Room for so many pages.
-    pub fn of(pages: usize) -> Entries {
-        Entries { doc_ids: vec![0; pages], hosts: vec![HostId(0); pages] }
+    /// None yet, of partitions with so many pages.
+    pub fn new(counts: &[u32], partitions: TablePartitions) -> Entries {
+        let mut starts = vec![Page(0)];
+        starts.extend(counts.iter().scan(0, |end, count| {
+            *end += count;
+            Some(Page(*end))
+        }));
+        let pages = starts[counts.len()].index();
+        let next = (0..partitions.dealt.peers()).map(|worker| (worker, starts.get(worker).map_or(0, |page| page.0)));
+        let next = next.collect();
+        let directory = Directory::with(starts, vec![HostId(0); pages], partitions);
+        Entries { directory, doc_ids: vec![0; pages], next }
     }
 
-    /// Enters some pages.
-    pub fn put(&mut self, entries: &[Entry]) {
-        for entry in entries {
-            self.doc_ids[entry.page] = entry.doc_id;
-            self.hosts[entry.page] = entry.host;
+    /// Enters the next page of a worker.
+    pub fn put(&mut self, worker: usize, entry: &Entry) {
+        let Directory { starts, hosts, partitions, .. } = &mut self.directory;
+        let (partition, page) = &mut self.next[worker];
+        while *page == starts[*partition + 1].0 {
+            *partition += partitions.dealt.peers();
+            *page = starts[*partition].0;
         }
+        self.doc_ids[*page as usize] = entry.doc_id();
+        hosts[Page(*page)] = entry.host;
+        *page += 1;
+    }
+
+    /// The directory, once all are there.
+    pub fn finish(self) -> Directory {
+        Directory { doc_ids: Mutex::new(DocIds::Held(Arc::new(self.doc_ids))), ..self.directory }
     }
 }
 
@@ -105,29 +134,31 @@ pub struct Directory {
 }
 
 impl Directory {
+    /// The directory of pages with these doc ids, which ascend, and hosts.
+    pub fn new(doc_ids: Vec<DocId>, hosts: Vec<HostId>, partitions: TablePartitions) -> Directory {
+        let start = |p: usize| Page::from_index(doc_ids.partition_point(|&doc_id| partitions.of(doc_id) < p));
+        let starts = (0..=partitions.count()).map(start).collect();
+        let directory = Directory::with(starts, hosts, partitions);
+        Directory { doc_ids: Mutex::new(DocIds::Held(Arc::new(doc_ids))), ..directory }
+    }
+
     /// The directory of pages that are known by number and host only, as where they are made up: doc ids are spread evenly.
     pub fn even(hosts: Vec<HostId>, partitions: TablePartitions) -> Directory {
         let step = u64::MAX / hosts.len().max(1) as u64;
-        let doc_ids = (0..hosts.len() as u64).map(|page| page * step).collect();
-        Directory::new(Entries { doc_ids, hosts }, partitions)
+        Directory::new((0..hosts.len() as u64).map(|page| page * step).collect(), hosts, partitions)
     }
 
-    /// The directory with the entries of all pages.
-    pub fn new(Entries { doc_ids, hosts }: Entries, partitions: TablePartitions) -> Directory {
-        let start = |p: usize| Page::from_index(doc_ids.partition_point(|&doc_id| partitions.of(doc_id) < p));
-        let starts: Vec<Page> = (0..=partitions.count()).map(start).collect();
+    /// The directory of pages with these hosts, in partitions that begin there, without doc ids.
+    fn with(starts: Vec<Page>, hosts: Vec<HostId>, partitions: TablePartitions) -> Directory {
         let mut owned = vec![0; partitions.dealt.peers()];
-        let before = starts
-            .windows(2)
-            .enumerate()
-            .map(|(p, starts)| {
-                let owned = &mut owned[partitions.dealt.owner(p)];
-                let before = *owned;
-                *owned += starts[1].0 - starts[0].0;
-                before
-            })
-            .collect();
-        Directory { doc_ids: Mutex::new(DocIds::Held(Arc::new(doc_ids))), hosts, starts, before, partitions }
+        let before = starts.windows(2).enumerate().map(|(p, starts)| {
+            let owned = &mut owned[partitions.dealt.owner(p)];
+            let before = *owned;
+            *owned += starts[1].0 - starts[0].0;
+            before
+        });
+        let before = before.collect();
+        Directory { doc_ids: Mutex::new(DocIds::Held(Arc::default())), hosts, starts, before, partitions }
     }
 
     /// Number of pages.
@@ -293,18 +324,22 @@ mod tests {
             let mut ids: Vec<u64> = keys.iter().map(|&key| id(key)).collect();
             ids.sort_unstable();
             let pages = || Page::first(ids.len());
-            let mut entries = Entries::of(ids.len());
-            for page in pages().rev() {
-                entries.put(&[Entry { doc_id: ids[page], page, host: HostId(0) }]);
+            let partitions = TablePartitions::new(1 << bits, 3);
+            let mut counts = vec![0; 1 << bits];
+            ids.iter().for_each(|&id| counts[partitions.of(id)] += 1);
+            let mut entries = Entries::new(&counts, partitions);
+            for worker in [1, 2, 0] {
+                let own = ids.iter().filter(|&&id| partitions.owner(id) == worker);
+                own.for_each(|&id| entries.put(worker, &Entry::new(id, HostId(id as u32))));
             }
-            let directory = Directory::new(entries, TablePartitions::new(1 << bits, 3));
+            let directory = entries.finish();
+            prop_assert!(pages().all(|page| directory.hosts[page] == HostId(ids[page.index()] as u32)));
             for key in 0..500 {
                 let want = ids.binary_search(&id(key)).ok().map(Page::from_index);
                 prop_assert_eq!(directory.by_doc_id().unwrap().page(id(key)), want);
             }
             directory.put_doc_ids_aside(&MemoryPool::default().limited(0)).unwrap();
             prop_assert_eq!(&*directory.doc_ids().unwrap(), &ids);
-            let partitions = TablePartitions::new(1 << bits, 3);
             prop_assert!(pages().all(|page| directory.partition(page) == partitions.of(ids[page.index()])));
             for worker in 0..3 {
                 let owned: Vec<Page> = directory.owned(worker).collect();

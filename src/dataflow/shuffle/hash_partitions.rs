@@ -140,11 +140,6 @@ impl<T: Pod + Send> HashPartitions<T> {
     }
 }
 
-/// Whether rows with this key meet with this worker, in whatever partitions.
-pub fn is_own(net: &Net<'_>, key: impl Into<u64>) -> bool {
-    Shares::new(net.peers(), 0).owner(splitmix64(key.into())) == net.index()
-}
-
 /// Rows of two kinds that have keys in common, in partitions that are alike. One round.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 pub mod components;
 pub mod directory;
 pub mod gather;
+pub mod groups;
 pub mod hash_partitions;
 pub mod memory;
 pub mod page_counts;

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use webtwin_base::error::Result;
+use webtwin_base::ids::Page;
+use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
 
-/// Bytes of a list that goes to every process as it is.
+/// Bytes of a list of each of two workers that goes to every process as it is.
 pub const SHORT_BYTES: usize = 256 << 10;
 
 /// A count that knows how to add.
@@ -38,25 +40,68 @@ type Stretch = [u32; 16];
 ///
 /// # Cost
 /// Each worker sends its list once and receives one list's worth; a stretch of zeros is not sent. Two or three rounds; one
-/// for lists of at most [`SHORT_BYTES`], which go to every process as they are.
+/// for [short](is_short) lists, which go to every process as they are.
 pub fn sum<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Arc<Vec<T>>> {
+    if let Some(sums) = sum_of_short(net, name, mine)? {
+        return Ok(sums);
+    }
+    let (_, sums) = part_of_sum(net, name, mine)?;
+    net.broadcast(name, sums)
+}
+
+/// The pages, or other things with numbers from 0, of which `is_in` holds, given their counts by all workers; every process holds one copy of
+/// the set.
+///
+/// # Errors
+/// Only when the run has ended.
+///
+/// # Cost
+/// As [`sum`], but that only a bit a page goes to every process.
+pub fn pages_by_sum<T: Count>(
+    net: &mut Net<'_>,
+    name: &str,
+    mine: &[T],
+    is_in: impl Fn(Page, T) -> bool,
+) -> Result<Arc<PageSet>> {
+    if let Some(sums) = sum_of_short(net, name, mine)? {
+        return net.once_per_process(|| PageSet::new(sums.len(), |page| is_in(page, sums[page])));
+    }
+    let (first, sums) = part_of_sum(net, name, mine)?;
+    let words = PageSet::new(sums.len(), |page| is_in(Page(first as u32 + page.0), sums[page])).into_words();
+    let words = net.broadcast(name, words)?;
+    net.once_per_process(|| PageSet::of_words(words.to_vec()))
+}
+
+/// Whether lists of so many bytes go to every process of so many workers as they are.
+pub fn is_short(bytes: usize, peers: usize) -> bool {
+    bytes * peers <= 2 * SHORT_BYTES
+}
+
+/// The sum of lists that are short, or of one worker.
+fn sum_of_short<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Option<Arc<Vec<T>>>> {
     if net.peers() == 1 {
-        return net.once_per_process(|| mine.to_vec());
+        return net.once_per_process(|| mine.to_vec()).map(Some);
     }
-    if size_of_val(mine) <= SHORT_BYTES {
-        let all = net.broadcast(name, mine.to_vec())?;
-        return net.once_per_process(|| {
-            let mut sums = vec![T::zeroed(); mine.len()];
-            for (at, &more) in all.iter().enumerate() {
-                let sum = &mut sums[at % mine.len()];
-                *sum = sum.plus(more);
-            }
-            sums
-        });
+    if !is_short(size_of_val(mine), net.peers()) {
+        return Ok(None);
     }
+    let all = net.broadcast(name, mine.to_vec())?;
+    let sum = || {
+        let mut sums = vec![T::zeroed(); mine.len()];
+        for (at, &more) in all.iter().enumerate() {
+            let sum = &mut sums[at % mine.len()];
+            *sum = sum.plus(more);
+        }
+        sums
+    };
+    net.once_per_process(sum).map(Some)
+}
+
+/// The part of the sum that this worker adds up, and its first number; parts ascend by worker, and begin at multiples of 64.
+fn part_of_sum<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<(usize, Vec<T>)> {
     let counts = 60 / size_of::<T>();
-    // Worker w adds up the counts of one part, which begins with a stretch.
-    let part = mine.len().div_ceil(net.peers()).next_multiple_of(counts).max(counts);
+    // A part begins with a stretch, and with a word of a set.
+    let part = mine.len().div_ceil(net.peers()).next_multiple_of(64 * counts).max(64 * counts);
     let first = (net.index() * part).min(mine.len());
     let mut sums = vec![T::zeroed(); part.min(mine.len() - first)];
     let mut stretches = mine.chunks(counts).enumerate();
@@ -89,14 +134,13 @@ pub fn sum<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Arc<Ve
             Ok(())
         },
     )?;
-    net.broadcast(name, sums)
+    Ok((first, sums))
 }
 
 #[cfg(test)]
 mod tests {
-    use webtwin_engine::{Cluster, run};
-
     use super::*;
+    use webtwin_engine::{Cluster, run};
 
     /// A count of a size of which a row of a long list is no multiple.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, bytemuck::Zeroable)]
@@ -110,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_of_eight_bytes_are_added_up_in_short_and_long_lists() {
+    fn counts_of_eight_bytes_are_added_up_in_short_and_long_lists_and_give_sets_of_pages() {
         for length in [0, 1, 14, SHORT_BYTES / 8, SHORT_BYTES / 8 + 1, SHORT_BYTES] {
             let counts =
                 move |worker: u32| (0..length as u32).map(move |at| Largest([at * (worker + 1) % 1009, worker]));
@@ -120,6 +164,12 @@ mod tests {
             let mut expected = vec![Largest([0; 2]); length];
             (0..3).for_each(|worker| expected.iter_mut().zip(counts(worker)).for_each(|(sum, of)| *sum = sum.plus(of)));
             assert!(sums.unwrap().iter().all(|sums| **sums == expected), "{length}");
+            let is_in = |page: Page, Largest([most, _]): Largest| (most + page.0).is_multiple_of(3);
+            let sets = run(&Cluster::local(3), 0, [0; 32], move |net| {
+                pages_by_sum(net, "counts", &counts(net.index() as u32).collect::<Vec<_>>(), is_in)
+            });
+            let expected = PageSet::new(length, |page| is_in(page, expected[page]));
+            assert!(sets.unwrap().iter().all(|set| **set == expected), "{length}");
         }
     }
 }

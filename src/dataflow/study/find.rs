@@ -54,7 +54,7 @@ pub fn find(
     links: Vec<[Page; 2]>,
     seed: Option<Page>,
 ) -> Result<StudyFindings> {
-    let mine = shelf.kept().filter(|&(slot, _)| shelf.exact[slot] != 0).map(|(_, page)| page).collect();
+    let mine = shelf.kept().filter(|&(slot, _)| shelf.exact[slot] != 0).map(|(_, page)| page);
     let documents = page_set(net, "documents", mine, pages)?;
     let web = web::web(net, job, pages, links, seed, &documents)?;
 
