@@ -365,7 +365,7 @@ fn all_workers_gather_the_values_of_all_by_index() {
 }
 
 #[test]
-fn a_slow_receiver_holds_its_sender_back_at_16_mib() {
+fn a_slow_receiver_holds_its_sender_back_at_its_part_of_16_mib() {
     const ROWS: u64 = 3_000_000;
     for processes in [1, 2] {
         let cluster = cluster(processes, 2 / processes, "20s");
@@ -395,7 +395,7 @@ fn a_slow_receiver_holds_its_sender_back_at_16_mib() {
             Ok(most * 32)
         });
         assert_eq!((given.load(Ordering::SeqCst), taken.load(Ordering::SeqCst)), (ROWS, ROWS));
-        assert!(((8 << 20)..(18 << 20)).contains(&most[0]), "{most:?}");
+        assert!(((4 << 20)..(10 << 20)).contains(&most[0]), "{most:?}");
     }
 }
 

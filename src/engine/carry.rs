@@ -9,7 +9,8 @@
 //! are few, so [`Net::rounds`] counts the calls.
 //!
 //! timely's queues are unbounded, so senders hold back: a worker has at most [`WINDOW_BYTES`] of full parcels on their
-//! way, and the receiver acknowledges what it has taken. A slow receiver slows down those who send to it and nobody
+//! way, an equal part of them to each receiver, who acknowledges what it has taken. So what waits for a receiver is
+//! bounded, too, whoever sends how much. A slow receiver slows down those who send to it and nobody
 //! else; in particular nobody waits for a slow *sender*, as it would be with one epoch a block. The last parcel of a
 //! call to each worker does not count, and is not acknowledged: there is one more at most, of the next call, before it
 //! is taken. An acknowledgement goes with the last parcel of the next call, and by itself only where so many are due
@@ -29,11 +30,54 @@ use super::net::Net;
 use webtwin_base::error::{Error, Result};
 
 /// Most bytes of one worker that were sent and not yet taken, beside two last parcels to each, when the parcels are
-/// full: 16 MiB.
+/// full: 16 MiB, or a quarter of that where memory has a bound.
 pub(super) const WINDOW_BYTES: usize = 64 * BLOCK_BYTES;
+
+/// Fewest parcels that a worker may have on their way to another: one is filled while one is taken.
+const LEAST_WINDOW: usize = 2;
 
 /// Longest time a waiting worker is deaf to the end of the run.
 pub(super) const TICK: Duration = Duration::from_millis(20);
+
+/// Parcels that count and that were sent and not yet taken.
+pub(super) struct OnTheWay {
+    to: Vec<usize>,
+    total: usize,
+    /// Most of them, and most of them to one receiver.
+    window: usize,
+    window_of_one: usize,
+}
+
+impl OnTheWay {
+    /// None yet, to so many workers.
+    pub(super) fn new(peers: usize) -> OnTheWay {
+        OnTheWay { to: vec![0; peers], total: 0, window: 0, window_of_one: 0 }
+    }
+
+    /// Lets so many be on their way, an equal part to each receiver.
+    fn set_window(&mut self, window: usize) {
+        self.window = window;
+        self.window_of_one = (window / self.to.len()).max(LEAST_WINDOW);
+    }
+
+    fn is_full(&self) -> bool {
+        self.total >= self.window
+    }
+
+    fn may_go(&self, to: usize) -> bool {
+        !self.is_full() && self.to[to] < self.window_of_one
+    }
+
+    fn sent(&mut self, to: usize) {
+        self.to[to] += 1;
+        self.total += 1;
+    }
+
+    fn taken(&mut self, by: usize, parcels: usize) {
+        self.to[by] -= parcels;
+        self.total -= parcels;
+    }
+}
 
 /// Blocks ready to be sent, and emptied ones to fill again.
 pub(super) struct Outbox<'a> {
@@ -55,6 +99,29 @@ impl Outbox<'_> {
         let &mut Outbox { from, name, call, kind, .. } = self;
         let about = Address { to: to as u32, from, name, call, taken: 0, last: 0, kind, told: 0 };
         self.ready.push_back(Parcel { about, rows });
+    }
+
+    /// Whether everything put in was sent.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ready.is_empty()
+    }
+
+    /// Takes out the next parcel that may go; those to one receiver go in their order.
+    fn next(&mut self, on_the_way: &OnTheWay) -> Option<Parcel> {
+        let mut waits: Vec<u32> = Vec::new();
+        let goes = |parcel: &Parcel| {
+            let to = parcel.about.to;
+            let goes = !parcel.about.is_counted(&parcel.rows) || on_the_way.may_go(to as usize);
+            if waits.contains(&to) {
+                return false;
+            }
+            if !goes {
+                waits.push(to);
+            }
+            goes
+        };
+        let at = self.ready.iter().position(goes)?;
+        self.ready.remove(at)
     }
 
     /// Marks the last parcel to each worker, with what is told and acknowledged; one that is sent nothing else is sent
@@ -142,8 +209,10 @@ impl Net<'_> {
         }
         let (shared, worker, mail) = (self.shared, &mut *self.worker, &mut self.mail);
         let (ready, block_bytes, spare) = (VecDeque::new(), self.block_bytes, &mut self.spare);
-        let window = WINDOW_BYTES / block_bytes;
-        // What is due to a worker by all others together is less than it may have on their way.
+        // What waits for a receiver is no part of what its containers may fill.
+        let window = if self.memory.is_bounded() { WINDOW_BYTES / 4 } else { WINDOW_BYTES } / block_bytes;
+        self.on_the_way.set_window(window);
+        // What is due to a worker is less than it may have on their way, by one other and by all together.
         let most_due = (window / 2 / peers).max(1) as u32;
         let mut outbox = Outbox { from: me as u32, name: hash, call, kind: 0, ready, block_bytes, window, spare };
         mail.begin();
@@ -153,18 +222,17 @@ impl Net<'_> {
         let mut has_sent = false;
         loop {
             shared.stop.check()?;
-            if more && outbox.ready.is_empty() && self.on_their_way < window {
+            if more && outbox.is_empty() && !self.on_the_way.is_full() {
                 more = produce(&mut outbox)?;
                 if !more {
                     outbox.close(&mut self.taken, told);
                 }
             }
-            while let Some(counts) = outbox.ready.front().map(|next| next.about.is_counted(&next.rows))
-                && (self.on_their_way < window || !counts)
-                && let Some(parcel) = outbox.ready.pop_front()
-            {
-                self.on_their_way += usize::from(counts);
+            while let Some(parcel) = outbox.next(&self.on_the_way) {
                 let (to, bytes) = (parcel.about.to as usize, parcel.length_in_bytes() as u64);
+                if parcel.about.is_counted(&parcel.rows) {
+                    self.on_the_way.sent(to);
+                }
                 if to != me {
                     shared.traffic.exchanged_bytes.fetch_add(bytes, Ordering::Relaxed);
                 }
@@ -174,13 +242,13 @@ impl Net<'_> {
                 mail.send(parcel);
                 has_sent = true;
             }
-            let is_idle = !has_sent && (!more || self.on_their_way >= window);
+            let is_idle = !has_sent && (!more || !outbox.is_empty() || self.on_the_way.is_full());
             worker.step_or_park(Some(if is_idle { TICK } else { Duration::ZERO }));
             has_sent = false;
             mail.emptied().into_iter().for_each(|block| outbox.keep(block));
 
             while let Some(Parcel { about, rows }) = mail.next(call) {
-                self.on_their_way -= about.taken as usize;
+                self.on_the_way.taken(about.from as usize, about.taken as usize);
                 if about.is_acknowledgement(&rows) {
                     continue;
                 }
@@ -207,7 +275,7 @@ impl Net<'_> {
                 mail.send(Parcel { about, rows: Block::default() });
                 has_sent = true;
             }
-            if yet_to_end == 0 && !more && outbox.ready.is_empty() {
+            if yet_to_end == 0 && !more && outbox.is_empty() {
                 if has_sent {
                     worker.step();
                 }

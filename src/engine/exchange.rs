@@ -1,11 +1,13 @@
 //! Rows to their workers: plain ones in blocks of up to 255 KiB, others serialised.
 
+use std::cell::RefCell;
+
 use bincode::Options;
 use bytemuck::Pod;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::block::Block;
+use super::block::{Address, Block};
 use super::carry::Outbox;
 use super::net::Net;
 use super::row::IntoRow;
@@ -16,9 +18,6 @@ const BATCH: usize = 1 << 15;
 
 /// Rows of variable length that are sent before what has arrived is looked at.
 const SMALL_BATCH: usize = 1024;
-
-/// Bytes of values that a worker sends in a round of [`Net::exchange_values_into`] where memory has a bound.
-pub const ROUND_BYTES: u64 = 4 << 20;
 
 /// Blocks that are being filled, one for each worker.
 struct OpenBlocks(Vec<Block>);
@@ -68,11 +67,45 @@ fn codec() -> impl Options {
     bincode::DefaultOptions::new()
 }
 
+/// Serialises a row for a worker, whose rows are sent when they fill a block.
+fn put<T: Serialize>(name: &str, row: &T, to: usize, open: &mut [Vec<u8>], outbox: &mut Outbox<'_>) -> Result<()> {
+    codec()
+        .serialize_into(&mut open[to], &Some(row))
+        .map_err(|cause| Error::Invariant(format!("a row of \"{name}\" cannot be serialised: {cause}")))?;
+    // There is room in a block for a last one of up to an eighth.
+    if open[to].len() >= outbox.block_bytes / 8 * 7 {
+        send(to, &mut open[to], outbox);
+    }
+    Ok(())
+}
+
 /// Sends serialised rows as a block.
 fn send(to: usize, rows: &mut Vec<u8>, outbox: &mut Outbox<'_>) {
     codec().serialize_into(&mut *rows, &None::<()>).expect("memory takes it");
     outbox.push_all(to, rows);
     rows.clear();
+}
+
+/// Sends all rows that are left.
+fn send_all(open: &mut [Vec<u8>], outbox: &mut Outbox<'_>) {
+    let left = open.iter_mut().enumerate().filter(|(_, rows)| !rows.is_empty());
+    left.for_each(|(to, rows)| send(to, rows, outbox));
+}
+
+/// Calls `each` with the rows that a block has in serialised form.
+fn each_value<T: DeserializeOwned>(
+    name: &str,
+    about: &Address,
+    block: &Block,
+    mut each: impl FnMut(T) -> Result<()>,
+) -> Result<()> {
+    let mut rows = bincode::Deserializer::from_slice(block.rows(), codec());
+    let unread =
+        |cause| Error::Invariant(format!("a row of \"{name}\" from worker {} cannot be read: {cause}", about.from));
+    while let Some(row) = <Option<T> as Deserialize>::deserialize(&mut rows).map_err(unread)? {
+        each(row)?;
+    }
+    Ok(())
 }
 
 impl Net<'_> {
@@ -216,8 +249,7 @@ impl Net<'_> {
         self.carry(name, told, &mut produce, &mut |_, block| take(block.rows()))
     }
 
-    /// As [`Net::exchange_values`], for values that are taken as they come. Where memory has a bound they travel in
-    /// rounds: each worker sends values of some megabytes by `bytes` at a time, and all go on until no one has more.
+    /// As [`Net::exchange_values`], for values that `take` gets one by one; where memory has a bound, as they come.
     ///
     /// # Errors
     /// The first error of `values` or `take`; or when the run has ended.
@@ -228,55 +260,56 @@ impl Net<'_> {
         &mut self,
         name: &str,
         values: impl IntoIterator<Item = Result<(usize, T)>>,
-        bytes: impl Fn(&T) -> u64,
-        mut take: impl FnMut(T) -> Result<()>,
+        take: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
-        if !self.memory.is_bounded() {
-            return self.exchange_values(name, values)?.into_iter().try_for_each(take);
+        if self.memory.is_bounded() {
+            return self.stream_values(name, values, take);
         }
-        let mut values = values.into_iter().peekable();
-        let round = || {
-            let (mut some, mut sent) = (Vec::new(), 0);
-            while sent < ROUND_BYTES
-                && let Some(value) = values.next().transpose()?
-            {
-                sent += bytes(&value.1);
-                some.push(value);
-            }
-            Ok((some, values.peek().is_some()))
-        };
-        self.exchange_rounds(name, round, &mut take)
+        self.exchange_values(name, values)?.into_iter().try_for_each(take)
     }
 
-    /// The same in any case, where `round` gives the values of the next round, and says whether there are more.
+    /// Sends each value to the worker beside it, serialised unless it stays with this one; `take` gets those that arrive here as they
+    /// come, those of one sender in the order sent.
     ///
     /// # Errors
-    /// Those of `round` and `take`; or when the run has ended.
+    /// The first error of `values` or `take`; or when the run has ended.
     ///
     /// # Panics
-    /// When a row is for no worker.
-    pub fn exchange_rounds<T: Serialize + DeserializeOwned + Send + 'static>(
+    /// When a value is for no worker.
+    ///
+    /// # Cost
+    /// One round. Memory: an open block for each receiver, and what is on the way.
+    pub fn stream_values<T: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,
-        mut round: impl FnMut() -> Result<(Vec<(usize, T)>, bool)>,
-        mut take: impl FnMut(T) -> Result<()>,
+        values: impl IntoIterator<Item = Result<(usize, T)>>,
+        take: impl FnMut(T) -> Result<()>,
     ) -> Result<()> {
-        loop {
-            let (rows, more) = round()?;
-            // No row says that there is another round.
-            let marks = (0..if more { self.peers() } else { 0 }).map(|to| (to, None));
-            let rows = rows.into_iter().map(|(to, row)| (to, Some(row))).chain(marks);
-            let mut goes_on = false;
-            for row in self.exchange_values(name, rows.map(Ok))? {
-                match row {
-                    Some(row) => take(row)?,
-                    None => goes_on = true,
+        let (me, take) = (self.index(), RefCell::new(take));
+        let mut values = values.into_iter();
+        let mut open: Vec<Vec<u8>> = vec![Vec::new(); self.peers()];
+        let mut produce = |outbox: &mut Outbox<'_>| {
+            // What has arrived is looked at whenever a block is full.
+            for _ in 0..SMALL_BATCH {
+                let Some((to, value)) = values.next().transpose()? else {
+                    send_all(&mut open, outbox);
+                    return Ok(false);
+                };
+                if to == me {
+                    take.borrow_mut()(value)?;
+                    continue;
+                }
+                put(name, &value, to, &mut open, outbox)?;
+                if !outbox.is_empty() {
+                    break;
                 }
             }
-            if !goes_on {
-                return Ok(());
-            }
-        }
+            Ok(true)
+        };
+        self.carry(name, 0, &mut produce, &mut |about, block| {
+            each_value(name, about, block, |value| take.borrow_mut()(value))
+        })?;
+        Ok(())
     }
 
     /// Sends each row to the worker beside it, serialised unless it stays in this process; returns the rows that arrive
@@ -293,8 +326,6 @@ impl Net<'_> {
         rows: impl IntoIterator<Item = Result<(usize, T)>>,
     ) -> Result<Vec<T>> {
         let (me, peers, shared) = (self.index(), self.peers(), self.shared);
-        // With room in a block for a last row of up to an eighth.
-        let full_bytes = self.block_bytes / 8 * 7;
         let beside = self.process() * self.workers_per_process()..(self.process() + 1) * self.workers_per_process();
         let mut rows = rows.into_iter();
         let mut open: Vec<Vec<u8>> = vec![Vec::new(); peers];
@@ -310,17 +341,11 @@ impl Net<'_> {
                     stay[to - beside.start].push(row);
                     continue;
                 }
-                codec()
-                    .serialize_into(&mut open[to], &Some(&row))
-                    .map_err(|cause| Error::Invariant(format!("a row of \"{name}\" cannot be serialised: {cause}")))?;
-                if open[to].len() >= full_bytes {
-                    send(to, &mut open[to], outbox);
-                }
+                put(name, &row, to, &mut open, outbox)?;
             }
             let more = seen == SMALL_BATCH;
             if !more {
-                let last = open.iter_mut().enumerate().filter(|(_, bytes)| !bytes.is_empty());
-                last.for_each(|(to, bytes)| send(to, bytes, outbox));
+                send_all(&mut open, outbox);
                 // Before the last parcel is sent, so they are there when it arrives.
                 for (to, rows) in beside.clone().zip(&mut stay) {
                     shared.board.hand_over((call, me, to), std::mem::take(rows));
@@ -330,14 +355,10 @@ impl Net<'_> {
         };
         let mut arrived: Vec<Vec<T>> = (0..peers).map(|_| Vec::new()).collect();
         self.carry(name, 0, &mut produce, &mut |about, block| {
-            let mut rows = bincode::Deserializer::from_slice(block.rows(), codec());
-            let unread = |cause| {
-                Error::Invariant(format!("a row of \"{name}\" from worker {} cannot be read: {cause}", about.from))
-            };
-            while let Some(row) = <Option<T> as Deserialize>::deserialize(&mut rows).map_err(unread)? {
+            each_value(name, about, block, |row| {
                 arrived[about.from as usize].push(row);
-            }
-            Ok(())
+                Ok(())
+            })
         })?;
         for from in beside {
             arrived[from] = shared.board.taken_over((call, from, me))?;

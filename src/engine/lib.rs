@@ -51,7 +51,6 @@ mod share;
 
 pub use cluster_file::Cluster;
 pub use dataflow::{Failures, Fallible, Position, Rows};
-pub use exchange::ROUND_BYTES;
 pub use interrupt::interrupt;
 pub use launch::Launcher;
 pub use net::Net;

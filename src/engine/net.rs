@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use timely::worker::Worker;
 
 use super::block::{Block, bytes_of_full};
+use super::carry::OnTheWay;
 use super::mail::Mail;
 use super::stop::Stop;
 use webtwin_base::error::{Error, Result};
@@ -36,9 +37,8 @@ pub struct Net<'a> {
     pub(super) worker: &'a mut Worker,
     pub(super) shared: &'a Shared,
     pub(super) mail: Mail,
-    /// Parcels of this worker that count and that were sent and not yet taken.
-    pub(super) on_their_way: usize,
-    /// Those of each worker that this one has taken and has yet to acknowledge.
+    pub(super) on_the_way: OnTheWay,
+    /// Parcels of each worker that this one has taken and has yet to acknowledge.
     pub(super) taken: Vec<u32>,
     /// Messages that this worker has waited for one after the other.
     pub(super) rounds: u64,
@@ -53,13 +53,13 @@ pub struct Net<'a> {
 impl<'a> Net<'a> {
     pub(super) fn new(worker: &'a mut Worker, shared: &'a Shared) -> Net<'a> {
         let (mail, block_bytes) = (Mail::new(worker), bytes_of_full(worker.peers()));
-        let taken = vec![0; worker.peers()];
+        let (on_the_way, taken) = (OnTheWay::new(worker.peers()), vec![0; worker.peers()]);
         Net {
             memory: MemoryPool::default(),
             worker,
             shared,
             mail,
-            on_their_way: 0,
+            on_the_way,
             taken,
             rounds: 0,
             block_bytes,

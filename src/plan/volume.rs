@@ -4,15 +4,13 @@
 //! worker. Some things go from one to all, so that their bytes grow with the number of processes: what every process knows of every
 //! page (its doc id, host, trivial cluster, counts of chunks), and here and there a list that is short as long as the web is.
 
+use super::Machines;
 use super::sample::Counts;
-use super::{Machines, result_bytes};
 use webtwin_core::overlap::rows::{Row32, Row64};
 use webtwin_dataflow::clusters::second_look;
 use webtwin_dataflow::memory_estimate::A_FEATURE;
 use webtwin_dataflow::pairs::minhash_pairs;
-use webtwin_dataflow::reading::captures;
 use webtwin_dataflow::shuffle::{components, page_counts};
-use webtwin_engine::ROUND_BYTES;
 use webtwin_job::{Job, JobKind, Measure};
 use webtwin_spill::PARTITION_BYTES;
 
@@ -78,12 +76,6 @@ const MERGES: u64 = 5;
 const A_PAGE_BY_PLACE: u64 = 60;
 const LAID_DOWN: u64 = 8;
 
-/// Bytes of a page in the lists for crawlers, and as far as it may be skipped in the avoid list, on its way: rows, with URLs of some 60 bytes.
-const A_PAGE_IN_LISTS: u64 = 170;
-
-/// Bytes of rows of tables as they are weighed, by the widths of their columns, for a byte on disk. Measured.
-const A_BYTE_WEIGHED: f64 = 1.95;
-
 /// What is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Volume {
@@ -126,21 +118,25 @@ pub fn of_crawl(job: &Job, counts: &Counts, machines: &Machines) -> Volume {
         JobKind::Fingerprints => {
             // Within a process one worker gathers what is told.
             let told = A_ROW_OF_DIRECTORY * held.pages;
-            ([settled + told, captures], told, 0)
+            ([settled + captures + told, 0], told, 0)
         }
         JobKind::Study => {
             let links = A_LINK * counts.links_within;
-            let texts = captures + A_DOCUMENT_WRITTEN * held.pages;
-            let numbers = settled + A_DOCUMENT * held.pages + links + overlap;
+            let texts = A_DOCUMENT_WRITTEN * held.pages;
+            let numbers = settled + captures + A_DOCUMENT * held.pages + links + overlap;
             ([numbers, texts], STUDY_TOLD * held.pages + links, A_DOCUMENT_DEALT * held.pages)
         }
         _ => {
             let found = found(job, counts);
             let measure = of_measure(job, counts, overlap, machines);
-            let texts = captures + A_PAGE_WRITTEN * held.pages;
+            let texts = A_PAGE_WRITTEN * held.pages;
             // To where features of the crawl are counted, and back to those of a page.
             let features = 2 * A_FEATURE * held.features;
-            ([settled + found + measure + features, texts], A_PAGE_TOLD * held.pages, A_PAGE_DEALT * held.pages)
+            (
+                [settled + captures + found + measure + features, texts],
+                A_PAGE_TOLD * held.pages,
+                A_PAGE_DEALT * held.pages,
+            )
         }
     };
     Volume::new((to_owners, told, dealt), rounds(job, counts, machines), machines)
@@ -226,20 +222,7 @@ fn rounds(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
         processes if components::are_shared(pages as usize, processes) => 4 * main,
         processes => 4 * main + u64::from(processes.next_power_of_two().ilog2() + 1) * MERGES * main,
     };
-    steps + told + added + merged + in_pieces(job, counts, machines)
-}
-
-/// Rounds more within a bound of memory, in which workers send piece by piece what would come at once without one: captures, URLs of the
-/// avoid list, and rows of tables.
-fn in_pieces(job: &Job, counts: &Counts, machines: &Machines) -> u64 {
-    if job.effort.memory_bytes == 0 || job.kind == JobKind::Study {
-        return 0;
-    }
-    let (peers, held) = (machines.peers(), &counts.held);
-    let tables = (result_bytes(job, counts) as f64 * A_BYTE_WEIGHED) as u64 / peers * (peers - 1) / peers;
-    held.captures / peers / (8 * captures::ROUND_WORDS)
-        + A_PAGE_IN_LISTS * held.pages / peers / ROUND_BYTES
-        + tables / ROUND_BYTES
+    steps + told + added + merged
 }
 
 #[cfg(test)]

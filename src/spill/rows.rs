@@ -49,6 +49,11 @@ impl<T: Serialize + DeserializeOwned> Rows<T> {
         self.bytes.slots()
     }
 
+    /// Bytes of all of them.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.items()
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

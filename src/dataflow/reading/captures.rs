@@ -11,7 +11,7 @@
 //! their pages; and up to 64 MiB of those on disk, in the order of doc ids. On disk they take their bytes once, and those of a stretch again.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -29,8 +29,8 @@ use webtwin_engine::{HashOwners, Net, Owners};
 use webtwin_pages::record::Reason;
 use webtwin_spill::Rows;
 
-/// Words of captures that a worker sends in a round.
-pub const ROUND_WORDS: u64 = 4 << 20;
+/// Words of captures that are looked at in one go, and then give their memory back.
+const PASSED_WORDS: u64 = 1 << 19;
 
 /// Words of captures that travel together.
 const PARCEL_WORDS: usize = 1 << 13;
@@ -246,30 +246,34 @@ impl<'de> Deserialize<'de> for Parcel {
     }
 }
 
-/// Brings captures to the owners of their doc ids, in rounds, after each of which those that were sent give their memory back. Calls
-/// `each` for each that arrives, with its number in its stretch.
+/// Brings captures to the owners of their doc ids; those that are sent give their memory back. Calls `each` for each that arrives, with
+/// its number in its stretch.
 fn to_owners(
     net: &mut Net<'_>,
     captures: &mut CaptureRows,
     partitions: TablePartitions,
     mut each: impl FnMut(u32, CaptureRow<'_>),
 ) -> Result<ArrivedCaptures> {
-    let (mut next, mut arrived, peers) = (0, ArrivedCaptures::like(captures, partitions), net.peers());
-    let round = || {
-        let (mut open, mut parcels) = (vec![Vec::new(); peers], Vec::new());
-        next = captures.pass(next, ROUND_WORDS, |capture, words| {
-            let to = partitions.owner(capture.doc_id);
-            open[to].extend_from_slice(words);
-            if open[to].len() >= PARCEL_WORDS {
-                parcels.push((to, Parcel(std::mem::take(&mut open[to]))));
-            }
-            Ok(())
-        })?;
-        let last = open.into_iter().enumerate().filter(|(_, words)| !words.is_empty());
-        parcels.extend(last.map(|(to, words)| (to, Parcel(words))));
-        Ok((parcels, next < captures.len()))
+    let (mut next, mut arrived) = (0, ArrivedCaptures::like(captures, partitions));
+    let (mut open, mut parcels) = (vec![Vec::new(); net.peers()], VecDeque::new());
+    let mut more = || {
+        while parcels.is_empty() && next < captures.len() {
+            next = captures.pass(next, PASSED_WORDS, |capture, words| {
+                let to = partitions.owner(capture.doc_id);
+                open[to].extend_from_slice(words);
+                if open[to].len() >= PARCEL_WORDS {
+                    parcels.push_back((to, Parcel(std::mem::take(&mut open[to]))));
+                }
+                Ok(())
+            })?;
+        }
+        if next == captures.len() {
+            let last = open.iter_mut().enumerate().filter(|(_, words)| !words.is_empty());
+            parcels.extend(last.map(|(to, words)| (to, Parcel(std::mem::take(words)))));
+        }
+        Ok(parcels.pop_front())
     };
-    net.exchange_rounds("captures", round, |Parcel(words)| {
+    net.stream_values("captures", std::iter::from_fn(|| more().transpose()), |Parcel(words)| {
         captures_in(&words).try_for_each(|words| {
             each(arrived.push(words)?, CaptureRow::of(words));
             Ok(())

@@ -1,6 +1,6 @@
 //! Slices of tables on their way to the owners of their files.
 //!
-//! Without a bound of memory they come at once, and stay in it. Within one they come in rounds, and wait on the local disk.
+//! Without a bound of memory they stay in it. Within one they wait on the local disk.
 
 use itertools::Itertools;
 use serde::Serialize;
@@ -40,8 +40,7 @@ pub fn bring<P: Copy + Serialize + DeserializeOwned + Send + 'static>(
 ) -> Result<Arrived<P>> {
     let (mut held, mut stored) = (Vec::new(), Stored { slices: Vec::new(), tables: Rows::new(&net.memory) });
     let is_bounded = net.memory.is_bounded();
-    let weight = |slice: &(P, Table)| slice.1.weight();
-    net.exchange_values_into("tables", pieces.flatten_ok(), weight, |(place, rows)| {
+    net.exchange_values_into("tables", pieces.flatten_ok(), |(place, rows)| {
         if !is_bounded {
             held.push((place, rows));
             return Ok(());

@@ -20,7 +20,7 @@ use webtwin_base::ids::Page;
 use webtwin_core::applications::exports::AvoidLists;
 use webtwin_core::applications::heritrix::{SurtRules, surt_rules};
 use webtwin_core::applications::keep::{LostBy, Role, RoleNumber, Why};
-use webtwin_core::applications::prefixes::{Prefix, cover, site};
+use webtwin_core::applications::prefixes::{cover, site};
 use webtwin_engine::{Net, Owners};
 use webtwin_pages::surt::surt_prefix_of;
 use webtwin_spill::{Column, Rows, Sorted, Sorter};
@@ -90,7 +90,7 @@ impl Avoid {
     }
 }
 
-/// The `avoid` rows of this worker's pages. Where memory has a bound they come in rounds, and their URLs wait on the disk.
+/// The `avoid` rows of this worker's pages. Where memory has a bound their URLs wait on the disk.
 ///
 /// # Errors
 /// Those of the disk, which captures may be on, too; or when the run has ended.
@@ -121,8 +121,7 @@ pub fn rows(net: &mut Net<'_>, crawl: &Crawl, verdicts: &Column<Verdict>) -> Res
         found.push(directory.place(row.page), Avoid { keep_url: keep_urls.len() as u32, ..row })?;
         keep_urls.push(&url)
     };
-    let bytes = |(_, url): &(Avoid, String)| (size_of::<Avoid>() + url.len()) as u64;
-    net.exchange_values_into("avoid", rows, bytes, take)?;
+    net.exchange_values_into("avoid", rows, take)?;
     Ok(AvoidTable { rows: found.sorted(net, |row| row.page)?, keep_urls })
 }
 
@@ -169,12 +168,8 @@ pub fn lists(net: &mut Net<'_>, crawl: &Crawl, to_skip: &[Page], roots: &PrefixR
         wide += sites.iter().flat_map(|site| &site.prefixes).filter(|prefix| !prefix.single).count() as u64;
         sites.iter().try_for_each(|site| found.push(site))
     })?;
-    let bytes = |AvoidLists { prefixes, surt_rules }: &AvoidLists| {
-        let texts = prefixes.iter().map(|prefix| &prefix.prefix).chain(&surt_rules.prefixes).chain(&surt_rules.urls);
-        texts.map(|text| (size_of::<Prefix>() + text.len()) as u64).sum()
-    };
     let rows = found.rows().map_ok(|site| (0, site));
     let mut sites = Sorter::new(&net.memory);
-    net.exchange_values_into("avoid lists", rows, bytes, |site| sites.push(site))?;
+    net.exchange_values_into("avoid lists", rows, |site| sites.push(site))?;
     Ok(CrawlerLists { sites: sites.finish()?, wide })
 }

@@ -33,10 +33,9 @@ impl Rejected {
         let dealt = RoundRobin::new(net.peers());
         // Inputs are in ascending order, and a partition has a range of them.
         let partition = |row: &Rejection| row.source as usize * partitions / sources.max(1);
-        let bytes = |row: &Rejection| (size_of::<Rejection>() + row.detail.len()) as u64;
         let mut arrived = Sorter::new(&net.memory);
         let rows = rejections.rows().map(|row| row.map(|row| (dealt.owner(partition(&row)), row)));
-        net.exchange_values_into("rejected", rows, bytes, |row| arrived.push(row))?;
+        net.exchange_values_into("rejected", rows, |row| arrived.push(row))?;
         let mut found = Rejected { rows: rejections.alike(), parts: Vec::new() };
         drop(rejections);
         for row in arrived.finish()?.rows() {

@@ -57,11 +57,12 @@ pub struct RulesWriter {
 
 impl RulesWriter {
     /// Learns the rules of a domain. A domain without copies and redirects has none.
-    pub fn add(&mut self, rows: &[OfDomain]) {
+    pub fn add(&mut self, rows: Vec<OfDomain>) {
+        let Some(OfDomain { domain: key, url, .. }) = rows.first() else { return };
+        let (key, domain) = (*key, domain_of(url).to_string());
         let (mut pages, mut redirects) = (Vec::with_capacity(rows.len()), Vec::new());
         for OfDomain { url, what, .. } in rows {
-            let url = url.clone();
-            match *what {
+            match what {
                 What::Page(cluster, skipped) => {
                     pages.push(DomainPage { url, cluster: cluster.number(), skipped, is_page: true });
                 }
@@ -74,9 +75,9 @@ impl RulesWriter {
         if clusters.windows(2).all(|pair| pair[0] != pair[1]) {
             return;
         }
-        let rules = learn(domain_of(&rows[0].url), pages, &REQUIRED);
+        let rules = learn(&domain, pages, &REQUIRED);
         self.domains += u64::from(!rules.is_empty());
-        self.rows.extend(rules.iter().zip(0..).map(|(rule, rank)| (rows[0].domain, RuleRow::of(rule, rank))));
+        self.rows.extend(rules.iter().zip(0..).map(|(rule, rank)| (key, RuleRow::of(rule, rank))));
     }
 
     /// Makes the table, and brings all rules to worker 0. Two exchanges.
@@ -90,10 +91,9 @@ impl RulesWriter {
         let part =
             |rows: &[(u64, RuleRow)]| Part { name: TABLE, partition: partitions.of(rows[0].0), rows: table(rows) };
         let parts = of_partition.map(part).collect();
-        let bytes = |row: &RuleRow| (size_of::<RuleRow>() + row.scope.len() + row.pattern.len()) as u64;
         let mut all = Sorter::new(&net.memory);
         let rows = self.rows.into_iter().map(|row| Ok((0, row.1)));
-        net.exchange_values_into("URL rules", rows, bytes, |row| all.push(row))?;
+        net.exchange_values_into("URL rules", rows, |row| all.push(row))?;
         Ok(FoundRules { parts, all: all.finish()?, counts: RuleCounts { rules, domains, saved } })
     }
 }
