@@ -34,10 +34,10 @@ pub fn make_room(net: &mut Net<'_>, what: &str, shelf: &mut WorkerPages, job: &J
         return Ok(());
     }
     let all = net.all_gather("memory", MemoryEstimate::on(shelf))?;
-    let all_pages = all.iter().map(|worker| worker.pages).sum();
+    let all_pages: u64 = all.iter().map(|worker| worker.pages).sum();
     let processes: Vec<MemoryEstimate> = all.chunks(workers).map(MemoryEstimate::sum).collect();
     let most = |bytes: &dyn Fn(&MemoryEstimate) -> u64| processes.iter().map(bytes).max().unwrap_or(0);
-    if most(&|process| process.found_bytes(workers)) > allowed {
+    if most(&|process| process.found_bytes(all_pages, workers)) > allowed {
         let enough = most(&|process| enough_bytes(process, job, all_pages, workers, net.processes()));
         return Err(too_little(what.into(), enough, allowed));
     }

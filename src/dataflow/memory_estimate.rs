@@ -52,7 +52,7 @@ const A_PAGE_ON_DISK: u64 = 175;
 const A_PAGE_MADE: u64 = 1300;
 
 /// Bytes that a worker takes to make a file of a table within a bound, and while others do. Measured.
-pub const A_FILE_MADE: u64 = 75 << 20;
+pub const A_FILE_MADE: u64 = 50 << 20;
 const A_FILE_AWAITED: u64 = 10 << 20;
 
 /// Bytes that a process with so many pages takes to make tables, beside what it has found. Measured.
@@ -71,12 +71,11 @@ pub fn lacking_to_make_tables(pages: u64, workers: usize, allowed: u64) -> u64 {
 }
 
 /// Bytes beside its shelves of a process with so many pages and links between them when collections have been found and tables are
-/// made: within a bound one after the other.
-pub fn beside_shelf_when_found(pages: u64, links: u64, workers: usize, is_bounded: bool) -> u64 {
-    let making = making_bytes(pages, workers, is_bounded);
+/// made: within a bound one after the other. A file may have pages of others, of `all_pages`.
+pub fn beside_shelf_when_found(pages: u64, all_pages: u64, links: u64, workers: usize, is_bounded: bool) -> u64 {
     match is_bounded {
-        true => making.max(A_PAGE_FOUND * pages),
-        false => A_PAGE_HELD * pages + A_LINK_HELD * links + making,
+        true => making_bytes(all_pages, workers, true).max(A_PAGE_FOUND * pages),
+        false => A_PAGE_HELD * pages + A_LINK_HELD * links + making_bytes(pages, workers, false),
     }
 }
 
@@ -130,13 +129,13 @@ impl MemoryEstimate {
     pub fn least_bytes(&self, all_pages: u64, workers: usize) -> u64 {
         let rows = size_of::<Row64>() as u64 * self.tuples / workers as u64;
         let counting = allowance::least_bytes(all_pages as usize, workers, rows, true);
-        (at_rest(workers) + self.least_shelf_bytes(workers) + counting).max(self.found_bytes(workers))
+        (at_rest(workers) + self.least_shelf_bytes(workers) + counting).max(self.found_bytes(all_pages, workers))
     }
 
     /// Bytes when collections have been found and tables are made within a bound, with every link as one between pages.
-    pub(crate) fn found_bytes(&self, workers: usize) -> u64 {
+    pub(crate) fn found_bytes(&self, all_pages: u64, workers: usize) -> u64 {
         let shelf = at_rest(workers) + self.least_shelf_bytes(workers);
-        shelf + beside_shelf_when_found(self.pages, self.links, workers, true)
+        shelf + beside_shelf_when_found(self.pages, all_pages, self.links, workers, true)
     }
 
     /// Bytes that stay in memory in a process whose workers hold this together, whatever is spilled, as far as they grow with what

@@ -17,8 +17,8 @@ const A_WORKER: u64 = 17 << 20;
 /// Bytes of the connections of a process that has others, however many: buffers that are in use or kept.
 const CONNECTIONS: u64 = 8 << 20;
 
-/// Bytes of the connections to each other process. Measured.
-const A_PEER: u64 = 512 << 10;
+/// Bytes of the connections to each other process, and of rows to it and from it. Measured.
+const A_PEER: u64 = 3 << 19;
 
 /// Bytes of a page in every process while clusters grow: its row of the directory, its clusters, sizes, places and counts. Measured.
 const A_PAGE_EVERYWHERE: u64 = 60;
@@ -90,7 +90,7 @@ pub fn of_process(job: &Job, counts: &Counts, volume: &Volume, machines: &Machin
                 Measure::Overlap | Measure::Both => own.beside_shelf_bytes(job),
             };
             let by_measure = by_measure.max(A_FEATURE * own.features);
-            let found = beside_shelf_when_found(own.pages, links, workers, job.effort.memory_bytes > 0);
+            let found = beside_shelf_when_found(own.pages, all_pages, links, workers, job.effort.memory_bytes > 0);
             (by_measure, found, MemoryEstimate { resolved: links, ..own }.settled_bytes(), told)
         }
     };

@@ -59,8 +59,10 @@ impl NewFile {
         let most = if matches!(self.sink, Sink::Local(_)) { 1 << 20 } else { PART_BYTES };
         self.digest.update(bytes);
         self.bytes += bytes.len() as u64;
-        self.open.extend_from_slice(bytes);
-        if self.open.len() >= most { self.flush_open() } else { Ok(()) }
+        bytes.chunks(most).try_for_each(|piece| {
+            self.open.extend_from_slice(piece);
+            if self.open.len() >= most { self.flush_open() } else { Ok(()) }
+        })
     }
 
     /// Ends the file and makes it last; returns its entry, as a table of so many `rows` if it is one.

@@ -17,7 +17,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-pub use super::table_encoder::{encode, encode_into, encode_pieces};
+pub use super::table_encoder::{encode, encode_into};
 use super::texts::Texts;
 use webtwin_base::error::{Error, Result};
 

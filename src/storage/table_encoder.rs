@@ -20,8 +20,8 @@ use super::texts::Texts;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::heap;
 
-/// Rows per row group, which readers must hold at once of a column.
-const ROWS_A_GROUP: usize = 1 << 20;
+/// Rows per row group: what a writer holds at once, and a reader of a column. About as many as DuckDB writes.
+const ROWS_A_GROUP: usize = 1 << 17;
 
 /// Bytes that the end of a file has at most, nearly always.
 const END_BYTES: usize = 1 << 16;
@@ -30,7 +30,7 @@ const END_BYTES: usize = 1 << 16;
 const ROWS_AT_ONCE: usize = 1 << 10;
 
 /// Most rows at the beginning of a file by which it is decided whether a column has a dictionary, and their bytes.
-const LOOKED_AT: Most = Most { rows: 1 << 16, bytes: 32 << 20 };
+const LOOKED_AT: Most = Most { rows: 1 << 16, bytes: 8 << 20 };
 
 /// Most rows that are made and put into their columns together.
 const SLICE: Most = Most { rows: 1 << 14, bytes: 8 << 20 };
@@ -64,50 +64,31 @@ pub fn encode(table: &Table) -> Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// Encodes rows that come piece by piece as a Parquet file, which has the bytes of [`encode`] however they are cut.
+/// Encodes rows that come piece by piece as a Parquet file, which has the bytes of [`encode`] however they are cut, and calls `write`
+/// with these, some at a time.
 ///
 /// # Errors
-/// As [`encode`]; [`Error::Input`] if pieces have different columns; those of the pieces.
+/// As [`encode`]; [`Error::Input`] if pieces have different columns; those of the pieces, and of `write`.
 ///
 /// # Memory
-/// The file, 2^16 rows or 32 MiB of them, and a piece.
-pub fn encode_pieces(pieces: impl Iterator<Item = Result<Table>>) -> Result<Vec<u8>> {
-    encode_groups(pieces, |_| Ok(()))
-}
-
-/// As [`encode_pieces`], and calls `write` with the bytes of the file, some at a time.
-///
-/// # Errors
-/// As [`encode_pieces`], and those of `write`.
-///
-/// # Memory
-/// A row group, 2^16 rows or 32 MiB of them, and a piece.
+/// A row group of 2^17 rows, encoded; 2^16 rows or 8 MiB of them, and a piece.
 pub fn encode_into(
     pieces: impl Iterator<Item = Result<Table>>,
     mut write: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
-    let end = encode_groups(pieces, |encoder| write(&std::mem::take(encoder.0.inner_mut())))?;
-    write(&end)
-}
-
-/// Encodes rows as a Parquet file and calls `after` with the file after each row group.
-fn encode_groups(
-    pieces: impl Iterator<Item = Result<Table>>,
-    mut after: impl FnMut(&mut Encoder) -> Result<()>,
-) -> Result<Vec<u8>> {
     let mut slices = Slices { pieces, held: Table::default() };
     let Some(first) = slices.next(LOOKED_AT)? else {
-        return encode(&slices.held);
+        return write(&encode(&slices.held)?);
     };
     let encoding = Encoding::of(&first)?;
     let mut encoder = Encoder::new(&encoding)?;
     let mut next = Some(first);
     while let Some(first) = next {
         encoder.append(encoding.group_of(first, &mut slices)?)?;
-        after(&mut encoder)?;
+        write(&std::mem::take(encoder.0.inner_mut()))?;
         next = slices.next(SLICE)?;
     }
-    encoder.finish()
+    write(&encoder.finish()?)
 }
 
 /// Rows cut otherwise than they came.
@@ -353,6 +334,16 @@ mod tests {
         ])
     }
 
+    fn written(pieces: impl Iterator<Item = Table>) -> Vec<u8> {
+        let mut written = Vec::new();
+        let write = |bytes: &[u8]| {
+            written.extend_from_slice(bytes);
+            Ok(())
+        };
+        encode_into(pieces.map(Ok), write).unwrap();
+        written
+    }
+
     #[test]
     fn a_file_has_the_same_bytes_however_its_rows_are_cut_into_pieces() {
         let slice = LOOKED_AT.rows as u64;
@@ -362,14 +353,7 @@ mod tests {
             let starts = std::iter::once(0).chain(ends.iter().copied());
             let pieces = starts.zip(ends).map(|(start, &end)| rows(start..end));
             let whole = encode(&rows(0..ends[ends.len() - 1])).unwrap();
-            assert!(encode_pieces(pieces.clone().map(Ok)).unwrap() == whole, "{ends:?}");
-            let mut written = Vec::new();
-            let write = |bytes: &[u8]| {
-                written.extend_from_slice(bytes);
-                Ok(())
-            };
-            encode_into(pieces.map(Ok), write).unwrap();
-            assert!(written == whole, "{ends:?}");
+            assert!(written(pieces) == whole, "{ends:?}");
         }
     }
 
@@ -392,7 +376,7 @@ mod tests {
         {
             let starts = std::iter::once(0).chain(ends.iter().copied());
             let pieces = starts.zip(ends).map(|(start, &end)| rows(start..end));
-            assert!(encode_pieces(pieces.map(Ok)).unwrap() == whole, "{ends:?}");
+            assert!(written(pieces) == whole, "{ends:?}");
         }
     }
 

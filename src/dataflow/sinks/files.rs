@@ -6,9 +6,9 @@
 //! of workers.
 //!
 //! # Memory
-//! A file at a time, encoded, and 2^16 of its rows or 32 MiB: a partition that has a file of its own stays with its owner, and is made when its
-//! turn comes. Others travel in rounds, of as many bytes as a file has for each worker; where memory has a bound, of a few
-//! megabytes, and what has come waits on the local disk.
+//! A row group of a file at a time ([`encode_into`](webtwin_storage::table::encode_into)): a partition that has a file of its own stays with
+//! its owner, and is made when its turn comes. Others travel, of as many bytes at a time as a file has for each worker; where memory has a
+//! bound, what has come waits on the local disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::arrived::{self, Arrived, slices};
 use super::drafts::{Draft, Rows};
-use super::stage::put_file;
+use super::stage::put_pieces;
 use crate::memory_estimate::A_FILE_MADE;
 use webtwin_base::build_info;
 use webtwin_base::error::Result;
@@ -26,7 +26,7 @@ use webtwin_engine::Net;
 use webtwin_job::Job;
 use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::output::Attempt;
-use webtwin_storage::table::{Table, encode_pieces};
+use webtwin_storage::table::Table;
 
 /// Bytes of a file on disk, about, before the next partition of its table gets another.
 const FILE_BYTES: u64 = 64_000_000;
@@ -201,14 +201,13 @@ fn put_files(
     let mut parts = parts.into_iter().peekable();
     while let Some((place, part)) = parts.next() {
         net.check()?;
-        let (name, mut rows) = (part.name, 0);
+        let name = part.name;
         let same_file = |next: &(Place, Draft<'_>)| (next.0.table, next.0.file) == (place.table, place.file);
         let more = std::iter::from_fn(|| parts.next_if(same_file)).flat_map(|(_, part)| part.pieces());
         let pieces = part.pieces().chain(more);
         let turn = turns.take();
-        let bytes = encode_pieces(pieces.inspect(|piece| rows += piece.as_ref().map_or(0, |rows| rows.rows() as u64)))?;
-        files.push(put_file(attempt, name, place.file, rows, &bytes)?);
-        drop((bytes, turn));
+        files.push(put_pieces(attempt, name, place.file, pieces)?);
+        drop(turn);
     }
     Ok(())
 }

@@ -143,7 +143,9 @@ fn manifest(
 
 /// Stages a file of a table, of which there are others before and after it.
 pub(crate) fn put_part(attempt: &Attempt, name: &str, number: usize, table: &Table) -> Result<FileEntry> {
-    put_file(attempt, name, number, table.rows() as u64, &encode(table)?)
+    let (path, bytes) = (path(name, number), encode(table)?);
+    attempt.put(&path, &bytes)?;
+    Ok(FileEntry::of(&path, Some(table.rows() as u64), &bytes))
 }
 
 /// The same, of rows that come piece by piece; they are written as they come, a row group at a time.
@@ -157,13 +159,6 @@ pub(crate) fn put_pieces(
     let counted = pieces.inspect(|piece| rows += piece.as_ref().map_or(0, |piece| piece.rows() as u64));
     let file = attempt.write(&path(name, number), |file| encode_into(counted, |bytes| file.append(bytes)))?;
     Ok(FileEntry { rows: Some(rows), ..file })
-}
-
-/// The same, of so many rows that are encoded.
-pub(crate) fn put_file(attempt: &Attempt, name: &str, number: usize, rows: u64, bytes: &[u8]) -> Result<FileEntry> {
-    let path = path(name, number);
-    attempt.put(&path, bytes)?;
-    Ok(FileEntry::of(&path, Some(rows), bytes))
 }
 
 fn path(name: &str, number: usize) -> String {
