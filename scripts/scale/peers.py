@@ -10,12 +10,13 @@ import argparse
 import os
 import pathlib
 import re
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+
+from loopback import calls
 
 parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
 parser.add_argument("--webtwin", default="target/release/webtwin")
@@ -27,14 +28,6 @@ parser.add_argument("--key", help="file with a key, for connections that are enc
 parser.add_argument("--set", action="append", default=[], help="settings of the job")
 given = parser.parse_args()
 given.webtwin = os.path.abspath(given.webtwin)
-
-
-def free_ports(count):
-    listening = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in listening]
-    for one in listening:
-        one.close()
-    return ports
 
 
 def look(pid):
@@ -50,15 +43,11 @@ def look(pid):
 def run(processes, folder):
     pages = given.pages * (processes if given.weak else 1)
     key = f'key_file = "{os.path.abspath(given.key)}"\n' if given.key else ""
-    hosts = "".join(f'[[process]]\naddress = "127.0.0.1:{port}"\n' for port in free_ports(processes))
-    cluster = folder / "cluster.toml"
-    cluster.write_text(f'workers = {given.workers}\ndeadline = "300s"\n{key}{hosts}')
     words = [given.webtwin, "run", "--input", f"synth://?pages={pages}&seed=1", "--set", f"effort.spill={folder}"]
     words += [word for setting in given.set for word in ("--set", setting)] + ["--output", str(folder / "out")]
-    words += ["--cluster", str(cluster), "--process"]
     started = [
-        subprocess.Popen([*words, str(n)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        for n in range(processes)
+        subprocess.Popen(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for call in calls(words, processes, given.workers, folder, key)
     ]
     began, memory, threads = time.monotonic(), [0] * processes, [0] * processes
     ended, spent = {}, 0.0

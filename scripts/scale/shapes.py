@@ -14,11 +14,12 @@ import os
 import pathlib
 import random
 import re
-import socket
 import subprocess
 import sys
 import tempfile
 import zlib
+
+from loopback import calls
 
 WORDS = ["".join(random.Random(n).choices("abcdefghijklmnopqrstuvwxyz", k=3 + n % 7)) for n in range(5000)]
 HTTP = "Content-Type: application/http; msgtype=response"
@@ -120,27 +121,12 @@ SHAPES = {make.__name__.replace("_", "-"): make for make in
           (one_host, page_a_host, mirrors, same_text, long_urls, many_links, rejected, redirects, revisits)}
 
 
-def free_ports(count):
-    listening = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in listening]
-    for one in listening:
-        one.close()
-    return ports
-
-
 def run(given, crawl, processes, allowed, folder):
     """The manifest of a run, or what it said."""
     out = folder / f"out-{allowed}"
     words = [given.webtwin, "run", "--input", str(crawl), "--set", f"effort.spill={folder}", "--set", f"effort.memory_bytes={allowed}", "--output", str(out)]
-    if processes == 1:
-        calls = [[*words, "--workers", "1"]]
-    else:
-        cluster = folder / "cluster.toml"
-        hosts = "".join(f'[[process]]\naddress = "127.0.0.1:{port}"\n' for port in free_ports(processes))
-        cluster.write_text(f'workers = 1\ndeadline = "300s"\n{hosts}')
-        calls = [[*words, "--cluster", str(cluster), "--process", str(number)] for number in range(processes)]
     said = [folder / f"said-{number}" for number in range(processes)]
-    started = [subprocess.Popen(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=path.open("w")) for call, path in zip(calls, said)]
+    started = [subprocess.Popen(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=path.open("w")) for call, path in zip(calls(words, processes, 1, folder), said)]
     if any([one.wait() for one in started]):
         return None, "".join(path.read_text() for path in said)
     return json.loads((out / "manifest.json").read_text()), ""

@@ -13,11 +13,12 @@ import argparse
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 import tempfile
 import time
+
+from loopback import calls
 
 parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
 parser.add_argument("--webtwin", default="target/release/webtwin")
@@ -35,18 +36,10 @@ given.webtwin = os.path.abspath(given.webtwin)
 settings = [word for setting in given.set for word in ("--set", setting)]
 
 
-def free_ports(count):
-    listening = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in listening]
-    for one in listening:
-        one.close()
-    return ports
-
-
-def wait_for(calls, pages):
+def wait_for(commands, pages):
     """Seconds by the clock of these commands at once, and theirs in user mode and in the kernel."""
     began = time.monotonic()
-    started = [subprocess.Popen(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for call in calls]
+    started = [subprocess.Popen(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for call in commands]
     user = system = 0.0
     for one in started:
         said = one.stderr.read().decode(errors="replace")
@@ -54,7 +47,7 @@ def wait_for(calls, pages):
         if os.waitstatus_to_exitcode(status) != 0:
             for other in started:
                 other.kill()
-            sys.exit(f"{len(calls)} processes, {pages} pages: {said}")
+            sys.exit(f"{len(commands)} processes, {pages} pages: {said}")
         user, system = user + usage.ru_utime, system + usage.ru_stime
     return time.monotonic() - began, user, system
 
@@ -63,14 +56,7 @@ def run(processes, pages, folder):
     """What a run has taken, by its own account and by the kernel's."""
     words = [given.webtwin, "run", "--input", f"synth://?pages={pages}&seed={given.seed}", *settings]
     words += ["--set", f"effort.spill={folder}", "--output", str(folder / "out")]
-    if processes == 1:
-        calls = [[*words, "--workers", str(given.workers)]]
-    else:
-        cluster = folder / "cluster.toml"
-        hosts = "".join(f'[[process]]\naddress = "127.0.0.1:{port}"\n' for port in free_ports(processes))
-        cluster.write_text(f'workers = {given.workers}\ndeadline = "300s"\n{hosts}')
-        calls = [[*words, "--cluster", str(cluster), "--process", str(number)] for number in range(processes)]
-    seconds, user, system = wait_for(calls, pages)
+    seconds, user, system = wait_for(calls(words, processes, given.workers, folder), pages)
     manifest = json.loads((folder / "out" / "manifest.json").read_text())
     return figures_of([manifest], (seconds, user, system))
 

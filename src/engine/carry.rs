@@ -101,7 +101,7 @@ impl Outbox<'_> {
         self.ready.push_back(Parcel { about, rows });
     }
 
-    /// Whether everything put in was sent.
+    /// Returns whether everything put in was sent.
     pub(super) fn is_empty(&self) -> bool {
         self.ready.is_empty()
     }

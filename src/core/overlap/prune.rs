@@ -171,8 +171,8 @@ impl Ranks {
     }
 }
 
-/// Whether a page may be in a similar pair that has so many chunks, of which it shares so many with any other. `chunks` may be anything if no
-/// resemblance is required.
+/// Returns whether a page may be in a similar pair, given the number of its chunks and of those that another page has, too. `chunks` may be
+/// anything if no resemblance is required.
 pub fn may_be_similar(shared: u8, chunks: u32, settings: &Overlap) -> bool {
     u64::from(shared) >= least_shared(chunks, settings).min(255)
 }

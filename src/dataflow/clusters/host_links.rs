@@ -19,7 +19,7 @@ pub(super) struct PagePlaces {
     taken: usize,
 }
 
-/// What is in a slot without a page, and the place of a page that is in no slot.
+/// Mark of an empty slot, and the place of a page that is in none.
 const NOWHERE: u32 = u32::MAX;
 
 impl PagePlaces {
@@ -27,6 +27,7 @@ impl PagePlaces {
         PagePlaces { slots: vec![[NOWHERE; 2]; 1 << 10], taken: 0 }
     }
 
+    /// Returns the place of a page, or [`NOWHERE`].
     pub(super) fn of(&self, page: Page) -> u32 {
         self.slots[self.slot(page)][1]
     }
@@ -34,6 +35,10 @@ impl PagePlaces {
     /// Puts pages at ascending places, and all others nowhere.
     pub(super) fn put(&mut self, pages: impl Iterator<Item = Page>) {
         self.clear();
+        self.add(pages);
+    }
+
+    fn add(&mut self, pages: impl Iterator<Item = Page>) {
         for (place, page) in (0..).zip(pages) {
             self.set(page, place);
         }
@@ -78,9 +83,7 @@ impl PagePlaces {
         pages.clear();
         pages.extend(links.iter().flatten().filter(|page| self.set(**page, 0)));
         pages.sort_unstable_by_key(|&page| (hosts[page], page));
-        for (place, &page) in (0..).zip(&*pages) {
-            self.set(page, place);
-        }
+        self.add(pages.iter().copied());
     }
 }
 

@@ -6,7 +6,7 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
 use webtwin_engine::Net;
 
-/// What of a sender's groups has come.
+/// The group of a sender that is being received.
 #[derive(Debug, Clone, Copy)]
 struct Open<const N: usize> {
     head: [Page; N],

@@ -72,7 +72,7 @@ pub fn pages_by_sum<T: Count>(
     net.once_per_process(|| PageSet::of_words(words.to_vec()))
 }
 
-/// Whether lists of so many bytes go to every process of so many workers as they are.
+/// Returns whether each of `peers` workers sends a list of `bytes` to every process as it is.
 pub fn is_short(bytes: usize, peers: usize) -> bool {
     bytes * peers <= 2 * SHORT_BYTES
 }

@@ -25,7 +25,8 @@ impl Keyed for OnHost {
     }
 }
 
-/// Bytes of a page, and for each byte of its URL, while the pages of its host are looked at. Measured.
+/// Bytes of a page, and for each byte of its URL, while the pages of its host are looked at: by the sizes of the rows, not
+/// measured.
 const A_ROW: [u64; 2] = [300, 3];
 
 /// Calls `each` with the pages of one host after the other, ascending by URL, with the owner of the host; `to_skip` are those of this worker's
