@@ -19,6 +19,14 @@ pub struct Required {
     pub bound: u32,
 }
 
+impl Default for Required {
+    /// At least five pages that get the URL of a copy by it, and a lower bound of 0.95, at 95 % confidence, of their fraction among
+    /// all that get the URL of another page.
+    fn default() -> Required {
+        Required { support: 5, bound: 9_500 }
+    }
+}
+
 /// Most pages of a trivial cluster that propose edits.
 const PAGES_OF_CLUSTER: usize = 64;
 /// Most edits of a domain that are proposed and counted at once.

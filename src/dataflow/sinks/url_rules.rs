@@ -43,10 +43,6 @@ pub struct FoundRules {
     pub counts: RuleCounts,
 }
 
-/// Evidence that a rule must have: at least five pages that get the URL of a copy by it, and a lower bound of 0.95, at 95 % confidence, of
-/// their fraction among all that get the URL of another page.
-const REQUIRED: Required = Required { support: 5, bound: 9_500 };
-
 /// Rules of the domains that this worker owns.
 #[derive(Debug, Default)]
 pub struct RulesWriter {
@@ -75,7 +71,7 @@ impl RulesWriter {
         if clusters.windows(2).all(|pair| pair[0] != pair[1]) {
             return;
         }
-        let rules = learn(&domain, pages, &REQUIRED);
+        let rules = learn(&domain, pages, &Required::default());
         self.domains += u64::from(!rules.is_empty());
         self.rows.extend(rules.iter().zip(0..).map(|(rule, rank)| (key, RuleRow::of(rule, rank))));
     }

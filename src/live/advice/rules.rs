@@ -1,0 +1,175 @@
+//! URL rules, learned again whenever a registered domain has half as many more copies as the last time.
+//!
+//! The learner is that of a run ([`webtwin_core::url_rules`]); it works beside, and what it finds is written to the log, so an
+//! index that is opened again learns nothing anew.
+
+use std::collections::HashMap;
+use std::thread::JoinHandle;
+
+use super::{Action, Advice, Kind};
+use crate::log::{Place, Reader};
+use crate::record::Record;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::splitmix64;
+use webtwin_base::threads;
+use webtwin_core::url_rules::evidence::DomainPage;
+use webtwin_core::url_rules::learn::{Required, learn};
+use webtwin_core::url_rules::rows::RuleRow;
+use webtwin_core::url_rules::rules::{Rule, Rules};
+
+/// Copies within a domain from which on rules are learned.
+const LEAST_COPIES: u64 = 24;
+
+/// Pages of a domain that rules are learned from: beyond that, of a sample of its clusters.
+const MOST_PAGES: usize = 20_000;
+
+/// A domain, and the rules that were learned of it.
+type Learned = (Box<str>, Vec<RuleRow>);
+
+/// Rules of all domains.
+#[derive(Debug, Default)]
+pub(crate) struct DomainRules {
+    domains: HashMap<Box<str>, Domain>,
+    /// Domains with enough copies.
+    waiting: Vec<Box<str>>,
+    work: Option<JoinHandle<Result<Learned>>>,
+    rules: Rules,
+}
+
+/// A registered domain.
+#[derive(Debug, Default)]
+struct Domain {
+    pages: Vec<u32>,
+    copies: u64,
+    /// Copies at which rules were learned.
+    learned_at: u64,
+    is_waiting: bool,
+    /// Its rules, with the numbers of their advice.
+    rules: Vec<(RuleRow, u64)>,
+}
+
+impl DomainRules {
+    /// Takes a page of a domain; `is_copy` if it is a copy of another page of the domain.
+    pub(crate) fn observe(&mut self, domain: &str, page: u32, is_copy: bool) {
+        if !self.domains.contains_key(domain) {
+            self.domains.insert(domain.into(), Domain::default());
+        }
+        let of = self.domains.get_mut(domain).expect("it was put there");
+        of.pages.push(page);
+        of.copies += u64::from(is_copy);
+        if !of.is_waiting && of.copies >= LEAST_COPIES && of.copies >= of.learned_at * 3 / 2 {
+            of.is_waiting = true;
+            self.waiting.push(domain.into());
+        }
+    }
+
+    /// Moves on what is learned beside, and returns what has been: a domain and its rules, to be logged and then [taken](Self::take).
+    /// Pages are found by `page`: the place of its record, and its cluster.
+    ///
+    /// # Errors
+    /// Those of the log.
+    pub(crate) fn tend(
+        &mut self,
+        log: &Reader,
+        page: impl Fn(u32) -> (Place, u32),
+    ) -> Result<Option<(String, Vec<RuleRow>)>> {
+        let mut learned = None;
+        if self.work.as_ref().is_some_and(JoinHandle::is_finished) {
+            let work = self.work.take().expect("there is some").join();
+            let panicked = |_| Error::Invariant("a thread that learns URL rules has panicked".into());
+            let (domain, rules) = work.map_err(panicked)??;
+            learned = Some((domain.to_string(), rules));
+        }
+        if self.work.is_none()
+            && let Some(domain) = self.waiting.pop()
+        {
+            let of = self.domains.get_mut(&domain).expect("it waits");
+            (of.is_waiting, of.learned_at) = (false, of.copies);
+            // A cluster is in the sample with all of its pages, or not at all.
+            let parts = of.pages.len().div_ceil(MOST_PAGES) as u64;
+            let pages = of.pages.iter().map(|&number| page(number));
+            let pages: Vec<(Place, u32)> =
+                pages.filter(|(_, cluster)| splitmix64(u64::from(*cluster)).is_multiple_of(parts)).collect();
+            let log = log.clone();
+            self.work = Some(threads::start(move || {
+                let rules = rules_of(&domain, &log, &pages)?;
+                Ok((domain, rules))
+            })?);
+        }
+        Ok(learned)
+    }
+
+    /// Takes the rules of a domain; returns the advice that follows.
+    pub(crate) fn take(&mut self, domain: &str, rules: Vec<RuleRow>) -> Vec<Advice> {
+        let of = self.domains.entry(domain.into()).or_default();
+        let is_same = |x: &RuleRow, y: &RuleRow| {
+            (&x.scope, &x.kind, &x.pattern, &x.replacement) == (&y.scope, &y.kind, &y.pattern, &y.replacement)
+        };
+        let (stay, gone): (Vec<_>, Vec<_>) = std::mem::take(&mut of.rules)
+            .into_iter()
+            .partition(|(known, _)| rules.iter().any(|rule| is_same(rule, known)));
+        let withdrawn = gone.into_iter().map(|(rule, number)| advice(domain, rule, Action::Fetch, Some(number)));
+        let mut found: Vec<Advice> = withdrawn.collect();
+        for rule in rules {
+            let number = stay.iter().find(|(known, _)| is_same(known, &rule)).map_or(0, |known| known.1);
+            if number == 0 {
+                found.push(advice(domain, rule.clone(), Action::Rewrite, None));
+            }
+            of.rules.push((rule, number));
+        }
+        let all = self.domains.values().flat_map(|of| &of.rules).filter_map(|(rule, _)| rule.rule());
+        let mut all: Vec<Rule> = all.collect();
+        // Those of a domain stay in their order.
+        all.sort_by(|x, y| x.domain.cmp(&y.domain));
+        self.rules = Rules::new(all);
+        found
+    }
+
+    /// Tells a rule the number of its advice.
+    pub(crate) fn numbered(&mut self, advice: &Advice) {
+        let (Some(rule), Action::Rewrite) = (&advice.rule, advice.action) else { return };
+        let known = self.domains.get_mut(&*advice.prefix).map(|of| &mut of.rules);
+        if let Some((_, number)) = known.and_then(|rules| rules.iter_mut().find(|known| known.0 == *rule)) {
+            *number = advice.sequence;
+        }
+    }
+
+    /// The URL that rules make of another one; `None` if they leave it.
+    pub(crate) fn rewrite(&self, url: &str) -> Option<String> {
+        self.rules.rewrite(url).map(|(url, _)| url).filter(|rewritten| rewritten != url)
+    }
+
+    /// Number of rules.
+    pub(crate) fn count(&self) -> usize {
+        self.rules.all().len()
+    }
+}
+
+/// Learns the rules of a domain from its pages.
+fn rules_of(domain: &str, log: &Reader, pages: &[(Place, u32)]) -> Result<Vec<RuleRow>> {
+    let mut found = Vec::with_capacity(pages.len());
+    for &(place, cluster) in pages {
+        if let Record::Page(page) = Record::decode(&log.read(place)?)? {
+            found.push(DomainPage { url: page.url, cluster, skipped: false, is_page: true });
+        }
+    }
+    let rules = learn(domain, found, &Required::default());
+    Ok(rules.iter().zip(0..).map(|(rule, rank)| RuleRow::of(rule, rank)).collect())
+}
+
+fn advice(domain: &str, rule: RuleRow, action: Action, withdraws: Option<u64>) -> Advice {
+    let counts = rule.counts();
+    Advice {
+        sequence: 0,
+        kind: Kind::UrlRule,
+        action,
+        prefix: domain.to_string(),
+        of: None,
+        withdraws,
+        matched: counts.support,
+        differing: counts.violations,
+        bound: f64::from(counts.bound()) / 10_000.0,
+        pages: 0,
+        rule: Some(rule),
+    }
+}

@@ -1,0 +1,145 @@
+//! Traps: folders whose pages repeat what is on their host already, and folders of placeholders.
+//!
+//! A calendar has a page for every month there will be, a shop a page for every order of a list, and some servers send a page for every
+//! URL that there could be. Of each folder the pages are counted, and those that are copies of a page of the same host or say that there is
+//! nothing. A folder with [`LEAST_IDLE`] of these, and hardly any others, is a trap. What is still fetched of it goes on being counted.
+
+use std::collections::HashMap;
+
+use super::place::folders;
+use super::{Action, Advice, Evidence, Kind};
+use crate::pages::hash;
+
+/// Fewest pages that repeat others.
+const LEAST_IDLE: u64 = 50;
+
+/// Least lower bound of their share, in units of 1/10,000.
+const LEAST_BOUND: u32 = 9_000;
+
+/// Pages of a folder.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    /// All.
+    pub pages: u64,
+    /// Those that repeat others of their host.
+    pub idle: u64,
+    /// Those that say that there is nothing.
+    pub placeholders: u64,
+}
+
+/// Pages of all folders: some 40 bytes a folder.
+#[derive(Debug, Default)]
+pub(crate) struct FolderCounts {
+    counts: HashMap<u64, [u32; 3]>,
+}
+
+impl FolderCounts {
+    /// Pages of a folder.
+    pub(crate) fn of(&self, folder: &str) -> Count {
+        let [pages, idle, placeholders] = self.counts.get(&hash(folder)).copied().unwrap_or_default();
+        Count { pages: pages.into(), idle: idle.into(), placeholders: placeholders.into() }
+    }
+
+    /// Counts a page in all of its folders.
+    pub(crate) fn add(&mut self, url: &str, is_idle: bool, is_placeholder: bool) {
+        for folder in folders(url) {
+            let count = self.counts.entry(hash(folder)).or_default();
+            count[0] += 1;
+            count[1] += u32::from(is_idle);
+            count[2] += u32::from(is_placeholder);
+        }
+    }
+}
+
+/// Folders that repeat themselves.
+#[derive(Debug, Default)]
+pub(crate) struct Traps {
+    /// By prefix: the number of the advice, and the evidence since.
+    given: HashMap<Box<str>, (u64, Evidence)>,
+    /// Folders of which advice was withdrawn.
+    withdrawn: HashMap<Box<str>, ()>,
+}
+
+impl Traps {
+    /// Takes a page that has been counted; returns the advice that follows.
+    pub(crate) fn observe(&mut self, counts: &FolderCounts, url: &str, is_idle: bool) -> Option<Advice> {
+        if let Some(folder) = self.of(url).map(str::to_string) {
+            let (number, evidence) = self.given.get_mut(&*folder)?;
+            evidence.add_recent(is_idle);
+            if !evidence.is_contrary() {
+                return None;
+            }
+            let (number, evidence) = (*number, *evidence);
+            self.given.remove(&*folder);
+            self.withdrawn.insert(folder.as_str().into(), ());
+            return Some(advice(Kind::Trap, Action::Fetch, &folder, evidence, 0, Some(number)));
+        }
+        // The widest folder for which it is so.
+        let is_trap = |folder: &&str| {
+            let Count { pages, idle, .. } = counts.of(folder);
+            let evidence = Evidence { matched: idle, differing: pages - idle };
+            idle >= LEAST_IDLE && evidence.bound() >= LEAST_BOUND && !self.withdrawn.contains_key(*folder)
+        };
+        let folder = if is_idle { folders(url).find(is_trap)? } else { return None };
+        let Count { pages, idle, placeholders } = counts.of(folder);
+        let kind = if 2 * placeholders > idle { Kind::Placeholder } else { Kind::Trap };
+        self.given.insert(folder.into(), (0, Evidence::default()));
+        let evidence = Evidence { matched: idle, differing: pages - idle };
+        Some(advice(kind, Action::Skip, folder, evidence, pages, None))
+    }
+
+    /// Tells a trap the number of its advice.
+    pub(crate) fn numbered(&mut self, advice: &Advice) {
+        if let (Action::Skip, Some((number, _))) = (advice.action, self.given.get_mut(&*advice.prefix)) {
+            *number = advice.sequence;
+        }
+    }
+
+    /// The trap that a URL is in, if its last part is: the folder itself is none.
+    pub(crate) fn of<'u>(&self, url: &'u str) -> Option<&'u str> {
+        folders(url).find(|folder| self.given.contains_key(*folder))
+    }
+}
+
+fn advice(kind: Kind, action: Action, prefix: &str, evidence: Evidence, pages: u64, withdraws: Option<u64>) -> Advice {
+    Advice {
+        sequence: 0,
+        kind,
+        action,
+        prefix: prefix.to_string(),
+        of: None,
+        withdraws,
+        rule: None,
+        matched: evidence.matched,
+        differing: evidence.differing,
+        bound: f64::from(evidence.bound()) / 10_000.0,
+        pages,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_calendar_is_a_trap_until_its_pages_say_something() {
+        let (mut counts, mut traps) = (FolderCounts::default(), Traps::default());
+        let mut observe = |url: String, is_idle: bool| {
+            counts.add(&url, is_idle, false);
+            traps.observe(&counts, &url, is_idle)
+        };
+        for page in 0..200 {
+            assert_eq!(observe(format!("http://a.example/text/{page}"), false), None);
+        }
+        let given: Vec<Advice> =
+            (0..60).filter_map(|day| observe(format!("http://a.example/days/{day}"), true)).collect();
+        assert_eq!(given.len(), 1);
+        assert_eq!(
+            (given[0].prefix.as_str(), given[0].pages, given[0].kind),
+            ("http://a.example/days/", 50, Kind::Trap)
+        );
+        let taken: Vec<Advice> =
+            (0..50).filter_map(|day| observe(format!("http://a.example/days/x{day}"), false)).collect();
+        assert_eq!((taken.len(), taken[0].action), (1, Action::Fetch));
+    }
+}

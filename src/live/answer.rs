@@ -1,0 +1,117 @@
+//! What the index says: of a page that was added, of a URL that might be fetched, and of itself.
+
+use serde::Serialize;
+
+/// What a page is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Like no page before it.
+    New,
+    /// It has the text of a page before it.
+    Exact,
+    /// It is a near-duplicate of a page before it.
+    Near,
+    /// The same page with the same text was added before.
+    Again,
+}
+
+/// A page that another one is a copy of.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Near {
+    /// Its URL.
+    pub url: String,
+    /// Share of the chunks of the larger page that both have, or of all chunks for pages of one host; 1 for the same text.
+    pub resemblance: f64,
+    /// How it was found: `exact`, `overlap`, or `view` for another URL of one page.
+    pub by: &'static str,
+}
+
+/// A mirrored folder that a page is in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Collection {
+    /// Prefix of its URLs.
+    pub prefix: String,
+    /// Prefix of the mirror that is kept.
+    pub kept: String,
+}
+
+/// What the index says of a page that was added.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Answer {
+    /// Canonical URL.
+    pub url: String,
+    /// Doc id in hexadecimal.
+    pub doc_id: String,
+    /// What it is.
+    pub state: State,
+    /// The page that it is a copy of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub near: Option<Near>,
+    /// Its trivial cluster: the doc id of the first page of it, in hexadecimal.
+    pub cluster: String,
+    /// The growing collection that it is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collection: Option<Collection>,
+}
+
+/// What is known of a URL that was added.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Known {
+    /// As [`Answer`], of the newest page of the URL.
+    #[serde(flatten)]
+    pub answer: Answer,
+    /// Seconds since 1970; 0 when unknown.
+    pub fetch_time: i64,
+    /// Pages of its cluster, some of the newest.
+    pub copies: Vec<String>,
+}
+
+/// What to do with a URL that might be fetched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum Verdict {
+    /// Fetch it.
+    Fetch {
+        /// `new`, or `probe`: advice speaks against it, and is to be held against what it gives.
+        why: &'static str,
+    },
+    /// Do not fetch it.
+    Skip {
+        /// `fetched`, `mirror`, `url_rule` or `trap`.
+        why: &'static str,
+        /// The URL from which its page has been fetched; absent in a trap.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        url: Option<String>,
+    },
+    /// Fetch another URL in its place. If that has no page, fetch this one.
+    Rewrite {
+        /// `mirror` or `url_rule`.
+        why: &'static str,
+        /// The other URL.
+        url: String,
+    },
+}
+
+/// What the index has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Figures {
+    /// Pages, each version of one counted.
+    pub pages: u64,
+    /// Hosts.
+    pub hosts: u64,
+    /// Trivial clusters of two pages or more.
+    pub clusters: u64,
+    /// URLs that gave no page.
+    pub missing: u64,
+    /// Mirrors and aliases that are rewritten now.
+    pub mirrors: u64,
+    /// URL rules now.
+    pub url_rules: u64,
+    /// Number of the last advice.
+    pub advice: u64,
+    /// Bytes of the log.
+    pub log_bytes: u64,
+    /// Sorted runs of postings.
+    pub runs: u64,
+}

@@ -1,0 +1,149 @@
+//! A page as the index takes it: what is left of its text, title and URL once both have been read.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use webtwin_base::error::Result;
+use webtwin_base::ids::{DocId, FPrint, doc_id, splitmix64};
+use webtwin_core::chunks::{Recipe, bytes, instead_of_text};
+use webtwin_core::text::notices::Notices;
+use webtwin_job::Job;
+use webtwin_pages::html::Extractor;
+use webtwin_pages::record::{RawPage, Reason, Refused};
+use webtwin_pages::url::CanonicalUrl;
+
+/// Chunks of a page that are compared whatever its length: all those of a short page.
+pub(crate) const LEAST_SAMPLE: usize = 32;
+
+/// Of a longer page the chunks are compared whose hash is below this: a quarter of them.
+const SAMPLED_BELOW: u64 = 1 << 62;
+
+/// Most chunks of a page that are compared.
+const MOST_SAMPLE: usize = 1 << 12;
+
+/// A page as the index takes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Digest {
+    /// Canonical URL.
+    pub url: String,
+    /// Hash of the URL.
+    pub doc_id: DocId,
+    /// Seconds since 1970; 0 when unknown.
+    pub fetch_time: i64,
+    /// Fingerprint of its whole text; of its bytes where the text is too short. 0 for a page without content.
+    pub exact: u64,
+    /// Hash of its title; 0 without one.
+    pub title: u32,
+    /// Notice that there is nothing at its URL ([`webtwin_core::text::notices`]); 0 for none.
+    pub notice: u64,
+    /// Distinct chunks of its text.
+    pub chunks: u32,
+    /// Hashes of the chunks that it is compared by, ascending: the smallest of all, so that the samples of two pages agree on what
+    /// both pages have.
+    pub sample: Vec<u64>,
+}
+
+impl Digest {
+    /// What the pages of a host have in common that are perhaps one page: their notice of nothing, or else their title. 0 for neither.
+    pub fn title_or_notice(&self) -> u32 {
+        if self.notice == 0 { self.title } else { (self.notice as u32).max(1) }
+    }
+}
+
+/// Makes digests, one page after another, as a run with the same job reads them; one for each thread.
+pub struct Digester {
+    extractor: Extractor,
+    recipe: Recipe,
+    notices: Notices,
+    min_text: usize,
+    fprints: Vec<FPrint>,
+}
+
+impl Digester {
+    /// Reads pages as a job does.
+    pub fn new(job: &Job) -> Digester {
+        Digester {
+            extractor: Extractor::following(&job.input.limits, &job.links),
+            recipe: Recipe::new(&job.chunks),
+            notices: Notices::default(),
+            min_text: job.chunks.min_text as usize,
+            fprints: Vec::new(),
+        }
+    }
+
+    /// Returns the digest of a page, or why the page is none.
+    ///
+    /// # Errors
+    /// Those of a helper process that reads a document made for paper.
+    ///
+    /// # Cost
+    /// One pass over the body, and a sort of its chunks.
+    pub fn digest(&mut self, page: &RawPage) -> Result<std::result::Result<Digest, Refused>> {
+        let refused = |reason, detail: String| {
+            let refused = Refused::new(page.offset, reason, detail);
+            Ok(Err(Refused { bytes: page.length, ..refused }))
+        };
+        let url = match CanonicalUrl::parse(&page.url) {
+            Ok(url) => url,
+            Err(why) => {
+                let url: String = page.url.chars().take(200).collect();
+                return refused(Reason::BadUrl, format!("{why}: {url}"));
+            }
+        };
+        let extracted = match self.extractor.page(page, &url)? {
+            Ok(extracted) => extracted,
+            Err((reason, detail)) => return refused(reason, detail),
+        };
+        let document = self.recipe.fingerprint(extracted.text, &mut self.fprints);
+        let exact = match extracted.text.len() < self.min_text {
+            true => instead_of_text(bytes(&page.body)),
+            false => document.exact,
+        };
+        let title: String = extracted.title.split_whitespace().flat_map(|word| [word, " "]).collect();
+        let title = if title.is_empty() { 0 } else { (xxh3_64(title.as_bytes()) as u32).max(1) };
+        Ok(Ok(Digest {
+            doc_id: doc_id(url.as_str()),
+            url: url.as_str().to_string(),
+            fetch_time: page.fetch_time,
+            exact,
+            title,
+            notice: self.notices.of(if document.exact == 0 { "" } else { extracted.text }, url.as_str()),
+            chunks: self.fprints.len() as u32,
+            sample: sample(&self.fprints),
+        }))
+    }
+}
+
+/// Returns the smallest hashes of chunks: those below a quarter of all hashes, and at least [`LEAST_SAMPLE`].
+pub(crate) fn sample(fprints: &[FPrint]) -> Vec<u64> {
+    let mut hashes: Vec<u64> = fprints.iter().map(|&fprint| splitmix64(fprint)).collect();
+    hashes.sort_unstable();
+    let below = hashes.partition_point(|&hash| hash < SAMPLED_BELOW);
+    hashes.truncate(below.clamp(LEAST_SAMPLE, MOST_SAMPLE));
+    hashes.shrink_to_fit();
+    hashes
+}
+
+/// Returns whether a sample may lack chunks of its page.
+pub(crate) fn is_cut(sample: &[u64]) -> bool {
+    sample.len() >= LEAST_SAMPLE
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn samples_agree_on_what_two_pages_share(ours in 0_u64..400, theirs in 0_u64..400, shared in 0_u64..400) {
+            let page = |own: u64, from: u64| -> Vec<u64> { (0..shared).chain(from..from + own).collect() };
+            let (a, b) = (sample(&page(ours, 10_000)), sample(&page(theirs, 20_000)));
+            let limit = a.last().min(b.last()).copied().unwrap_or(0);
+            let common: Vec<u64> = (0..shared).map(splitmix64).filter(|hash| *hash <= limit).collect();
+            for hash in common {
+                prop_assert!(a.binary_search(&hash).is_ok() && b.binary_search(&hash).is_ok());
+            }
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! The index: what has been fetched, and what follows from it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::advice::mirrors::{Fetched, Instead, Mirrors};
+use crate::advice::place::{host, place_of};
+use crate::advice::rules::DomainRules;
+use crate::advice::traps::{FolderCounts, Traps};
+use crate::advice::{Advice, is_probe};
+use crate::answer::{Answer, Collection, Figures, Known, Near, State, Verdict};
+use crate::digest::Digest;
+use crate::log::{Log, Place};
+use crate::near::{Earlier, WHOLE};
+use crate::pages::{NONE, Pages, Row};
+use crate::postings::Postings;
+use crate::record::{PageRecord, Record};
+use webtwin_base::error::{Error, Result};
+use webtwin_base::ids::{DocId, doc_id};
+use webtwin_job::{Job, Overlap};
+use webtwin_pages::public_suffix::domain_of;
+use webtwin_pages::url::CanonicalUrl;
+
+/// Version of the folder: of the forms of its files, and of the rules by which a log makes advice.
+const FORMAT: u32 = 1;
+
+/// Postings in memory: 21 to 27 bytes each.
+const POSTINGS_IN_MEMORY: usize = 1 << 20;
+
+/// Copies of a page that are named.
+const MOST_COPIES: usize = 20;
+
+/// An index, open for one writer.
+#[derive(Debug)]
+pub struct Index {
+    folder: PathBuf,
+    overlap: Overlap,
+    log: Log,
+    pages: Pages,
+    postings: Postings,
+    files: BTreeMap<String, u64>,
+    missing: u64,
+    advisor: Advisor,
+    /// Advice that is on disk with all that it follows from.
+    published: usize,
+    advice_file: File,
+    /// Held as long as the index is open.
+    _lock: File,
+}
+
+/// What makes advice.
+#[derive(Debug, Default)]
+struct Advisor {
+    folders: FolderCounts,
+    mirrors: Mirrors,
+    traps: Traps,
+    rules: DomainRules,
+    given: Vec<Advice>,
+}
+
+/// What was added and is not on disk yet.
+#[derive(Debug)]
+pub struct Unsynced {
+    file: Arc<File>,
+    advice: usize,
+}
+
+impl Unsynced {
+    /// Waits until the disk has it. The index can be used meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] when the disk fails. What was added is not to be acknowledged then.
+    pub fn sync(&self) -> Result<()> {
+        self.file.sync_data().map_err(|cause| Error::storage("log of the index", cause))
+    }
+}
+
+impl Index {
+    /// Opens the index of a folder, or begins one, and reads its log.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when another process has it open, or it was begun with other settings; [`Error::Input`] when it is
+    /// damaged; [`Error::Storage`] when it cannot be read or written.
+    pub fn open(folder: &Path, job: &Job) -> Result<Index> {
+        let failed = |cause| Error::storage(folder.display().to_string(), cause);
+        fs::create_dir_all(folder).map_err(failed)?;
+        let lock = File::create(folder.join("lock")).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::Usage(format!("{}: another process has this index open", folder.display())));
+            }
+            Err(TryLockError::Error(cause)) => return Err(failed(cause)),
+        }
+        check_settings(folder, job)?;
+        let mut pages = Pages::default();
+        let mut postings = Postings::open(&folder.join("postings"), POSTINGS_IN_MEMORY)?;
+        let (mut files, mut missing, mut advisor) = (BTreeMap::new(), 0, Advisor::default());
+        let first_missing = postings.first_missing();
+        let log = Log::open(&folder.join("log"), |log, place, payload| {
+            match Record::decode(payload)? {
+                Record::Page(record) => {
+                    let page = put(&mut pages, &record, place);
+                    if page >= first_missing {
+                        record.postings().for_each(|hash| postings.insert(hash, page));
+                    }
+                    advisor.observe(log, &pages, page, &record)?;
+                }
+                Record::Missing(url) => {
+                    missing += 1;
+                    advisor.mirrors.note_missing(&url);
+                }
+                Record::File(name, offset) => drop(files.insert(name, offset)),
+                Record::Rules(domain, rules) => advisor.take_rules(&domain, rules),
+            }
+            Ok(())
+        })?;
+        if (pages.len() as u32) < first_missing {
+            let why =
+                "postings have pages that the log lacks; remove the folder `postings`, they are made anew from the log";
+            return Err(Error::input(folder.display().to_string(), why));
+        }
+        let advice_file = write_advice(folder, &advisor.given).map_err(failed)?;
+        let published = advisor.given.len();
+        Ok(Index {
+            folder: folder.to_path_buf(),
+            overlap: job.overlap,
+            log,
+            pages,
+            postings,
+            files,
+            missing,
+            advisor,
+            published,
+            advice_file,
+            _lock: lock,
+        })
+    }
+
+    /// Adds a page. It is kept for good once [`Index::flush`] and [`Unsynced::sync`] have returned.
+    ///
+    /// A page that was added before with the same text changes nothing, so a client that has heard no answer may send it again.
+    ///
+    /// # Errors
+    /// Those of a disk that cannot be read.
+    ///
+    /// # Cost
+    /// A look-up for each chunk of its sample, and one for each folder that its folders are compared with.
+    pub fn add(&mut self, page: Digest) -> Result<Answer> {
+        if let Some(known) = self.pages.by_id(page.doc_id)
+            && self.pages.exact(known) == page.exact
+        {
+            let answer = self.answer(known)?;
+            return Ok(Answer { state: State::Again, ..answer });
+        }
+        if self.pages.len() as u32 == NONE {
+            return Err(Error::TooManyRows {
+                what: "pages".into(),
+                found: u64::from(NONE),
+                allowed: u64::from(NONE) - 1,
+            });
+        }
+        let host = self.pages.host(host(&page.url));
+        let record = self.earlier().decide(&page, host)?;
+        let record = Record::Page(record);
+        let place = self.log.append(&record.encode());
+        let Record::Page(record) = record else { unreachable!("it is a page") };
+        let number = put(&mut self.pages, &record, place);
+        record.postings().for_each(|hash| self.postings.insert(hash, number));
+        self.advisor.observe(&self.log, &self.pages, number, &record)?;
+        self.answer(number)
+    }
+
+    /// Notes that a URL was fetched and gave no page.
+    pub fn note_missing(&mut self, url: &CanonicalUrl) {
+        self.missing += 1;
+        self.advisor.mirrors.note_missing(url.as_str());
+        self.log.append(&Record::Missing(url.as_str().to_string()).encode());
+    }
+
+    /// Notes that a file has been read up to an offset, together with what was added since the last flush.
+    pub fn note_file(&mut self, name: &str, offset: u64) {
+        self.files.insert(name.to_string(), offset);
+        self.log.append(&Record::File(name.to_string(), offset).encode());
+    }
+
+    /// The files that were noted, with the offsets up to which they have been read.
+    pub fn files(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.files.iter().map(|(name, &offset)| (name.as_str(), offset))
+    }
+
+    /// Hands what was added to the system; `None` if there is nothing.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] when the log cannot be written. What was added stays, and may be flushed again.
+    pub fn flush(&mut self) -> Result<Option<Unsynced>> {
+        let advice = self.advisor.given.len();
+        Ok(self.log.flush()?.map(|file| Unsynced { file, advice }))
+    }
+
+    /// Takes notice that something is on disk: advice that follows from it is [published](Index::advice).
+    ///
+    /// # Errors
+    /// Those of writing postings; [`Error::Storage`] when `advice.ndjson` cannot be written.
+    pub fn synced(&mut self, unsynced: &Unsynced) -> Result<()> {
+        let new = &self.advisor.given[self.published.min(unsynced.advice)..unsynced.advice];
+        let lines: String = new.iter().map(line).collect();
+        let written = self.advice_file.write_all(lines.as_bytes());
+        written.map_err(|cause| Error::storage(self.folder.join(ADVICE).display().to_string(), cause))?;
+        self.published = self.published.max(unsynced.advice);
+        self.tend()
+    }
+
+    /// Moves on what is done beside: sorted runs of postings are written and merged, and URL rules learned. To be called now and then
+    /// when nothing is added, too.
+    ///
+    /// # Errors
+    /// Those of reading the log and of writing postings.
+    pub fn tend(&mut self) -> Result<()> {
+        if !self.log.is_flushed() {
+            return Ok(());
+        }
+        self.postings.tend(self.pages.len() as u32)?;
+        let (log, pages) = (self.log.reader(), &self.pages);
+        let of = |page| (pages.record(page), pages.cluster(page));
+        if let Some((domain, rules)) = self.advisor.rules.tend(&log, of)? {
+            self.log.append(&Record::Rules(domain.clone(), rules.clone()).encode());
+            self.advisor.take_rules(&domain, rules);
+        }
+        Ok(())
+    }
+
+    /// Advice with numbers above one, the oldest first.
+    pub fn advice(&self, since: u64) -> &[Advice] {
+        &self.advisor.given[(since as usize).min(self.published)..self.published]
+    }
+
+    /// What is known of a URL; `None` if it was not added.
+    ///
+    /// # Errors
+    /// Those of a log that cannot be read.
+    pub fn known(&self, url: &CanonicalUrl) -> Result<Option<Known>> {
+        let Some(page) = self.pages.by_id(doc_id(url.as_str())) else { return Ok(None) };
+        let copies = self.pages.members(self.pages.cluster(page)).filter(|&member| member != page).take(MOST_COPIES);
+        let copies = copies.map(|member| url_of(&self.log, &self.pages, member)).collect::<Result<_>>()?;
+        let record = self.record(page)?;
+        Ok(Some(Known { answer: self.answer(page)?, fetch_time: record.fetch_time, copies }))
+    }
+
+    /// What to do with a URL that might be fetched.
+    ///
+    /// # Errors
+    /// Those of a log that cannot be read.
+    pub fn ask(&self, url: &CanonicalUrl) -> Result<Verdict> {
+        let url = url.as_str();
+        let fetched = |page| url_of(&self.log, &self.pages, page).map(Some);
+        if self.pages.by_id(doc_id(url)).is_some() {
+            return Ok(Verdict::Skip { why: "fetched", url: Some(url.to_string()) });
+        }
+        let is_probe = is_probe(place_of(url));
+        let probed = |verdict| if is_probe { Verdict::Fetch { why: "probe" } } else { verdict };
+        if let Some(rewritten) = self.advisor.rules.rewrite(url) {
+            let is_fetched = self.pages.by_id(doc_id(&rewritten)).is_some();
+            return Ok(probed(match is_fetched {
+                true => Verdict::Skip { why: "url_rule", url: Some(rewritten) },
+                false => Verdict::Rewrite { why: "url_rule", url: rewritten },
+            }));
+        }
+        match self.advisor.mirrors.instead(&self.pages, url) {
+            Some(Instead::Fetched(page)) => return Ok(probed(Verdict::Skip { why: "mirror", url: fetched(page)? })),
+            Some(Instead::Url(url)) => return Ok(probed(Verdict::Rewrite { why: "mirror", url })),
+            None => {}
+        }
+        if self.advisor.traps.of(url).is_some() {
+            return Ok(probed(Verdict::Skip { why: "trap", url: None }));
+        }
+        Ok(Verdict::Fetch { why: "new" })
+    }
+
+    /// Each page that was added, with the doc id of the first page of its cluster; the newest of each URL.
+    ///
+    /// # Errors
+    /// Those of a log that cannot be read, or of `each`.
+    pub fn each_cluster(&self, mut each: impl FnMut(String, DocId) -> Result<()>) -> Result<()> {
+        for page in 0..self.pages.len() as u32 {
+            if self.pages.by_id(self.pages.doc_id(page)) == Some(page) {
+                let cluster = self.pages.doc_id(self.pages.cluster(page));
+                each(url_of(&self.log, &self.pages, page)?, cluster)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the index has.
+    pub fn figures(&self) -> Figures {
+        Figures {
+            pages: self.pages.len() as u64,
+            hosts: self.pages.hosts() as u64,
+            clusters: self.pages.clusters_of_several() as u64,
+            missing: self.missing,
+            mirrors: self.advisor.mirrors.count_given() as u64,
+            url_rules: self.advisor.rules.count() as u64,
+            advice: self.published as u64,
+            log_bytes: self.log.bytes(),
+            runs: self.postings.runs() as u64,
+        }
+    }
+
+    fn earlier(&self) -> Earlier<'_> {
+        Earlier { pages: &self.pages, postings: &self.postings, log: &self.log, overlap: &self.overlap }
+    }
+
+    fn record(&self, page: u32) -> Result<PageRecord> {
+        match Record::decode(&self.log.read(self.pages.record(page))?)? {
+            Record::Page(record) => Ok(record),
+            _ => Err(Error::Invariant("the record of a page is none of a page".into())),
+        }
+    }
+
+    fn answer(&self, page: u32) -> Result<Answer> {
+        let record = self.record(page)?;
+        let near = match record.of {
+            None => None,
+            Some((of, resemblance)) => {
+                let by = match (record.sample.is_empty(), self.pages.host_of(of) == self.pages.host_of(page)) {
+                    (true, _) => "exact",
+                    (false, true) => "view",
+                    (false, false) => "overlap",
+                };
+                let resemblance = f64::from(resemblance) / WHOLE as f64;
+                Some(Near { url: url_of(&self.log, &self.pages, of)?, resemblance, by })
+            }
+        };
+        let state = match &near {
+            None => State::New,
+            Some(near) if near.by == "exact" => State::Exact,
+            Some(_) => State::Near,
+        };
+        let collection = self
+            .advisor
+            .mirrors
+            .of(&record.url)
+            .map(|(prefix, kept)| Collection { prefix: prefix.to_string(), kept: kept.to_string() });
+        Ok(Answer {
+            doc_id: format!("{:016x}", self.pages.doc_id(page)),
+            state,
+            near,
+            cluster: format!("{:016x}", self.pages.doc_id(self.pages.cluster(page))),
+            collection,
+            url: record.url,
+        })
+    }
+}
+
+impl Advisor {
+    fn observe(&mut self, log: &Log, pages: &Pages, page: u32, record: &PageRecord) -> Result<()> {
+        let of = record.of.map(|(of, _)| of);
+        let is_placeholder = record.notice != 0;
+        let is_idle = is_placeholder || of.is_some_and(|of| pages.host_of(of) == pages.host_of(page));
+        self.folders.add(&record.url, is_idle, is_placeholder);
+        let domain = domain_of(&record.url);
+        let is_of_domain = match of {
+            Some(of) => domain_of(&url_of(log, pages, of)?) == domain,
+            None => false,
+        };
+        self.rules.observe(domain, page, is_of_domain);
+        let fetched = Fetched { pages, log, folders: &self.folders };
+        let advice = self.mirrors.observe(fetched, page, &record.url)?;
+        self.give(advice);
+        // Copies of another folder of the host are a mirror, not a trap.
+        if self.mirrors.of(&record.url).is_none() {
+            let advice = self.traps.observe(&self.folders, &record.url, is_idle);
+            self.give(advice);
+        }
+        Ok(())
+    }
+
+    fn take_rules(&mut self, domain: &str, rules: Vec<webtwin_core::url_rules::rows::RuleRow>) {
+        let advice = self.rules.take(domain, rules);
+        self.give(advice);
+    }
+
+    /// Numbers advice.
+    fn give(&mut self, advice: impl IntoIterator<Item = Advice>) {
+        for advice in advice {
+            let advice = Advice { sequence: self.given.len() as u64 + 1, ..advice };
+            self.mirrors.numbered(&advice);
+            self.traps.numbered(&advice);
+            self.rules.numbered(&advice);
+            self.given.push(advice);
+        }
+    }
+}
+
+/// Puts a page of the log among the others; returns its number.
+fn put(pages: &mut Pages, record: &PageRecord, place: Place) -> u32 {
+    let host = pages.host(host(&record.url));
+    pages.push(Row {
+        doc_id: doc_id(&record.url),
+        exact: record.exact,
+        place: place_of(&record.url),
+        record: place,
+        host,
+        title: if record.notice == 0 { record.title } else { (record.notice as u32).max(1) },
+        counting: record.counting,
+        of: record.of.map_or(NONE, |(of, _)| of),
+    })
+}
+
+/// The URL of a page.
+///
+/// # Errors
+/// Those of a log that cannot be read.
+pub(crate) fn url_of(log: &Log, pages: &Pages, page: u32) -> Result<String> {
+    Record::url(&log.read(pages.record(page))?)
+}
+
+/// Name of the file of advice, a line each.
+const ADVICE: &str = "advice.ndjson";
+
+fn line(advice: &Advice) -> String {
+    serde_json::to_string(advice).expect("advice is plain values") + "\n"
+}
+
+/// Writes the advice of the log anew, and opens the file for more.
+fn write_advice(folder: &Path, given: &[Advice]) -> std::io::Result<File> {
+    let (path, temporary) = (folder.join(ADVICE), folder.join("advice.part"));
+    let mut file = File::create(&temporary)?;
+    file.write_all(given.iter().map(line).collect::<String>().as_bytes())?;
+    fs::rename(&temporary, &path)?;
+    Ok(file)
+}
+
+/// Refuses a folder that was begun with other settings.
+fn check_settings(folder: &Path, job: &Job) -> Result<()> {
+    let settings = json!({
+        "format": FORMAT,
+        "limits": job.input.limits,
+        "links": job.links,
+        "chunks": job.chunks,
+        "overlap": job.overlap,
+    });
+    let path = folder.join("live.json");
+    let failed = |cause| Error::storage(path.display().to_string(), cause);
+    match fs::read(&path) {
+        Ok(bytes) if serde_json::from_slice::<serde_json::Value>(&bytes).ok().as_ref() == Some(&settings) => Ok(()),
+        Ok(_) => Err(Error::Usage(format!(
+            "{}: this index was begun with other settings, or by another version; use those of its live.json, or an empty folder",
+            folder.display()
+        ))),
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
+            let temporary = folder.join("live.part");
+            let mut file = File::create(&temporary).map_err(failed)?;
+            let text = serde_json::to_string_pretty(&settings).expect("settings are plain values") + "\n";
+            file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+            fs::rename(&temporary, &path).and_then(|()| File::open(folder)?.sync_all()).map_err(failed)
+        }
+        Err(cause) => Err(failed(cause)),
+    }
+}

@@ -1,0 +1,26 @@
+//! Mirrors found while the crawl is running: an index that takes pages as they are fetched, and tells the crawler what to leave.
+//!
+//! ```text
+//! page ──▶ Digest ──▶ Index::add ──▶ exact copy? shared chunks? (near.rs, postings/) ──▶ cluster
+//!                        │                                                                  │
+//!                        ▼                                                                  ▼
+//!                    log (log.rs)                             Advice (advice/): mirrors, aliases, URL rules, traps
+//! ```
+//!
+//! \[CSG00\] asks in section 1 "should a crawler try to identify replicas as it performs its first crawl", and goes on without an
+//! answer. This crate is one. Everything that is known follows from the log, in its order: an index that is opened again
+//! reads the log, and gives the same answers and the same advice under the same sequence numbers.
+
+pub mod advice;
+mod answer;
+mod digest;
+mod index;
+mod log;
+mod near;
+mod pages;
+mod postings;
+mod record;
+
+pub use answer::{Answer, Figures, Known, Near, State, Verdict};
+pub use digest::{Digest, Digester};
+pub use index::{Index, Unsynced};

@@ -1,0 +1,251 @@
+//! What is held of each page in memory: some numbers, and tables that find a page by them.
+//!
+//! # Memory
+//! 46 bytes a page, and 5 to 11 for each of four tables.
+
+use std::collections::HashMap;
+
+use hashbrown::HashTable;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::log::Place;
+use webtwin_base::ids::{DocId, splitmix64};
+
+/// No page.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// A page as it is added.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row {
+    /// Hash of its URL.
+    pub doc_id: DocId,
+    /// Fingerprint of its text; 0 for none.
+    pub exact: u64,
+    /// Hash of its URL as mirrors keep it ([`crate::advice::place`]).
+    pub place: u64,
+    /// Where its record is.
+    pub record: Place,
+    /// Its host.
+    pub host: u32,
+    /// Hash of its title; 0 for none.
+    pub title: u32,
+    /// Chunks of its sample that were no site furniture when it came.
+    pub counting: u16,
+    /// The page that it is a copy of, or [`NONE`].
+    pub of: u32,
+}
+
+/// All pages, by number in the order of their coming.
+#[derive(Debug, Default)]
+pub(crate) struct Pages {
+    doc_ids: Vec<DocId>,
+    exacts: Vec<u64>,
+    places: Vec<u64>,
+    records: Vec<Place>,
+    hosts: Vec<u32>,
+    titles: Vec<u32>,
+    counting: Vec<u16>,
+    clusters: Vec<u32>,
+    /// The page of the same cluster that came before.
+    before: Vec<u32>,
+    /// The last page of each cluster that has several, by its first page.
+    last: HashMap<u32, u32>,
+    by_id: HashTable<u32>,
+    by_exact: HashTable<u32>,
+    by_place: HashTable<u32>,
+    by_title: HashTable<u32>,
+    host_numbers: HashMap<Box<str>, u32>,
+    host_pages: Vec<u32>,
+}
+
+impl Pages {
+    /// Number of pages, superseded ones included.
+    pub(crate) fn len(&self) -> usize {
+        self.doc_ids.len()
+    }
+
+    /// Adds a page; returns its number. A page of the same URL that came before is found by its URL no longer.
+    pub(crate) fn push(&mut self, row: Row) -> u32 {
+        let number = self.len() as u32;
+        let Pages { doc_ids, exacts, places, hosts, titles, .. } = self;
+        doc_ids.push(row.doc_id);
+        exacts.push(row.exact);
+        places.push(row.place);
+        hosts.push(row.host);
+        titles.push(row.title);
+        self.records.push(row.record);
+        self.counting.push(row.counting);
+        put(&mut self.by_id, number, Put::Last, doc_ids, |doc_ids, page| doc_ids[page]);
+        put(&mut self.by_place, number, Put::First, places, |places, page| places[page]);
+        if row.exact != 0 {
+            put(&mut self.by_exact, number, Put::First, exacts, |exacts, page| exacts[page]);
+        }
+        if row.title != 0 {
+            let by_title = (&*hosts, &*titles);
+            put(&mut self.by_title, number, Put::Last, &by_title, |(hosts, titles), page| {
+                title_key(hosts[page], titles[page])
+            });
+        }
+        self.host_pages[row.host as usize] += 1;
+        let (cluster, before) = match row.of {
+            NONE => (number, NONE),
+            of => {
+                let cluster = self.clusters[of as usize];
+                let before = self.last.insert(cluster, number);
+                (cluster, before.unwrap_or(cluster))
+            }
+        };
+        self.clusters.push(cluster);
+        self.before.push(before);
+        number
+    }
+
+    /// Number of a host, which is a new one if need be.
+    pub(crate) fn host(&mut self, name: &str) -> u32 {
+        if let Some(&number) = self.host_numbers.get(name) {
+            return number;
+        }
+        let number = self.host_pages.len() as u32;
+        self.host_numbers.insert(name.into(), number);
+        self.host_pages.push(0);
+        number
+    }
+
+    /// Number of hosts.
+    pub(crate) fn hosts(&self) -> usize {
+        self.host_pages.len()
+    }
+
+    /// Number of clusters of several pages.
+    pub(crate) fn clusters_of_several(&self) -> usize {
+        self.last.len()
+    }
+
+    /// Pages of a host.
+    pub(crate) fn pages_of_host(&self, host: u32) -> u32 {
+        self.host_pages[host as usize]
+    }
+
+    /// The newest page of a URL.
+    pub(crate) fn by_id(&self, doc_id: DocId) -> Option<u32> {
+        self.by_id.find(mixed(doc_id), |&page| self.doc_ids[page as usize] == doc_id).copied()
+    }
+
+    /// The first page with a text.
+    pub(crate) fn by_exact(&self, exact: u64) -> Option<u32> {
+        self.by_exact.find(mixed(exact), |&page| self.exacts[page as usize] == exact).copied()
+    }
+
+    /// The first page at a place.
+    pub(crate) fn by_place(&self, place: u64) -> Option<u32> {
+        self.by_place.find(mixed(place), |&page| self.places[page as usize] == place).copied()
+    }
+
+    /// The newest page of a host with a title.
+    pub(crate) fn by_title(&self, host: u32, title: u32) -> Option<u32> {
+        let is_it = |&page: &u32| (self.hosts[page as usize], self.titles[page as usize]) == (host, title);
+        self.by_title.find(mixed(title_key(host, title)), is_it).copied()
+    }
+
+    /// Hash of a page's URL.
+    pub(crate) fn doc_id(&self, page: u32) -> DocId {
+        self.doc_ids[page as usize]
+    }
+
+    /// Fingerprint of a page's text.
+    pub(crate) fn exact(&self, page: u32) -> u64 {
+        self.exacts[page as usize]
+    }
+
+    /// Where a page's record is.
+    pub(crate) fn record(&self, page: u32) -> Place {
+        self.records[page as usize]
+    }
+
+    /// Host of a page.
+    pub(crate) fn host_of(&self, page: u32) -> u32 {
+        self.hosts[page as usize]
+    }
+
+    /// Chunks of a page that were no furniture when it came.
+    pub(crate) fn counting(&self, page: u32) -> u32 {
+        u32::from(self.counting[page as usize])
+    }
+
+    /// The cluster of a page: the number of its first page.
+    pub(crate) fn cluster(&self, page: u32) -> u32 {
+        self.clusters[page as usize]
+    }
+
+    /// Pages of a cluster, the last one first.
+    pub(crate) fn members(&self, cluster: u32) -> impl Iterator<Item = u32> + '_ {
+        let last = self.last.get(&cluster).copied().unwrap_or(cluster);
+        std::iter::successors(Some(last), |&page| Some(self.before[page as usize]).filter(|&before| before != NONE))
+    }
+}
+
+/// Which of two pages with one key a table finds.
+#[derive(Clone, Copy, PartialEq)]
+enum Put {
+    First,
+    Last,
+}
+
+/// Puts a page into the table of a key.
+fn put<Columns>(
+    table: &mut HashTable<u32>,
+    number: u32,
+    which: Put,
+    columns: &Columns,
+    key: impl Fn(&Columns, usize) -> u64,
+) {
+    let of = |page: &u32| mixed(key(columns, *page as usize));
+    let own = key(columns, number as usize);
+    let entry = table.entry(mixed(own), |&page| key(columns, page as usize) == own, of);
+    match entry {
+        hashbrown::hash_table::Entry::Occupied(mut there) if which == Put::Last => *there.get_mut() = number,
+        hashbrown::hash_table::Entry::Occupied(_) => {}
+        hashbrown::hash_table::Entry::Vacant(free) => drop(free.insert(number)),
+    }
+}
+
+fn title_key(host: u32, title: u32) -> u64 {
+    u64::from(host) << 32 | u64::from(title)
+}
+
+/// Spreads keys, some of which are no hashes.
+fn mixed(key: u64) -> u64 {
+    splitmix64(key)
+}
+
+/// Hash of a text.
+pub(crate) fn hash(text: &str) -> u64 {
+    xxh3_64(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(url: &str, exact: u64, title: u32, of: u32) -> Row {
+        let doc_id = hash(url);
+        Row { doc_id, exact, place: doc_id, record: Place::default(), host: 0, title, counting: 0, of }
+    }
+
+    #[test]
+    fn pages_are_found_by_what_they_are() {
+        let mut pages = Pages::default();
+        assert_eq!((pages.host("a.example"), pages.host("b.example"), pages.host("a.example")), (0, 1, 0));
+        let first = pages.push(row("http://a.example/1", 5, 7, NONE));
+        let copy = pages.push(row("http://a.example/2", 5, 7, first));
+        let again = pages.push(row("http://a.example/1", 6, 0, NONE));
+        let third = pages.push(row("http://a.example/3", 0, 0, copy));
+        assert_eq!(pages.by_id(hash("http://a.example/1")), Some(again));
+        assert_eq!(pages.by_place(hash("http://a.example/1")), Some(first));
+        assert_eq!((pages.by_exact(5), pages.by_exact(6), pages.by_exact(0)), (Some(first), Some(again), None));
+        assert_eq!((pages.by_title(0, 7), pages.by_title(1, 7)), (Some(copy), None));
+        assert_eq!(pages.members(first).collect::<Vec<_>>(), [third, copy, first]);
+        assert_eq!(pages.members(again).collect::<Vec<_>>(), [again]);
+        assert_eq!((pages.clusters_of_several(), pages.pages_of_host(0), pages.pages_of_host(1)), (1, 4, 0));
+    }
+}

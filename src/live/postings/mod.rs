@@ -1,0 +1,257 @@
+//! Which pages have a chunk: a log-structured merge tree of postings.
+//!
+//! New postings are in a table in memory. A full one is frozen and written as a [`Run`] by a thread beside; four neighbouring runs of
+//! like size are merged into one by the same thread. So a page waits for no disk, and a chunk is looked for in the table,
+//! perhaps in a frozen one, and in some ten runs, most of which a filter rules out.
+//!
+//! Runs follow from the log, which has the postings of each page. A run that is missing or damaged when the index is opened is made anew.
+//!
+//! # Source
+//! O'Neil et al., *The log-structured merge-tree* (1996). Sorted tables that are probed by interpolation and permuted anew are those of
+//! \[MJS07\] section 3; here a key is a chunk, so one table does.
+
+mod filter;
+mod run;
+mod table;
+
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use self::run::{Posting, Run};
+use self::table::Table;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::threads;
+
+/// Runs of like size that are merged.
+const FAN: usize = 4;
+
+/// Postings of chunks.
+#[derive(Debug)]
+pub(crate) struct Postings {
+    folder: PathBuf,
+    /// Postings in memory at which the table is frozen.
+    full: usize,
+    table: Table,
+    /// The first page whose postings are in the table.
+    first: u32,
+    frozen: Option<(Arc<Table>, Range<u32>)>,
+    /// Runs of neighbouring ranges of pages, in their order.
+    runs: Vec<Arc<Run>>,
+    work: Option<JoinHandle<Result<Run>>>,
+}
+
+impl Postings {
+    /// Opens the runs of a folder, which may be missing; the table is frozen when it has `full` postings. Those of pages from
+    /// [`Postings::first_missing`] on are to be inserted again.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] when they cannot be read.
+    pub(crate) fn open(folder: &Path, full: usize) -> Result<Postings> {
+        let failed = |cause| Error::storage(folder.display().to_string(), cause);
+        fs::create_dir_all(folder).map_err(failed)?;
+        let mut found = Vec::new();
+        for entry in fs::read_dir(folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let run = if path.extension().is_some_and(|ending| ending == "run") { Run::open(&path)? } else { None };
+            match run {
+                Some(run) => found.push(run),
+                // Written in part, or damaged.
+                None => fs::remove_file(&path).map_err(failed)?,
+            }
+        }
+        // Of a run and those that it was merged from, the larger one counts.
+        found.sort_unstable_by_key(|run| (run.pages().start, std::cmp::Reverse(run.pages().end)));
+        let (mut runs, mut first): (Vec<Arc<Run>>, u32) = (Vec::new(), 0);
+        for run in found {
+            if run.pages().start == first && run.pages().end > first {
+                first = run.pages().end;
+                runs.push(Arc::new(run));
+            } else {
+                run.remove();
+            }
+        }
+        let (table, frozen, work) = (Table::default(), None, None);
+        Ok(Postings { folder: folder.to_path_buf(), full, table, first, frozen, runs, work })
+    }
+
+    /// The first page whose postings are in no run.
+    pub(crate) fn first_missing(&self) -> u32 {
+        self.first
+    }
+
+    /// Adds a page that has a chunk. Pages come in the order of their numbers.
+    pub(crate) fn insert(&mut self, hash: u64, page: u32) {
+        self.table.insert(hash, page);
+    }
+
+    /// Writes to `pages` the pages that have a chunk, in no order.
+    ///
+    /// # Errors
+    /// Those of a run that cannot be read.
+    pub(crate) fn find(&self, hash: u64, pages: &mut Vec<u32>) -> Result<()> {
+        pages.clear();
+        self.table.find(hash, pages);
+        if let Some((frozen, _)) = &self.frozen {
+            frozen.find(hash, pages);
+        }
+        self.runs.iter().try_for_each(|run| run.find(hash, pages))
+    }
+
+    /// Moves on what is done beside: `pages` is the number of pages so far, all of which are on disk in the log.
+    ///
+    /// # Errors
+    /// Those of writing a run.
+    pub(crate) fn tend(&mut self, pages: u32) -> Result<()> {
+        // The table may grow to twice its size before it waits for the one that is being written.
+        let must_wait = self.frozen.is_some() && self.table.len() >= 2 * self.full;
+        if must_wait || self.work.as_ref().is_some_and(JoinHandle::is_finished) {
+            self.finish_work()?;
+        }
+        if self.table.len() >= self.full && self.frozen.is_none() {
+            let table = Arc::new(std::mem::take(&mut self.table));
+            self.frozen = Some((table, self.first..pages));
+            self.first = pages;
+        }
+        if self.work.is_none() {
+            self.begin_work()?;
+        }
+        Ok(())
+    }
+
+    /// Begins to write the frozen table, or to merge.
+    fn begin_work(&mut self) -> Result<()> {
+        let folder = self.folder.clone();
+        if let Some((table, pages)) = self.frozen.clone() {
+            let write = move || {
+                let postings = table.sorted();
+                Run::write(&folder, pages, postings.len() as u64, postings.into_iter().map(Ok))
+            };
+            self.work = Some(threads::start(write)?);
+        } else if let Some(range) = self.to_merge() {
+            let runs = self.runs[range].to_vec();
+            self.work = Some(threads::start(move || merged(&folder, &runs))?);
+        }
+        Ok(())
+    }
+
+    /// Waits for what is done beside, and takes it over.
+    fn finish_work(&mut self) -> Result<()> {
+        let Some(work) = self.work.take() else { return Ok(()) };
+        let run = work.join().map_err(|_| Error::Invariant("a thread that writes postings has panicked".into()))??;
+        let pages = run.pages();
+        if self.frozen.as_ref().is_some_and(|(_, of_table)| *of_table == pages) {
+            self.frozen = None;
+        }
+        let inside = |other: &Arc<Run>| pages.start <= other.pages().start && other.pages().end <= pages.end;
+        self.runs.extract_if(.., |other| inside(other)).for_each(|other| other.remove());
+        let at = self.runs.partition_point(|other| other.pages().start < pages.start);
+        self.runs.insert(at, Arc::new(run));
+        Ok(())
+    }
+
+    /// The last neighbouring runs of like size, if there are enough of them.
+    fn to_merge(&self) -> Option<Range<usize>> {
+        let tier = |run: &Arc<Run>| (run.len() / self.full.max(1) as u64).max(1).ilog(FAN as u64);
+        (FAN..=self.runs.len()).rev().map(|end| end - FAN..end).find(|range| {
+            let of = &self.runs[range.clone()];
+            let largest = of.iter().map(tier).max().expect("there are four");
+            of.iter().all(|run| tier(run) == largest)
+        })
+    }
+
+    /// Number of runs.
+    pub(crate) fn runs(&self) -> usize {
+        self.runs.len()
+    }
+}
+
+impl Drop for Postings {
+    fn drop(&mut self) {
+        // What it writes is made anew if it fails.
+        let _ = self.finish_work();
+    }
+}
+
+/// Merges neighbouring runs into one.
+fn merged(folder: &Path, runs: &[Arc<Run>]) -> Result<Run> {
+    let pages = runs[0].pages().start..runs[runs.len() - 1].pages().end;
+    let count = runs.iter().map(|run| run.len()).sum();
+    let order = |x: &Result<Posting>, y: &Result<Posting>| match (x, y) {
+        (Ok(x), Ok(y)) => x <= y,
+        // Errors come first.
+        (x, _) => x.is_err(),
+    };
+    let postings = itertools::Itertools::kmerge_by(runs.iter().map(|run| run.postings()), order);
+    Run::write(folder, pages, count, postings)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn found(postings: &Postings, hash: u64) -> Vec<u32> {
+        let mut pages = Vec::new();
+        postings.find(hash, &mut pages).unwrap();
+        pages.sort_unstable();
+        pages
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn runs_find_what_a_map_finds(lists in prop::collection::vec(prop::collection::vec(0_u64..40, 0..30), 0..80), seed: u64) {
+            let folder = tempfile::tempdir().unwrap();
+            let mut postings = Postings::open(folder.path(), 50).unwrap();
+            let mut map: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+            for (page, list) in lists.iter().enumerate() {
+                if (seed >> (page % 64)) & 7 == 7 {
+                    // Opened again: what is in no run is inserted anew.
+                    drop(postings);
+                    postings = Postings::open(folder.path(), 50).unwrap();
+                    let first = postings.first_missing() as usize;
+                    for (missing, list) in lists[..page].iter().enumerate().skip(first) {
+                        list.iter().for_each(|&hash| postings.insert(hash << 40, missing as u32));
+                    }
+                }
+                for &hash in list {
+                    postings.insert(hash << 40, page as u32);
+                    map.entry(hash << 40).or_default().push(page as u32);
+                }
+                postings.tend(page as u32 + 1).unwrap();
+                let hash = (seed % 40) << 40;
+                prop_assert_eq!(found(&postings, hash), map.get(&hash).cloned().unwrap_or_default());
+            }
+            for hash in (0..40).map(|hash| hash << 40) {
+                prop_assert_eq!(found(&postings, hash), map.get(&hash).cloned().unwrap_or_default());
+            }
+        }
+    }
+
+    #[test]
+    fn a_damaged_run_is_an_error_or_made_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut postings = Postings::open(folder.path(), 1).unwrap();
+        (0..1000).for_each(|hash| postings.insert(hash, 0));
+        postings.tend(1).unwrap();
+        drop(postings);
+        let path = folder.path().join("0000000000-0000000001.run");
+        let bytes = fs::read(&path).unwrap();
+        for at in [5, 5000, bytes.len() - 60, bytes.len() - 5] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            fs::write(&path, damaged).unwrap();
+            let postings = Postings::open(folder.path(), 1).unwrap();
+            let is_made_anew = postings.first_missing() == 0;
+            assert_eq!(is_made_anew, at > 3 * 4096, "byte {at}");
+            let fails = (0..1000).any(|hash| postings.find(hash, &mut Vec::new()).is_err());
+            assert_eq!(fails, !is_made_anew);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! A run: postings of a range of pages, sorted, in a file that never changes.
+//!
+//! ```text
+//! block     340 x (hash: u64, page: u32), the last ones NO_PAGE if there are fewer; 8 bytes of nothing; checksum: u64
+//! ...
+//! firsts    the first hash of each block: u64
+//! filter    words of the filter over all hashes: u64
+//! foot      MAGIC, blocks, words of the filter, first page, end of pages; checksum of firsts, filter and foot: 6 x u64
+//! ```
+//!
+//! # Memory
+//! The firsts and the filter: 10 bits a posting.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::filter::Filter;
+use webtwin_base::error::{Error, Result};
+
+/// A chunk, by its hash, and a page that has it.
+pub(super) type Posting = (u64, u32);
+
+const MAGIC: u64 = 0x3130_6e75_725f_7477;
+
+/// Bytes of a block.
+const BLOCK: usize = 4096;
+
+const POSTINGS_A_BLOCK: usize = 340;
+
+/// Fills the last block.
+const NO_PAGE: u32 = u32::MAX;
+
+/// Numbers at the end of the file.
+const FOOT: usize = 6;
+
+/// Postings in a file.
+#[derive(Debug)]
+pub(super) struct Run {
+    path: PathBuf,
+    file: File,
+    pages: Range<u32>,
+    firsts: Vec<u64>,
+    filter: Filter,
+}
+
+impl Run {
+    /// Name of the run of a range of pages.
+    fn path(folder: &Path, pages: &Range<u32>) -> PathBuf {
+        folder.join(format!("{:010}-{:010}.run", pages.start, pages.end))
+    }
+
+    /// Writes a run of at most `count` postings, which come sorted; it is on disk under its name when this returns.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] when it cannot be written; those of the postings.
+    pub(super) fn write(
+        folder: &Path,
+        pages: Range<u32>,
+        count: u64,
+        postings: impl Iterator<Item = Result<Posting>>,
+    ) -> Result<Run> {
+        let path = Run::path(folder, &pages);
+        let temporary = path.with_extension("part");
+        let failed = |cause| Error::storage(temporary.display().to_string(), cause);
+        let mut to = BufWriter::with_capacity(1 << 18, File::create(&temporary).map_err(failed)?);
+        let (mut block, mut firsts, mut filter) = (Vec::with_capacity(BLOCK), Vec::new(), Filter::for_keys(count));
+        let mut last = None;
+        for posting in postings {
+            let (hash, page) = posting?;
+            if block.is_empty() {
+                firsts.push(hash);
+            }
+            if last.replace(hash) != Some(hash) {
+                filter.insert(hash);
+            }
+            block.extend(hash.to_le_bytes());
+            block.extend(page.to_le_bytes());
+            if block.len() == POSTINGS_A_BLOCK * 12 {
+                end_block(&mut block, &mut to).map_err(failed)?;
+            }
+        }
+        if !block.is_empty() {
+            end_block(&mut block, &mut to).map_err(failed)?;
+        }
+        let mut rest: Vec<u64> = firsts.iter().chain(filter.words()).copied().collect();
+        let numbers = [firsts.len() as u64, filter.words().len() as u64, pages.start.into(), pages.end.into()];
+        rest.push(MAGIC);
+        rest.extend(numbers);
+        rest.push(xxh3_64(&le_bytes(&rest)));
+        to.write_all(&le_bytes(&rest)).map_err(failed)?;
+        let file = to.into_inner().map_err(|cause| failed(cause.into_error()))?;
+        file.sync_all().map_err(failed)?;
+        fs::rename(&temporary, &path).map_err(failed)?;
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+        let file = File::open(&path).map_err(failed)?;
+        Ok(Run { path, file, pages, firsts, filter })
+    }
+
+    /// Opens a run; `None` if the file is none, or damaged in what is read of it now.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] when it cannot be read.
+    pub(super) fn open(path: &Path) -> Result<Option<Run>> {
+        let failed = |cause| Error::storage(path.display().to_string(), cause);
+        let file = File::open(path).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        let Some(at) = length.checked_sub(8 * FOOT as u64) else { return Ok(None) };
+        let foot = words_at(&file, at, FOOT).map_err(failed)?;
+        let [magic, blocks, words, first, end, checksum] = foot[..] else { return Ok(None) };
+        let rest = blocks.checked_add(words).filter(|rest| {
+            let expected = blocks.checked_mul(BLOCK as u64).zip(rest.checked_mul(8));
+            magic == MAGIC && expected.is_some_and(|(blocks, rest)| blocks.checked_add(rest) == Some(at))
+        });
+        let (Some(rest), Ok(first), Ok(end)) = (rest, u32::try_from(first), u32::try_from(end)) else {
+            return Ok(None);
+        };
+        let mut firsts = words_at(&file, blocks * BLOCK as u64, rest as usize + FOOT - 1).map_err(failed)?;
+        if xxh3_64(&le_bytes(&firsts)) != checksum {
+            return Ok(None);
+        }
+        firsts.truncate(rest as usize);
+        let Some(filter) = Filter::from_words(firsts.split_off(blocks as usize)) else { return Ok(None) };
+        Ok(Some(Run { path: path.to_path_buf(), file, pages: first..end, firsts, filter }))
+    }
+
+    /// The pages whose postings it has.
+    pub(super) fn pages(&self) -> Range<u32> {
+        self.pages.clone()
+    }
+
+    /// Number of postings, at most.
+    pub(super) fn len(&self) -> u64 {
+        (self.firsts.len() * POSTINGS_A_BLOCK) as u64
+    }
+
+    /// Adds the pages that have a chunk.
+    ///
+    /// # Errors
+    /// [`Error::Input`] for a damaged block; [`Error::Storage`] when it cannot be read.
+    ///
+    /// # Cost
+    /// Nothing for most chunks that it does not have; else a block is read.
+    pub(super) fn find(&self, hash: u64, pages: &mut Vec<u32>) -> Result<()> {
+        if !self.filter.contains(hash) {
+            return Ok(());
+        }
+        let first = self.firsts.partition_point(|first| *first < hash).saturating_sub(1);
+        for number in first..self.firsts.len() {
+            if self.firsts[number] > hash {
+                break;
+            }
+            let block = self.block(number)?;
+            pages.extend(block.filter(|posting| posting.0 == hash).map(|posting| posting.1));
+        }
+        Ok(())
+    }
+
+    /// Postings of a block.
+    fn block(&self, number: usize) -> Result<impl Iterator<Item = Posting> + use<>> {
+        let mut bytes = [0; BLOCK];
+        let at = (number * BLOCK) as u64;
+        let name = || self.path.display().to_string();
+        self.file.read_exact_at(&mut bytes, at).map_err(|cause| Error::storage(name(), cause))?;
+        let checksum = u64::from_le_bytes(bytes[BLOCK - 8..].try_into().expect("eight bytes"));
+        if xxh3_64(&bytes[..BLOCK - 8]) != checksum {
+            let why = format!("damaged at byte {at}; end the server, remove the file and start again: it is made anew");
+            return Err(Error::input(name(), why));
+        }
+        let postings = (0..POSTINGS_A_BLOCK).map(move |at| {
+            let (hash, page) = bytes[at * 12..at * 12 + 12].split_at(8);
+            let hash = u64::from_le_bytes(hash.try_into().expect("eight bytes"));
+            (hash, u32::from_le_bytes(page.try_into().expect("four bytes")))
+        });
+        Ok(postings.take_while(|posting| posting.1 != NO_PAGE))
+    }
+
+    /// All postings, in order.
+    ///
+    /// # Errors
+    /// As [`Run::find`].
+    pub(super) fn postings(&self) -> impl Iterator<Item = Result<Posting>> + '_ {
+        (0..self.firsts.len()).flat_map(|number| {
+            let (postings, error) = match self.block(number) {
+                Ok(postings) => (Some(postings), None),
+                Err(error) => (None, Some(Err(error))),
+            };
+            error.into_iter().chain(postings.into_iter().flatten().map(Ok))
+        })
+    }
+
+    /// Removes the file; what has it open reads on.
+    pub(super) fn remove(&self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn end_block(block: &mut Vec<u8>, to: &mut impl Write) -> std::io::Result<()> {
+    while block.len() < POSTINGS_A_BLOCK * 12 {
+        block.extend(u64::MAX.to_le_bytes());
+        block.extend(NO_PAGE.to_le_bytes());
+    }
+    block.resize(BLOCK - 8, 0);
+    block.extend(xxh3_64(block).to_le_bytes());
+    to.write_all(block)?;
+    block.clear();
+    Ok(())
+}
+
+fn le_bytes(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn words_at(file: &File, at: u64, count: usize) -> std::io::Result<Vec<u64>> {
+    let mut bytes = vec![0; 8 * count];
+    file.read_exact_at(&mut bytes, at)?;
+    Ok(bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes"))).collect())
+}
