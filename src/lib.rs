@@ -37,6 +37,8 @@ pub use webtwin_storage as storage;
 pub use webtwin_archive as archive;
 pub use webtwin_compare as compare;
 pub use webtwin_evaluate as evaluate;
+#[cfg(feature = "serve")]
+pub use webtwin_http as http;
 pub use webtwin_results as results;
 #[cfg(feature = "serve")]
 pub use webtwin_view::serve;

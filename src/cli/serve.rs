@@ -9,7 +9,8 @@ use super::signals;
 use webtwin_base::console::tell;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
-use webtwin_view::serve::{Limits, Settings, serve};
+use webtwin_http::Limits;
+use webtwin_view::serve::{Settings, serve};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,13 +57,15 @@ pub(super) fn run(args: Args) -> Result<()> {
     let settings = Settings {
         index: args.index,
         follow: args.follow,
-        listen: args.listen,
-        hosts: args.host,
-        keys: args.key,
-        threads: super::threads(args.threads),
         recheck: args.recheck,
         verify: args.verify,
-        limits: Limits::default(),
+        front: webtwin_http::Settings {
+            listen: args.listen,
+            hosts: args.host,
+            keys: args.key,
+            threads: super::threads(args.threads),
+            limits: Limits::default(),
+        },
     };
     serve(settings, |address, handle| {
         let to_stop = handle.clone();

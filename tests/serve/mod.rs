@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
+use webtwin::http::Limits;
 use webtwin::ids::splitmix64;
-use webtwin::serve::{Limits, Settings, serve};
+use webtwin::serve::{Settings, serve};
 
 use crate::support::planted::write_crawl;
 use crate::support::program::{fail, succeed, succeed_with};
@@ -459,13 +460,15 @@ fn within(limits: Limits, test: impl FnOnce(&str)) {
     let settings = Settings {
         index: made().at("a"),
         follow: false,
-        listen: "127.0.0.1:0".into(),
-        hosts: Vec::new(),
-        keys: None,
-        threads: 1,
         recheck: 1.0,
         verify: true,
-        limits,
+        front: webtwin::http::Settings {
+            listen: "127.0.0.1:0".into(),
+            hosts: Vec::new(),
+            keys: None,
+            threads: 1,
+            limits,
+        },
     };
     let (send, receive) = std::sync::mpsc::channel();
     let served = std::thread::spawn(move || serve(settings, |address, handle| send.send((address, handle)).unwrap()));

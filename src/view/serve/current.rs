@@ -2,18 +2,21 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use axum::http::HeaderValue;
 
-use super::Settings;
 use super::metrics::Metrics;
+use super::{Settings, Shared};
 use crate::lookup::Index;
 use crate::lookup::answer::{Asker, Recheck};
 use crate::lookup::check::Checker;
 use webtwin_base::console::tell;
 use webtwin_base::error::{Error, Result};
 use webtwin_storage::location::{Location, is_plain};
+
+/// How often a followed folder is looked at.
+const FOLLOW: Duration = Duration::from_millis(500);
 
 /// Name of the file that names the index, in a folder that is followed.
 const CURRENT: &str = "CURRENT";
@@ -117,6 +120,27 @@ impl Current {
     /// Whether a followed folder names another index than the one that is served.
     pub(super) fn is_behind(&self, settings: &Settings) -> bool {
         settings.follow && named(settings).is_ok_and(|folder| folder != self.get().folder)
+    }
+}
+
+/// Looks again and again whether a followed folder names another index.
+pub(super) async fn follow(shared: Arc<Shared>) {
+    if !shared.settings.follow {
+        return;
+    }
+    loop {
+        tokio::select! {
+            () = shared.front.stopped() => return,
+            () = tokio::time::sleep(FOLLOW) => {}
+        }
+        let shared = Arc::clone(&shared);
+        let looked = tokio::task::spawn_blocking(move || {
+            if shared.current.is_behind(&shared.settings) {
+                // What is wrong has been told.
+                let _ = shared.current.reload(&shared.settings, &shared.metrics);
+            }
+        });
+        let _ = looked.await;
     }
 }
 

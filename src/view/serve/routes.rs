@@ -3,25 +3,27 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{Extension, Path, State};
-use axum::http::header::{CONTENT_TYPE, LOCATION};
+use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
+use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::Shared;
 use super::current::Served;
-use super::gate::query;
 use super::html::{self, lists::OfList};
 use super::openapi;
-use super::problem::Problem;
+use super::versions::of_run;
 use crate::lookup::alternates::{Wanted, alternates};
 use crate::lookup::answer::{Answer, Asker, hexadecimal, id_of};
 use crate::lookup::check::{Asked, Form};
 use crate::lookup::{lists, sets};
 use webtwin_core::explain::Explanation;
+use webtwin_http::Problem;
+use webtwin_http::answer::{Answered, bytes_of, json, media_type, plain, query, with_fallbacks};
 use webtwin_pages::url::CanonicalUrl;
 use webtwin_results::Run;
 use webtwin_results::explained::Asked as Explained;
@@ -32,7 +34,6 @@ const MOST_MEMBERS: usize = 1000;
 /// Most fingerprints of a request, and most that are found of one.
 const MOST_NEAR: usize = 1000;
 
-pub(super) type Answered = Result<Response<Body>, Problem>;
 pub(super) type Of = Extension<Arc<Served>>;
 pub(super) type All = State<Arc<Shared>>;
 
@@ -40,7 +41,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
     let router = Router::new();
     #[cfg(feature = "search")]
     let router = router.route("/v1/search", get(super::search::answer)).route("/search", get(super::search::page));
-    router
+    let router = router
         .route("/v1/page", get(page))
         .route("/v1/pages", post(pages))
         .route("/v1/pages.txt", post(pages_txt))
@@ -65,51 +66,10 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/page", get(html::page::one_page))
         .route("/compare", get(html::compare::compare))
         .route("/style.css", get(html::style))
-        .route("/health", get(|| async { plain("text/plain; charset=utf-8", "ok\n".into()) }))
         .route("/ready", get(ready))
-        .route("/metrics", get(metrics))
-        .fallback(|| async { Problem::missing("there is no such path; /openapi.json lists them") })
-        .method_not_allowed_fallback(|| async {
-            Problem::new(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "method",
-                "the path takes another method; /openapi.json says which",
-            )
-        })
-        .with_state(shared)
-}
-
-pub(super) fn plain(kind: &'static str, text: String) -> Response<Body> {
-    let mut response = Response::new(Body::from(text));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    response
-}
-
-pub(super) fn json(value: &impl Serialize) -> Response<Body> {
-    plain("application/json", serde_json::to_string(value).expect("answers are plain values"))
-}
-
-/// The bytes of a body of at most so many.
-async fn bytes_of(body: Body, most: usize) -> Result<axum::body::Bytes, Problem> {
-    use std::error::Error;
-    to_bytes(body, most).await.map_err(|cause| {
-        let is_long = cause.source().is_some_and(|source| source.to_string().contains("length limit"));
-        match is_long {
-            true => {
-                Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", format!("the body has more than {most} bytes"))
-            }
-            false => Problem::new(StatusCode::BAD_REQUEST, "bad_body", "the body ended early"),
-        }
-    })
-}
-
-/// The media type of a request, without parameters, and its charset.
-fn media_type(headers: &HeaderMap) -> (String, Option<String>) {
-    let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
-    let mut parts = text.split(';').map(str::trim);
-    let media = parts.next().unwrap_or_default().to_string();
-    let charset = parts.find_map(|part| part.strip_prefix("charset=")).map(|name| name.trim_matches('"').to_string());
-    (media, charset)
+        .route("/metrics", get(metrics));
+    let of_run = from_fn_with_state(Arc::clone(&shared), of_run);
+    with_fallbacks(router).route_layer(of_run).with_state(shared)
 }
 
 fn json_of<'b, T: Deserialize<'b>>(headers: &HeaderMap, body: &'b [u8]) -> Result<T, Problem> {
@@ -180,7 +140,7 @@ const FIELDS: [&str; 15] = [
 ];
 
 async fn pages(State(shared): All, Extension(served): Of, headers: HeaderMap, body: Body) -> Answered {
-    let body = bytes_of(body, shared.settings.limits.body).await?;
+    let body = bytes_of(body, shared.front.limits().body).await?;
     let Batch { urls, ids, fields } = json_of(&headers, &body)?;
     if let Some(other) = fields.iter().flatten().find(|field| !FIELDS.contains(&field.as_str())) {
         return Err(Problem::bad(format!("fields: no field is called {other:?}")));
@@ -217,7 +177,7 @@ fn with_fields(answer: &Answer, fields: Option<&[String]>) -> String {
 }
 
 fn batch(shared: &Shared, count: usize) -> Result<(), Problem> {
-    let most = shared.settings.limits.batch;
+    let most = shared.front.limits().batch;
     let too_many = || {
         Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -229,10 +189,10 @@ fn batch(shared: &Shared, count: usize) -> Result<(), Problem> {
 }
 
 async fn pages_txt(State(shared): All, Extension(served): Of, body: Body) -> Answered {
-    let body = bytes_of(body, shared.settings.limits.body).await?;
+    let body = bytes_of(body, shared.front.limits().body).await?;
     let lines = std::str::from_utf8(&body)
         .map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "not_utf8", "the lines are no UTF-8"))?;
-    batch(&shared, lines.lines().take(shared.settings.limits.batch + 1).count())?;
+    batch(&shared, lines.lines().take(shared.front.limits().batch + 1).count())?;
     let mut asker = served.asker();
     let (mut text, mut counts) = (String::with_capacity(lines.len()), [0; 4]);
     for line in lines.lines() {
@@ -253,34 +213,6 @@ struct OfText {
     charset: Option<String>,
 }
 
-/// Does work that takes a while beside the threads that answer, if not too much of it is being done.
-pub(super) async fn heavy<T: Send + 'static>(
-    shared: &Arc<Shared>,
-    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
-) -> Result<T, Problem> {
-    let busy = || {
-        Problem::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "busy",
-            "too many texts are being compared; try again in a moment",
-        )
-    };
-    let shared = Arc::clone(shared);
-    // The place is kept until the work is done, even if nobody waits for it any more.
-    let place = shared.heavy.try_acquire().map_err(|_| busy())?;
-    place.forget();
-    let done = tokio::task::spawn_blocking(move || {
-        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        shared.heavy.add_permits(1);
-        done
-    });
-    let broken = || Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "broken", "the server failed; its log says why");
-    match done.await {
-        Ok(Ok(done)) => done,
-        Ok(Err(_)) | Err(_) => Err(broken()),
-    }
-}
-
 async fn check(State(shared): All, Extension(served): Of, uri: Uri, headers: HeaderMap, body: Body) -> Answered {
     let OfText { url, charset } = query(&uri)?;
     let url = url.as_deref().map(canonical).transpose()?;
@@ -297,8 +229,8 @@ async fn check(State(shared): All, Extension(served): Of, uri: Uri, headers: Hea
             ));
         }
     };
-    let body = bytes_of(body, shared.settings.limits.text).await?;
-    let found = heavy(&shared, move || {
+    let body = bytes_of(body, shared.front.limits().text).await?;
+    let found = shared.front.heavy(move || {
         let charset = charset.or(told);
         let asked = Asked { body: &body, form, charset: charset.as_deref(), url: url.as_ref() };
         Ok(served.with_checker(|checker| checker.check(&served.index, asked))?)
@@ -363,7 +295,7 @@ struct NearBatch {
 }
 
 async fn near_batch(State(shared): All, Extension(served): Of, headers: HeaderMap, body: Body) -> Answered {
-    let body = bytes_of(body, shared.settings.limits.body).await?;
+    let body = bytes_of(body, shared.front.limits().body).await?;
     let NearBatch { fingerprints, k, limit } = json_of(&headers, &body)?;
     if fingerprints.len() > MOST_NEAR {
         let what = format!("{} fingerprints, but {MOST_NEAR} are the most", fingerprints.len());
@@ -429,7 +361,7 @@ pub(super) async fn explained<T: Send + 'static>(
             return Err(Problem::missing(format!("{url} is no page of the run")));
         }
     }
-    let said = heavy(shared, move || {
+    let said = shared.front.heavy(move || {
         let gone = |cause| {
             webtwin_base::console::tell(format_args!("warning: two pages could not be compared: {cause}"));
             let what = "the run or its input is not within reach of this server";
@@ -532,5 +464,5 @@ async fn ready(State(shared): All) -> Answered {
 }
 
 async fn metrics(State(shared): All, Extension(served): Of) -> Answered {
-    Ok(plain("text/plain; version=0.0.4; charset=utf-8", shared.metrics.text(&served, &shared.places)))
+    Ok(plain("text/plain; version=0.0.4; charset=utf-8", shared.metrics.text(&served) + &shared.front.metrics()))
 }

@@ -10,15 +10,15 @@ use url::form_urlencoded::Serializer;
 
 use super::Shared;
 use super::current::Served;
-use super::gate::query;
 use super::html::{HtmlReply, end_form, field, to_page, whole};
 use super::openapi::{self, JSON, count, hex, list, named, object, or_null, text};
-use super::problem::Problem;
-use super::routes::{All, Answered, Flag, Of, heavy, json as in_json};
+use super::routes::{All, Flag, Of};
 use crate::lookup::search::{Found, InCollection, Replicas, Shown, Wanted, search};
 use crate::report::html::Html;
 use crate::search::texts::Marked;
 use crate::search::words::Question;
+use webtwin_http::Problem;
+use webtwin_http::answer::{Answered, json as in_json, query};
 
 /// Most results of an answer.
 const MOST: usize = 100;
@@ -59,7 +59,7 @@ impl Asked {
         }
         let question = Question::parse(&self.q).map_err(|why| Problem::bad(format!("q: {why}")))?;
         let wanted = self.wanted();
-        heavy(shared, move || Ok(search(&served.index, &question, wanted)?)).await
+        shared.front.heavy(move || Ok(search(&served.index, &question, wanted)?)).await
     }
 
     /// The link to the same question with another way of answering.

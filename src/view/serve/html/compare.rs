@@ -12,9 +12,9 @@ use crate::report::contract::{By, Chunk, Compared, Measure, Member, Shared, Step
 use crate::report::html::Html;
 use crate::report::side_by_side::rows;
 use crate::report::views::compare::{pair, verdict};
-use crate::serve::gate::query;
 use crate::serve::routes::{All, Of, explained};
 use webtwin_core::explain::{Explanation, Knowledge};
+use webtwin_http::answer::query;
 
 /// Chunks shown of those on both pages.
 const CHUNKS: usize = 20;

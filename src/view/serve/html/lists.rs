@@ -11,9 +11,9 @@ use crate::report::charts::bars::strip;
 use crate::report::figures::{count, counted};
 use crate::report::html::Html;
 use crate::report::markup::{name, tile};
-use crate::serve::gate::query;
-use crate::serve::problem::Problem;
 use crate::serve::routes::Of;
+use webtwin_http::Problem;
+use webtwin_http::answer::query;
 
 /// Rows of a list on the overview.
 const LARGEST: usize = 5;

@@ -16,11 +16,11 @@ use axum::response::IntoResponse;
 use url::form_urlencoded::Serializer;
 
 use super::current::Served;
-use super::problem::Problem;
-use super::routes::plain;
 use crate::report::html::{Html, STYLE};
 use crate::report::markup::{head, name, top};
 use webtwin_base::error::Error;
+use webtwin_http::Problem;
+use webtwin_http::answer::plain;
 
 /// What a browser may load for a page, and where forms may go.
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -88,7 +88,7 @@ pub(super) fn whole(served: Option<&Served>, view: &str, title: &str, content: &
 }
 
 pub(super) async fn style() -> Response<Body> {
-    plain("text/css; charset=utf-8", STYLE.into())
+    plain("text/css; charset=utf-8", STYLE)
 }
 
 /// Begins a link to a path of the server, with a query.

@@ -13,8 +13,8 @@ use crate::lookup::answer::{Action, Answer};
 use crate::report::figures::{count, counted};
 use crate::report::html::Html;
 use crate::report::markup::{name, role};
-use crate::serve::gate::query;
 use crate::serve::routes::Of;
+use webtwin_http::answer::query;
 
 #[derive(Deserialize)]
 struct OfUrl {

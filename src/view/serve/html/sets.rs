@@ -14,9 +14,9 @@ use crate::report::charts::bars::bar;
 use crate::report::figures::{count, counted};
 use crate::report::html::Html;
 use crate::report::markup::{name, role};
-use crate::serve::gate::query;
-use crate::serve::problem::Problem;
 use crate::serve::routes::{Of, id};
+use webtwin_http::Problem;
+use webtwin_http::answer::query;
 
 #[derive(Deserialize)]
 struct From {

@@ -10,14 +10,14 @@ const SHORTEST: usize = 32;
 
 /// Names and keys.
 #[derive(Default)]
-pub(super) struct Keys(Vec<(String, Vec<u8>)>);
+pub(crate) struct Keys(Vec<(String, Vec<u8>)>);
 
 impl Keys {
     /// Reads a file of lines `NAME KEY`; blank lines and those that begin with `#` say nothing.
     ///
     /// # Errors
     /// [`Error::Usage`] when it cannot be read, others than its owner may read it, or a line is none.
-    pub(super) fn read(path: &Path) -> Result<Keys> {
+    pub(crate) fn read(path: &Path) -> Result<Keys> {
         let wrong = |what: String| Error::Usage(format!("key file {}: {what}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|cause| wrong(cause.to_string()))?;
         check_private(path).map_err(wrong)?;
@@ -45,12 +45,12 @@ impl Keys {
     }
 
     /// Whether anybody may ask.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// The name whose key this is. How long it takes tells nothing of the keys but their lengths.
-    pub(super) fn name(&self, key: &[u8]) -> Option<&str> {
+    pub(crate) fn name(&self, key: &[u8]) -> Option<&str> {
         let mut found = None;
         for (name, known) in &self.0 {
             if is_same(known, key) {

@@ -15,47 +15,35 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::places::{Phase, Place};
-use super::{Shared, gate, routes};
+use crate::places::{Phase, Place};
+use crate::{Front, gate};
 use webtwin_base::console::tell;
 use webtwin_base::error::{Error, Result};
 
-/// How often a followed folder is looked at.
-const FOLLOW: Duration = Duration::from_millis(500);
-
 /// Accepts connections until it is stopped; then waits for those that have a request on its way.
-pub(super) async fn accept(
-    listener: TcpListener,
-    shared: Arc<Shared>,
-    mut stopped: watch::Receiver<bool>,
-) -> Result<()> {
+pub(crate) async fn accept(listener: TcpListener, front: Arc<Front>, router: axum::Router) -> Result<()> {
     let failed = |cause| Error::storage("connections", cause);
     let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-    let router = routes::router(Arc::clone(&shared));
-    if shared.settings.follow {
-        tokio::spawn(follow(Arc::clone(&shared), stopped.clone()));
-    }
     loop {
         let accepted = tokio::select! {
-            _ = stopped.wait_for(|stopped| *stopped) => break,
+            () = front.stopped() => break,
             accepted = listener.accept() => accepted,
         };
         match accepted {
             Ok((stream, from)) => {
                 let place = loop {
-                    if let Some(place) = shared.places.take(from.ip()) {
+                    if let Some(place) = front.places.take(from.ip()) {
                         break place;
                     }
                     // All are at work. The others wait in the system's queue.
                     tokio::select! {
-                        _ = stopped.wait_for(|stopped| *stopped) => return ended(&shared).await,
-                        () = shared.places.freed() => {}
+                        () = front.stopped() => return ended(&front).await,
+                        () = front.places.freed() => {}
                     }
                 };
-                tokio::spawn(connection(stream, place, Arc::clone(&shared), router.clone(), stopped.clone()));
+                tokio::spawn(connection(stream, place, Arc::clone(&front), router.clone()));
             }
             Err(cause) => {
                 // Too many open files, for example: those that close make room.
@@ -64,32 +52,27 @@ pub(super) async fn accept(
             }
         }
     }
-    ended(&shared).await
+    ended(&front).await
 }
 
 /// Waits for the connections, which have heard that the server stops, too; a request has its time, and no more.
-async fn ended(shared: &Shared) -> Result<()> {
-    let _ = timeout(shared.settings.limits.request, shared.places.all_free()).await;
+async fn ended(front: &Front) -> Result<()> {
+    let _ = timeout(front.settings.limits.request, front.places.all_free()).await;
     Ok(())
 }
 
 /// Answers the requests of a connection, until either side closes it, it gives way or is too old, or the server stops.
-async fn connection(
-    stream: TcpStream,
-    place: Arc<Place>,
-    shared: Arc<Shared>,
-    router: axum::Router,
-    mut stopped: watch::Receiver<bool>,
-) {
-    let limits = shared.settings.limits;
+async fn connection(stream: TcpStream, place: Arc<Place>, front: Arc<Front>, router: axum::Router) {
+    let limits = front.settings.limits;
     let _ = stream.set_nodelay(true);
     let of_service = Arc::clone(&place);
+    let of_requests = Arc::clone(&front);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let (shared, router, place) = (Arc::clone(&shared), router.clone(), Arc::clone(&of_service));
+        let (front, router, place) = (Arc::clone(&of_requests), router.clone(), Arc::clone(&of_service));
         async move {
             place.waits_for(Phase::Answer);
             let request = request.map(|incoming| Body::new(Coming { incoming, place: Arc::clone(&place) }));
-            let answer = gate::answer(&shared, &place, router, request).await;
+            let answer = gate::answer(&front, &place, router, request).await;
             place.waits_for(Phase::Idle);
             Ok::<_, Infallible>(answer)
         }
@@ -104,7 +87,7 @@ async fn connection(
         _ = connection.as_mut() => return,
         () = place.is_over() => return,
         () = sleep(limits.connection) => {}
-        _ = stopped.wait_for(|stopped| *stopped) => {}
+        () = front.stopped() => {}
     };
     connection.as_mut().graceful_shutdown();
     // Who does not take an answer is not waited for.
@@ -183,23 +166,5 @@ impl hyper::body::Body for Coming {
 
     fn size_hint(&self) -> SizeHint {
         self.incoming.size_hint()
-    }
-}
-
-/// Looks again and again whether a followed folder names another index.
-async fn follow(shared: Arc<Shared>, mut stopped: watch::Receiver<bool>) {
-    loop {
-        tokio::select! {
-            _ = stopped.wait_for(|stopped| *stopped) => return,
-            () = sleep(FOLLOW) => {}
-        }
-        let shared = Arc::clone(&shared);
-        let looked = tokio::task::spawn_blocking(move || {
-            if shared.current.is_behind(&shared.settings) {
-                // What is wrong has been told.
-                let _ = shared.current.reload(&shared.settings, &shared.metrics);
-            }
-        });
-        let _ = looked.await;
     }
 }

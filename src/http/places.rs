@@ -19,14 +19,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::Limits;
+use crate::Limits;
 
 /// Who gives way keeps this part of the places for clients that have not been let in.
 const FOR_STRANGERS: usize = 4;
 
 /// What a connection waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
+pub enum Phase {
     /// The rest of the head of a request.
     Head,
     /// The rest of its body.
@@ -85,14 +85,14 @@ impl Table {
 }
 
 /// All places of a server.
-pub(super) struct Places {
+pub(crate) struct Places {
     limits: Limits,
     table: Mutex<Table>,
     freed: Notify,
 }
 
 impl Places {
-    pub(super) fn new(limits: Limits) -> Places {
+    pub(crate) fn new(limits: Limits) -> Places {
         Places { limits, table: Mutex::default(), freed: Notify::new() }
     }
 
@@ -102,7 +102,7 @@ impl Places {
     }
 
     /// A place for a connection from an address; `None` while all are taken by requests that are being answered.
-    pub(super) fn take(self: &Arc<Self>, from: IpAddr) -> Option<Arc<Place>> {
+    pub(crate) fn take(self: &Arc<Self>, from: IpAddr) -> Option<Arc<Place>> {
         let mut table = self.lock();
         if table.connections.len() >= self.limits.connections {
             let strangers = table.connections.values().filter(|one| !one.is_let_in).count();
@@ -122,24 +122,24 @@ impl Places {
     }
 
     /// Waits until a place may be free, or free to be taken.
-    pub(super) async fn freed(&self) {
+    pub(crate) async fn freed(&self) {
         self.freed.notified().await;
     }
 
     /// Waits until no connection has a place.
-    pub(super) async fn all_free(&self) {
+    pub(crate) async fn all_free(&self) {
         while !self.lock().connections.is_empty() {
             self.freed.notified().await;
         }
     }
 
     /// Requests that are being answered.
-    pub(super) fn answering(&self) -> usize {
+    pub(crate) fn answering(&self) -> usize {
         self.lock().answering
     }
 
     /// Connections, and how many have given way since the server started.
-    pub(super) fn counts(&self) -> (usize, u64) {
+    pub(crate) fn counts(&self) -> (usize, u64) {
         let table = self.lock();
         (table.connections.len(), table.displaced)
     }
@@ -155,7 +155,7 @@ fn network_of(address: IpAddr) -> u64 {
 }
 
 /// The place of a connection, which it leaves when this is dropped.
-pub(super) struct Place {
+pub struct Place {
     places: Arc<Places>,
     number: u64,
     changed: Arc<Notify>,
@@ -163,7 +163,7 @@ pub(super) struct Place {
 
 impl Place {
     /// Notes what the connection waits for now.
-    pub(super) fn waits_for(&self, phase: Phase) {
+    pub fn waits_for(&self, phase: Phase) {
         let mut table = self.places.lock();
         let Some(connection) = table.connections.get_mut(&self.number) else { return };
         let was = std::mem::replace(&mut connection.phase, phase);
@@ -192,7 +192,7 @@ impl Place {
     }
 
     /// Notes that the first bytes of another request have come.
-    pub(super) fn hears(&self) {
+    pub(crate) fn hears(&self) {
         let is_idle = self.places.lock().connections.get(&self.number).is_some_and(|one| one.phase == Phase::Idle);
         if is_idle {
             self.waits_for(Phase::Head);
@@ -200,7 +200,7 @@ impl Place {
     }
 
     /// Notes that the client may ask.
-    pub(super) fn let_in(&self) {
+    pub(crate) fn let_in(&self) {
         if let Some(connection) = self.places.lock().connections.get_mut(&self.number) {
             connection.is_let_in = true;
         }
@@ -222,7 +222,7 @@ impl Place {
     }
 
     /// Waits until the connection is to be closed: it has given way, or its client is late.
-    pub(super) async fn is_over(&self) {
+    pub(crate) async fn is_over(&self) {
         loop {
             match self.deadline() {
                 Some(deadline) if deadline > Instant::now() => tokio::select! {

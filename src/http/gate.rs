@@ -1,0 +1,136 @@
+//! Who may ask, how much at a time, and how long it may take; and what every answer says of itself.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, HOST, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, Request, Response, StatusCode};
+use tokio::time::timeout;
+use tower_service::Service;
+
+use crate::Front;
+use crate::places::Place;
+use crate::problem::Problem;
+
+/// Names by which the server may be called: those given, and the address itself, with and without the port.
+pub(crate) fn names(address: SocketAddr, given: &[String]) -> Vec<String> {
+    let (ip, port) = (address.ip(), address.port());
+    let mut hosts: Vec<String> = given.iter().map(|name| name.to_ascii_lowercase()).collect();
+    hosts.push(if ip.is_ipv6() { format!("[{ip}]") } else { ip.to_string() });
+    if ip.is_loopback() {
+        hosts.extend(["localhost", "127.0.0.1", "[::1]"].map(String::from));
+    }
+    let with_port: Vec<String> = hosts.iter().map(|host| format!("{host}:{port}")).collect();
+    hosts.extend(with_port);
+    hosts
+}
+
+/// Answers a request, whatever it is. Handlers have the place of its connection as an extension.
+pub(crate) async fn answer(
+    front: &Front,
+    place: &Arc<Place>,
+    router: axum::Router,
+    mut request: Request<Body>,
+) -> Response<Body> {
+    let began = Instant::now();
+    let route = front.metrics.route_of(request.uri().path());
+    let _in_flight = Counted::new(front);
+    let mut response = match refused(front, place, &request) {
+        Some(response) => response,
+        None => {
+            request.extensions_mut().insert(Arc::clone(place));
+            routed(front, router, request).await
+        }
+    };
+    let headers = response.headers_mut();
+    if !headers.contains_key(CACHE_CONTROL) {
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    }
+    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    headers.insert("referrer-policy", HeaderValue::from_static("no-referrer"));
+    front.metrics.answered(route, response.status(), began.elapsed());
+    response
+}
+
+async fn routed(front: &Front, mut router: axum::Router, request: Request<Body>) -> Response<Body> {
+    // Its own error is that there is none.
+    match timeout(front.settings.limits.request, router.call(request)).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(never)) => match never {},
+        Err(_) => Problem::new(StatusCode::REQUEST_TIMEOUT, "timeout", "the request took too long, or came too slowly")
+            .response(),
+    }
+}
+
+/// The answer to a request that is not even routed; `None` for others.
+fn refused(front: &Front, place: &Place, request: &Request<Body>) -> Option<Response<Body>> {
+    let path = request.uri().path();
+    // Whoever watches the process calls it by an address of its own, has no key, and learns nothing.
+    let open = matches!(path, "/health" | "/ready");
+    if !open {
+        if let Some(refusal) = wrong_host(front, request) {
+            return Some(refusal.response());
+        }
+        if !front.keys.is_empty() && !has_key(front, request) {
+            let refusal = Problem::new(
+                StatusCode::UNAUTHORIZED,
+                "no_key",
+                "send one of the server's keys: Authorization: Bearer KEY",
+            );
+            let mut response = refusal.response();
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            return Some(response);
+        }
+        place.let_in();
+        if front.places.answering() > front.settings.limits.in_flight {
+            return Some(Problem::busy("too many requests at a time").response());
+        }
+    }
+    None
+}
+
+/// A page of another site that a browser shows must not talk to the server by a name of its own (DNS rebinding).
+fn wrong_host(front: &Front, request: &Request<Body>) -> Option<Problem> {
+    let told = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+    let authority = request.uri().authority().map(|authority| authority.as_str());
+    let Some(host) = authority.or(told) else {
+        return Some(Problem::new(StatusCode::BAD_REQUEST, "no_host", "the request has no Host"));
+    };
+    let host = host.to_ascii_lowercase();
+    match front.names.contains(&host) {
+        true => None,
+        false => Some(Problem::new(
+            StatusCode::MISDIRECTED_REQUEST,
+            "wrong_host",
+            "the server is not called by this name; --host NAME lets it be",
+        )),
+    }
+}
+
+fn has_key(front: &Front, request: &Request<Body>) -> bool {
+    let given = request.headers().get(AUTHORIZATION).map(|value| value.as_bytes());
+    let key =
+        given.and_then(|given| given.split_at_checked(7)).filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"Bearer "));
+    key.is_some_and(|(_, key)| front.keys.name(key.trim_ascii()).is_some())
+}
+
+/// A request that is counted while it is on its way.
+struct Counted<'s> {
+    front: &'s Front,
+}
+
+impl<'s> Counted<'s> {
+    fn new(front: &'s Front) -> Counted<'s> {
+        front.metrics.in_flight.fetch_add(1, Ordering::Relaxed);
+        Counted { front }
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.front.metrics.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,137 @@
+//! What was asked and how long it took, in the text format of Prometheus.
+//!
+//! It is our own because all names are known beforehand: counters are arrays, which no request waits for, and a library would
+//! shorten only how they are written.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::http::StatusCode;
+
+use crate::places::Places;
+
+const CODES: [u16; 15] = [200, 302, 304, 400, 401, 404, 405, 408, 413, 415, 421, 422, 500, 503, 0];
+
+/// Upper bounds of the histogram, in microseconds.
+const BOUNDS: [u64; 10] = [50, 100, 250, 500, 1000, 5000, 25_000, 100_000, 1_000_000, 10_000_000];
+
+#[derive(Default)]
+struct OfRoute {
+    codes: [AtomicU64; CODES.len()],
+    buckets: [AtomicU64; BOUNDS.len()],
+    micros: AtomicU64,
+}
+
+/// Counters.
+pub(crate) struct Metrics {
+    /// Each with its path; below one that ends with a slash are others. The last one stands for all that are not named.
+    routes: Vec<(&'static str, OfRoute)>,
+    /// Requests on their way.
+    pub in_flight: AtomicUsize,
+}
+
+impl Metrics {
+    pub(crate) fn new(routes: &[&'static str]) -> Metrics {
+        let routes = routes.iter().chain(&["/health", "/ready", "/metrics", "/openapi.json", "other"]);
+        let routes = routes.map(|&route| (route, OfRoute::default())).collect();
+        Metrics { routes, in_flight: AtomicUsize::new(0) }
+    }
+
+    /// Number of the route of a path.
+    pub(crate) fn route_of(&self, path: &str) -> usize {
+        let below = |route: &str| route.len() > 1 && route.ends_with('/') && path.starts_with(route);
+        let exact = self.routes.iter().position(|(route, _)| *route == path);
+        exact.or_else(|| self.routes.iter().position(|(route, _)| below(route))).unwrap_or(self.routes.len() - 1)
+    }
+
+    pub(crate) fn answered(&self, route: usize, status: StatusCode, took: Duration) {
+        let of = &self.routes[route].1;
+        let code = CODES.iter().position(|code| *code == status.as_u16()).unwrap_or(CODES.len() - 1);
+        let micros = took.as_micros() as u64;
+        of.codes[code].fetch_add(1, Ordering::Relaxed);
+        of.micros.fetch_add(micros, Ordering::Relaxed);
+        if let Some(bucket) = BOUNDS.iter().position(|bound| micros <= *bound) {
+            of.buckets[bucket].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// All of it.
+    pub(crate) fn text(&self, places: &Places) -> String {
+        let mut out = String::new();
+        let mut line = |args: std::fmt::Arguments<'_>| writeln!(out, "{args}").expect("writing to a string");
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        line(format_args!(
+            "# HELP webtwin_requests_total Requests that were answered.\n# TYPE webtwin_requests_total counter"
+        ));
+        for (route, of) in &self.routes {
+            for (code, count) in CODES.iter().zip(&of.codes).filter(|one| read(one.1) > 0) {
+                line(format_args!("webtwin_requests_total{{route=\"{route}\",code=\"{code}\"}} {}", read(count)));
+            }
+        }
+        line(format_args!(
+            "# HELP webtwin_request_seconds Time from the head of a request to its answer.\n# TYPE webtwin_request_seconds histogram"
+        ));
+        for (route, of) in &self.routes {
+            let all: u64 = of.codes.iter().map(read).sum();
+            if all == 0 {
+                continue;
+            }
+            let mut below = 0;
+            for (bound, count) in BOUNDS.iter().zip(&of.buckets) {
+                below += read(count);
+                let seconds = *bound as f64 / 1e6;
+                line(format_args!("webtwin_request_seconds_bucket{{route=\"{route}\",le=\"{seconds}\"}} {below}"));
+            }
+            line(format_args!("webtwin_request_seconds_bucket{{route=\"{route}\",le=\"+Inf\"}} {all}"));
+            line(format_args!("webtwin_request_seconds_sum{{route=\"{route}\"}} {}", read(&of.micros) as f64 / 1e6));
+            line(format_args!("webtwin_request_seconds_count{{route=\"{route}\"}} {all}"));
+        }
+        let (connections, displaced) = places.counts();
+        line(format_args!(
+            "# HELP webtwin_connections_displaced_total Connections that have given way to others.\n\
+             # TYPE webtwin_connections_displaced_total counter\nwebtwin_connections_displaced_total {displaced}"
+        ));
+        for (name, help, value) in [
+            ("webtwin_connections", "Connections that have a place.", connections as u64),
+            ("webtwin_requests_in_flight", "Requests on their way.", self.in_flight.load(Ordering::Relaxed) as u64),
+            ("process_resident_memory_bytes", "Resident memory, mapped pages included.", resident_bytes()),
+        ] {
+            gauge(&mut out, name, help, value);
+        }
+        out
+    }
+}
+
+/// Writes a gauge.
+pub fn gauge(out: &mut String, name: &str, help: &str, value: u64) {
+    writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}").expect("writing to a string");
+}
+
+/// Resident bytes of this process; 0 where the system does not tell.
+fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).map_or(0, |kib| kib << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_belong_to_one_route() {
+        let metrics = Metrics::new(&["/v1/near", "/v1/near/", "/", "/set/"]);
+        let of = |path: &str| metrics.routes[metrics.route_of(path)].0;
+        for (path, route) in [
+            ("/", "/"),
+            ("/v1/near/00", "/v1/near/"),
+            ("/v1/near", "/v1/near"),
+            ("/v1/nearby", "other"),
+            ("/x", "other"),
+            ("/set/1", "/set/"),
+        ] {
+            assert_eq!(of(path), route);
+        }
+    }
+}

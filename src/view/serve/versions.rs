@@ -1,0 +1,41 @@
+//! What every answer says of the run that it is of, so that clients can keep it.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{ETAG, IF_NONE_MATCH};
+use axum::http::{HeaderName, Method, Response, StatusCode};
+use axum::middleware::Next;
+
+use super::routes::All;
+
+/// The run of which an answer is.
+const RUN: HeaderName = HeaderName::from_static("x-webtwin-run");
+
+/// Lets a request have the index of this moment to its end.
+pub(super) async fn of_run(State(shared): All, mut request: Request, next: Next) -> Response<Body> {
+    let served = shared.current.get();
+    // Not where a day decides, nor on how the server is.
+    let depends_on_run_alone =
+        shared.settings.recheck == 0.0 && !matches!(request.uri().path(), "/health" | "/ready" | "/metrics");
+    let is_get = request.method() == Method::GET || request.method() == Method::HEAD;
+    let mut response = match request.headers().get(IF_NONE_MATCH) {
+        Some(tag) if is_get && *tag == served.tag && depends_on_run_alone => {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            response
+        }
+        _ => {
+            request.extensions_mut().insert(Arc::clone(&served));
+            next.run(request).await
+        }
+    };
+    let is_kept = depends_on_run_alone && matches!(response.status(), StatusCode::OK | StatusCode::NOT_MODIFIED);
+    let headers = response.headers_mut();
+    headers.insert(RUN, served.run.clone());
+    if is_kept {
+        headers.insert(ETAG, served.tag.clone());
+    }
+    response
+}
