@@ -63,7 +63,7 @@ pub struct Known {
     pub answer: Answer,
     /// Seconds since 1970; 0 when unknown.
     pub fetch_time: i64,
-    /// Pages of its cluster, some of the newest.
+    /// Other pages of its cluster, at most twenty.
     pub copies: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ pub struct Figures {
     pub pages: u64,
     /// Hosts.
     pub hosts: u64,
-    /// Trivial clusters of two pages or more.
+    /// Trivial clusters, those of one page included.
     pub clusters: u64,
     /// URLs that gave no page.
     pub missing: u64,

@@ -246,7 +246,7 @@ impl Index {
     /// Those of a log that cannot be read.
     pub fn known(&self, url: &CanonicalUrl) -> Result<Option<Known>> {
         let Some(page) = self.pages.by_id(doc_id(url.as_str())) else { return Ok(None) };
-        let copies = self.pages.members(self.pages.cluster(page)).filter(|&member| member != page).take(MOST_COPIES);
+        let copies = self.pages.copies(page).take(MOST_COPIES);
         let copies = copies.map(|member| url_of(&self.log, &self.pages, member)).collect::<Result<_>>()?;
         let record = self.record(page)?;
         Ok(Some(Known { answer: self.answer(page)?, fetch_time: record.fetch_time, copies }))
@@ -301,7 +301,7 @@ impl Index {
         Figures {
             pages: self.pages.len() as u64,
             hosts: self.pages.hosts() as u64,
-            clusters: self.pages.clusters_of_several() as u64,
+            clusters: self.pages.clusters() as u64,
             missing: self.missing,
             mirrors: self.advisor.mirrors.count_given() as u64,
             url_rules: self.advisor.rules.count() as u64,
@@ -312,7 +312,13 @@ impl Index {
     }
 
     fn earlier(&self) -> Earlier<'_> {
-        Earlier { pages: &self.pages, postings: &self.postings, log: &self.log, overlap: &self.overlap }
+        Earlier {
+            pages: &self.pages,
+            postings: &self.postings,
+            log: &self.log,
+            mirrors: &self.advisor.mirrors,
+            overlap: &self.overlap,
+        }
     }
 
     fn record(&self, page: u32) -> Result<PageRecord> {
@@ -400,7 +406,7 @@ impl Advisor {
 /// Puts a page of the log among the others; returns its number.
 fn put(pages: &mut Pages, record: &PageRecord, place: Place) -> u32 {
     let host = pages.host(host(&record.url));
-    pages.push(Row {
+    let page = pages.push(Row {
         doc_id: doc_id(&record.url),
         exact: record.exact,
         place: place_of(&record.url),
@@ -409,7 +415,9 @@ fn put(pages: &mut Pages, record: &PageRecord, place: Place) -> u32 {
         title: if record.notice == 0 { record.title } else { (record.notice as u32).max(1) },
         counting: record.counting,
         of: record.of.map_or(NONE, |(of, _)| of),
-    })
+    });
+    record.joins.iter().for_each(|&other| pages.join(other, page));
+    page
 }
 
 /// The URL of a page.

@@ -3,17 +3,21 @@
 //! The rules are those of a run, as far as they can be held to one page at a time:
 //!
 //! - Pages with the same text are copies \[SGM98 2.2\].
-//! - Pages of two hosts are copies if they share `overlap.min_resemblance` of the chunks of the larger one. A chunk on more than
-//!   `overlap.template_pages` pages of one host is site furniture, and counts nowhere. As long as neither host has shown what its
-//!   furniture is, the share must be [`BEFORE_FURNITURE`].
+//! - Pages of two hosts are copies if they share `overlap.min_resemblance_alone` of the chunks of the larger one; in mirrors of each
+//!   other `overlap.min_resemblance` suffices at the same place, and nothing does at different ones: there the chapters of a
+//!   manual are like each other. A chunk on more than `overlap.template_pages` pages of one host is site furniture, and counts
+//!   nowhere. As long as neither host has shown what its furniture is, the share must be [`BEFORE_FURNITURE`].
 //! - Pages of one host are copies if they have the same title, or the same notice of nothing, all their chunks resemble each other by
 //!   `overlap.views`, and so do three quarters of it those that are no furniture.
 //!
 //! Only the samples of two pages are compared, so a resemblance is an estimate: of a page with 32 chunks or fewer it is exact.
-//! Of copies, the page joins the cluster of the one that is most like it, the older one of two; clusters are not joined by later pages.
+//! Of copies, the page joins the cluster of the one that is most like it, the older one of two; and it joins other clusters with that one
+//! which have a copy in its place of a mirror: so the versions of a page come together one by one.
 
 use std::collections::HashMap;
 
+use crate::advice::mirrors::{Mirrors, Vouched};
+use crate::advice::place::aligned;
 use crate::digest::Digest;
 use crate::log::Log;
 use crate::pages::Pages;
@@ -28,6 +32,15 @@ const MOST_PAGES: usize = 64;
 /// Units of a resemblance.
 pub(crate) const WHOLE: u64 = 10_000;
 
+/// Least resemblance of two pages in one place of mirrors.
+const IN_PLACE: u64 = 1_500;
+
+/// Least resemblance of two pages whose last names differ, where no mirror speaks for them.
+const UNDER_OTHER_NAMES: u64 = 8_000;
+
+/// Pages of a cluster that are looked through for one of the same host.
+const MOST_MEMBERS: usize = 256;
+
 /// Least resemblance of two pages of hosts whose furniture is not known yet.
 const BEFORE_FURNITURE: u64 = 6_000;
 
@@ -39,12 +52,17 @@ pub(crate) struct Earlier<'i> {
     pub postings: &'i Postings,
     /// Their records.
     pub log: &'i Log,
+    /// Folders that may be mirrors.
+    pub mirrors: &'i Mirrors,
     /// When two pages share enough.
     pub overlap: &'i Overlap,
 }
 
+/// Pages that are most like a page, of which one may be its original.
+const MOST_COMPARED: usize = 16;
+
 /// The page that a page is a copy of, and how alike they are in units of 1/10,000.
-pub(crate) type Copied = Option<(u32, u16)>;
+pub(crate) type Copied = (u32, u16);
 
 /// The chunks of a page that was looked for.
 #[derive(Debug, Default)]
@@ -75,10 +93,10 @@ impl Earlier<'_> {
         }
         let chunks = self.chunks(page)?;
         record.counting = chunks.counting.min(u32::from(u16::MAX)) as u16;
-        record.of = match self.view(page, host, &chunks)? {
-            Some(view) => Some(view),
-            None => self.best(&chunks, host),
-        };
+        let mut copied = self.others(page, host, &chunks)?;
+        copied.splice(0..0, self.view(page, host, &chunks)?);
+        record.of = copied.first().copied();
+        record.joins = copied.iter().skip(1).map(|&(other, _)| other).collect();
         record.sample = page.sample.clone();
         record.posted = chunks.posted;
         Ok(record)
@@ -106,32 +124,71 @@ impl Earlier<'_> {
         Ok(chunks)
     }
 
-    /// The page of another host that is most like it.
-    fn best(&self, chunks: &Chunks, host: u32) -> Copied {
-        let least = (self.overlap.min_resemblance * WHOLE as f64).round() as u64;
+    /// Pages of other hosts that it is a copy of: the one that is most like it, and others in its place.
+    fn others(&self, page: &Digest, host: u32, chunks: &Chunks) -> Result<Vec<Copied>> {
+        let Overlap { min_shared, min_resemblance, min_resemblance_alone, doubt, .. } = *self.overlap;
         let knows_furniture = |host: u32| self.pages.pages_of_host(host) > self.overlap.template_pages;
         let own_known = knows_furniture(host);
-        let alike = |(&page, &[shared, furniture]): (&u32, &[u32; 2])| {
-            let theirs = self.pages.counting(page).saturating_sub(furniture);
-            let resemblance = (u64::from(shared) * WHOLE / u64::from(chunks.counting.max(theirs).max(1))).min(WHOLE);
-            let other = self.pages.host_of(page);
-            let least = if own_known || knows_furniture(other) { least } else { least.max(BEFORE_FURNITURE) };
-            let is_copy = other != host && shared >= self.overlap.min_shared.max(1) && resemblance >= least;
-            is_copy.then_some((resemblance, std::cmp::Reverse(page)))
-        };
-        let best = chunks.shared.iter().filter_map(alike).max();
-        best.map(|(resemblance, std::cmp::Reverse(page))| (page, resemblance as u16))
+        let mut alike: Vec<(u64, u32)> = Vec::new();
+        let mut larger_of = HashMap::new();
+        for (&other, &[shared, furniture]) in &chunks.shared {
+            let theirs = self.pages.counting(other).saturating_sub(furniture);
+            let larger = chunks.counting.max(theirs).max(1);
+            let resemblance = (u64::from(shared) * WHOLE / u64::from(larger)).min(WHOLE);
+            let is_furnished = own_known || knows_furniture(self.pages.host_of(other));
+            let least = if is_furnished { IN_PLACE } else { BEFORE_FURNITURE };
+            if shared >= min_shared.max(1) && resemblance >= least {
+                alike.push((resemblance, other));
+                larger_of.insert(other, (shared, larger));
+            }
+        }
+        alike.sort_unstable_by_key(|&(resemblance, other)| (std::cmp::Reverse(resemblance), other));
+        let (mut copied, mut clusters) = (Vec::new(), Vec::new());
+        for &(resemblance, other) in alike.iter().take(MOST_COMPARED) {
+            let cluster = self.pages.cluster(other);
+            if clusters.contains(&cluster) {
+                continue;
+            }
+            let url = crate::index::url_of(self.log, self.pages, other)?;
+            let is_copy = match self.mirrors.vouch(&page.url, &url) {
+                Some(Vouched::Place) => true,
+                Some(Vouched::Seems) => resemblance >= units(min_resemblance),
+                Some(Vouched::Other) => false,
+                // Only places vouch for pages that are like one another by this one alone.
+                None if !copied.is_empty() => false,
+                None => {
+                    let (shared, larger) = larger_of[&other];
+                    let least = match aligned(&page.url, &url) {
+                        Some(_) => units(min_resemblance_alone),
+                        None => UNDER_OTHER_NAMES.max(units(min_resemblance_alone)),
+                    };
+                    u64::from(shared) * WHOLE >= least * u64::from(larger + doubt) && !self.has_page_of(host, other)
+                }
+            };
+            if is_copy {
+                copied.push((other, resemblance as u16));
+                clusters.push(cluster);
+            }
+        }
+        Ok(copied)
+    }
+
+    /// Returns whether the cluster of a page has a page of a host: then another page of the host, with another text, is a neighbour of
+    /// that one.
+    fn has_page_of(&self, host: u32, page: u32) -> bool {
+        self.pages.host_of(page) == host
+            || self.pages.copies(page).take(MOST_MEMBERS).any(|copy| self.pages.host_of(copy) == host)
     }
 
     /// The page of the same host that shows the same under another URL.
-    fn view(&self, page: &Digest, host: u32, chunks: &Chunks) -> Result<Copied> {
+    fn view(&self, page: &Digest, host: u32, chunks: &Chunks) -> Result<Option<Copied>> {
         if self.overlap.views == 0.0 || page.title_or_notice() == 0 {
             return Ok(None);
         }
         let Some(other) = self.pages.by_title(host, page.title_or_notice()) else { return Ok(None) };
         let theirs = self.sample(other)?;
         let resemblance = resemblance(&page.sample, &theirs);
-        let views = (self.overlap.views * WHOLE as f64).round() as u64;
+        let views = units(self.overlap.views);
         if page.sample.is_empty() || resemblance < views {
             return Ok(None);
         }
@@ -160,6 +217,11 @@ impl Earlier<'_> {
             }
         }
     }
+}
+
+/// A share in units of 1/10,000.
+fn units(share: f64) -> u64 {
+    (share * WHOLE as f64).round() as u64
 }
 
 /// Resemblance of two samples in units of 1/10,000: the share of what both have among what either has, as far as both reach.

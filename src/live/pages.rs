@@ -1,7 +1,7 @@
 //! What is held of each page in memory: some numbers, and tables that find a page by them.
 //!
 //! # Memory
-//! 46 bytes a page, and 5 to 11 for each of four tables.
+//! 50 bytes a page, and 5 to 11 for each of four tables.
 
 use std::collections::HashMap;
 
@@ -45,11 +45,11 @@ pub(crate) struct Pages {
     hosts: Vec<u32>,
     titles: Vec<u32>,
     counting: Vec<u16>,
-    clusters: Vec<u32>,
-    /// The page of the same cluster that came before.
-    before: Vec<u32>,
-    /// The last page of each cluster that has several, by its first page.
-    last: HashMap<u32, u32>,
+    /// For each page one of its cluster that came before, or itself: a forest whose roots name the clusters.
+    parents: Vec<u32>,
+    /// For each page another one of its cluster, all of which are in a circle.
+    next: Vec<u32>,
+    copies: u32,
     by_id: HashTable<u32>,
     by_exact: HashTable<u32>,
     by_place: HashTable<u32>,
@@ -87,17 +87,22 @@ impl Pages {
             });
         }
         self.host_pages[row.host as usize] += 1;
-        let (cluster, before) = match row.of {
-            NONE => (number, NONE),
-            of => {
-                let cluster = self.clusters[of as usize];
-                let before = self.last.insert(cluster, number);
-                (cluster, before.unwrap_or(cluster))
-            }
-        };
-        self.clusters.push(cluster);
-        self.before.push(before);
+        self.parents.push(number);
+        self.next.push(number);
+        if row.of != NONE {
+            self.join(row.of, number);
+        }
         number
+    }
+
+    /// Makes one cluster of those of two pages, named by its first page.
+    pub(crate) fn join(&mut self, x: u32, y: u32) {
+        let (x, y) = (self.cluster(x), self.cluster(y));
+        if x != y {
+            self.parents[x.max(y) as usize] = x.min(y);
+            self.next.swap(x as usize, y as usize);
+            self.copies += 1;
+        }
     }
 
     /// Number of a host, which is a new one if need be.
@@ -116,9 +121,9 @@ impl Pages {
         self.host_pages.len()
     }
 
-    /// Number of clusters of several pages.
-    pub(crate) fn clusters_of_several(&self) -> usize {
-        self.last.len()
+    /// Number of clusters.
+    pub(crate) fn clusters(&self) -> usize {
+        self.len() - self.copies as usize
     }
 
     /// Pages of a host.
@@ -174,13 +179,17 @@ impl Pages {
 
     /// The cluster of a page: the number of its first page.
     pub(crate) fn cluster(&self, page: u32) -> u32 {
-        self.clusters[page as usize]
+        let mut root = page;
+        while self.parents[root as usize] != root {
+            root = self.parents[root as usize];
+        }
+        root
     }
 
-    /// Pages of a cluster, the last one first.
-    pub(crate) fn members(&self, cluster: u32) -> impl Iterator<Item = u32> + '_ {
-        let last = self.last.get(&cluster).copied().unwrap_or(cluster);
-        std::iter::successors(Some(last), |&page| Some(self.before[page as usize]).filter(|&before| before != NONE))
+    /// The other pages of a page's cluster.
+    pub(crate) fn copies(&self, page: u32) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(Some(self.next[page as usize]), |&at| Some(self.next[at as usize]))
+            .take_while(move |&at| at != page)
     }
 }
 
@@ -244,8 +253,14 @@ mod tests {
         assert_eq!(pages.by_place(hash("http://a.example/1")), Some(first));
         assert_eq!((pages.by_exact(5), pages.by_exact(6), pages.by_exact(0)), (Some(first), Some(again), None));
         assert_eq!((pages.by_title(0, 7), pages.by_title(1, 7)), (Some(copy), None));
-        assert_eq!(pages.members(first).collect::<Vec<_>>(), [third, copy, first]);
-        assert_eq!(pages.members(again).collect::<Vec<_>>(), [again]);
-        assert_eq!((pages.clusters_of_several(), pages.pages_of_host(0), pages.pages_of_host(1)), (1, 4, 0));
+        let copies = |pages: &Pages, page| {
+            let mut copies: Vec<u32> = pages.copies(page).collect();
+            copies.sort_unstable();
+            copies
+        };
+        assert_eq!((copies(&pages, first), copies(&pages, again)), (vec![copy, third], vec![]));
+        assert_eq!((pages.clusters(), pages.pages_of_host(0), pages.pages_of_host(1)), (2, 4, 0));
+        pages.join(again, third);
+        assert_eq!((copies(&pages, again), pages.cluster(again)), (vec![first, copy, third], first));
     }
 }

@@ -37,6 +37,8 @@ pub(crate) struct PageRecord {
     pub chunks: u32,
     /// The page that it is a copy of, with the resemblance in units of 1/10,000.
     pub of: Option<(u32, u16)>,
+    /// Other pages whose clusters it joins with that one.
+    pub joins: Vec<u32>,
     /// Chunks of the sample that are no site furniture.
     pub counting: u16,
     /// As [`Digest::sample`]; empty for a page with the text of another.
@@ -56,6 +58,7 @@ impl PageRecord {
             notice: page.notice,
             chunks: page.chunks,
             of: None,
+            joins: Vec::new(),
             counting: 0,
             sample: Vec::new(),
             posted: Vec::new(),
@@ -121,6 +124,7 @@ mod tests {
             notice: 4,
             chunks: 5,
             of: Some((6, 7)),
+            joins: vec![1],
             counting: 8,
             sample: vec![9, 10, 11],
             posted: vec![0b101],

@@ -20,7 +20,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::place::{aligned, ending, folders, place};
+use super::place::{aligned, ending, folders, place, place_of};
 use super::traps::FolderCounts;
 use super::{Action, Advice, Evidence, Kind};
 use crate::log::Log;
@@ -95,6 +95,17 @@ pub(crate) enum Instead {
     Url(String),
 }
 
+/// What mirrors say of two pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Vouched {
+    /// They are at one place of mirrors.
+    Place,
+    /// They are at one place of folders that may turn out to be mirrors.
+    Seems,
+    /// They are at different places of them.
+    Other,
+}
+
 /// What has been fetched.
 #[derive(Clone, Copy)]
 pub(crate) struct Fetched<'i> {
@@ -122,8 +133,7 @@ impl Mirrors {
     /// A look-up for each folder that a folder of the page is compared with.
     pub(crate) fn observe(&mut self, fetched: Fetched<'_>, page: u32, url: &str) -> Result<Vec<Advice>> {
         let cluster = fetched.pages.cluster(page);
-        let members = fetched.pages.members(cluster).filter(|&member| member != page);
-        for member in members.take(MOST_MEMBERS).collect::<Vec<_>>() {
+        for member in fetched.pages.copies(page).take(MOST_MEMBERS) {
             if let Some((ours, theirs)) = aligned(url, &fetched.url(member)?) {
                 self.propose(ours, theirs);
             }
@@ -385,6 +395,31 @@ impl Mirrors {
     fn rule(&self, url: &str) -> Option<u32> {
         let mut numbers = folders(url).filter_map(|folder| self.numbers.get(folder).copied());
         numbers.rfind(|&number| self.folders[number as usize].group.is_some())
+    }
+
+    /// What folders that seem to be mirrors say of two pages; `None` if there is nothing to say.
+    pub(crate) fn vouch(&self, ours: &str, theirs: &str) -> Option<Vouched> {
+        let mut found = None;
+        for folder in folders(ours).rev() {
+            let Some(&number) = self.numbers.get(folder) else { continue };
+            for &other in &self.folders[number as usize].others {
+                let prefix = &*self.folders[other as usize].prefix;
+                let evidence = self.pairs[&key(number, other)].evidence;
+                if !theirs.starts_with(prefix) || !evidence.seems_right() {
+                    continue;
+                }
+                let there = place(prefix, &ours[folder.len()..]);
+                if there == place_of(theirs) {
+                    let is_certain = evidence.matched >= LEAST_PAGES && evidence.bound() >= LEAST_BOUND;
+                    return Some(if is_certain { Vouched::Place } else { Vouched::Seems });
+                }
+                // Pages with one name may be at one place of a narrower folder.
+                if aligned(ours, theirs).is_none() {
+                    found = Some(Vouched::Other);
+                }
+            }
+        }
+        found
     }
 
     /// The mirrored folder that a URL is below, with the folder that is kept.

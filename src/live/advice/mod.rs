@@ -108,6 +108,11 @@ impl Evidence {
         lower_bound(self.differing, self.matched + self.differing)
     }
 
+    /// Returns whether some pages speak for it and few against.
+    pub(crate) fn seems_right(&self) -> bool {
+        self.matched >= 2 && self.matched >= 2 * self.differing
+    }
+
     /// Returns whether most pages speak against it, and not by chance.
     pub fn is_contrary(&self) -> bool {
         lower_bound(self.matched, self.matched + self.differing) > CONTRARY
