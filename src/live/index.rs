@@ -9,14 +9,14 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::advice::mirrors::{Fetched, Instead, Mirrors};
-use crate::advice::place::{host, place_of};
+use crate::advice::place::{host, place, place_of};
 use crate::advice::rules::DomainRules;
 use crate::advice::traps::{FolderCounts, Traps};
 use crate::advice::{Advice, is_probe};
 use crate::answer::{Answer, Collection, Figures, Known, Near, State, Verdict};
 use crate::digest::Digest;
 use crate::log::{Log, Place};
-use crate::near::{Earlier, WHOLE};
+use crate::near::{Earlier, WHOLE, resemblance, sample_of};
 use crate::pages::{NONE, Pages, Row};
 use crate::postings::Postings;
 use crate::record::{PageRecord, Record};
@@ -31,6 +31,12 @@ const FORMAT: u32 = 1;
 
 /// Postings in memory: 21 to 27 bytes each.
 const POSTINGS_IN_MEMORY: usize = 1 << 20;
+
+/// Pages of a host that are looked at again when one of its folders is found to be a mirror.
+const MOST_LOOKED_AT: usize = 1 << 10;
+
+/// Least resemblance, furniture included, of pages in one place of mirrors that are copies.
+const IN_ONE_PLACE: u64 = 4_000;
 
 /// Copies of a page that are named.
 const MOST_COPIES: usize = 20;
@@ -109,7 +115,7 @@ impl Index {
                     if page >= first_missing {
                         record.postings().for_each(|hash| postings.insert(hash, page));
                     }
-                    advisor.observe(log, &pages, page, &record)?;
+                    advisor.observe(log, &mut pages, page, &record)?;
                 }
                 Record::Missing(url) => {
                     missing += 1;
@@ -172,7 +178,7 @@ impl Index {
         let Record::Page(record) = record else { unreachable!("it is a page") };
         let number = put(&mut self.pages, &record, place);
         record.postings().for_each(|hash| self.postings.insert(hash, number));
-        self.advisor.observe(&self.log, &self.pages, number, &record)?;
+        self.advisor.observe(&self.log, &mut self.pages, number, &record)?;
         self.answer(number)
     }
 
@@ -364,7 +370,7 @@ impl Index {
 }
 
 impl Advisor {
-    fn observe(&mut self, log: &Log, pages: &Pages, page: u32, record: &PageRecord) -> Result<()> {
+    fn observe(&mut self, log: &Log, pages: &mut Pages, page: u32, record: &PageRecord) -> Result<()> {
         let of = record.of.map(|(of, _)| of);
         let is_placeholder = record.notice != 0;
         let is_idle = is_placeholder || of.is_some_and(|of| pages.host_of(of) == pages.host_of(page));
@@ -378,6 +384,9 @@ impl Advisor {
         let fetched = Fetched { pages, log, folders: &self.folders };
         let advice = self.mirrors.observe(fetched, page, &record.url)?;
         self.give(advice);
+        while let Some(mirrors) = self.mirrors.take_certain() {
+            look_again(log, pages, &mirrors)?;
+        }
         // Copies of another folder of the host are a mirror, not a trap.
         if self.mirrors.of(&record.url).is_none() {
             let advice = self.traps.observe(&self.folders, &record.url, is_idle);
@@ -401,6 +410,23 @@ impl Advisor {
             self.given.push(advice);
         }
     }
+}
+
+/// Joins the clusters of pages that came before two folders were found to be mirrors, and are in one place of them.
+fn look_again(log: &Log, pages: &mut Pages, [ours, theirs]: &[String; 2]) -> Result<()> {
+    let Some(host) = pages.known_host(host(ours)) else { return Ok(()) };
+    for page in pages.on_host(host).take(MOST_LOOKED_AT).collect::<Vec<_>>() {
+        let url = url_of(log, pages, page)?;
+        let Some(rest) = url.strip_prefix(ours.as_str()) else { continue };
+        let Some(other) = pages.by_place(place(theirs, rest)) else { continue };
+        if pages.cluster(page) != pages.cluster(other) {
+            let samples = [sample_of(log, pages, page)?, sample_of(log, pages, other)?];
+            if resemblance(&samples[0], &samples[1]) >= IN_ONE_PLACE {
+                pages.join(page, other);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Puts a page of the log among the others; returns its number.

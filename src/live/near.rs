@@ -14,9 +14,10 @@
 //! Of copies, the page joins the cluster of the one that is most like it, the older one of two; and it joins other clusters with that one
 //! which have a copy in its place of a mirror: so the versions of a page come together one by one.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use crate::advice::mirrors::{Mirrors, Vouched};
+use crate::advice::mirrors::Mirrors;
 use crate::advice::place::aligned;
 use crate::digest::Digest;
 use crate::log::Log;
@@ -33,7 +34,7 @@ const MOST_PAGES: usize = 64;
 pub(crate) const WHOLE: u64 = 10_000;
 
 /// Least resemblance of two pages in one place of mirrors.
-const IN_PLACE: u64 = 1_500;
+const IN_PLACE: u64 = 1_000;
 
 /// Least resemblance of two pages whose last names differ, where no mirror speaks for them.
 const UNDER_OTHER_NAMES: u64 = 8_000;
@@ -59,7 +60,7 @@ pub(crate) struct Earlier<'i> {
 }
 
 /// Pages that are most like a page, of which one may be its original.
-const MOST_COMPARED: usize = 16;
+const MOST_COMPARED: usize = 8;
 
 /// The page that a page is a copy of, and how alike they are in units of 1/10,000.
 pub(crate) type Copied = (u32, u16);
@@ -124,60 +125,66 @@ impl Earlier<'_> {
         Ok(chunks)
     }
 
-    /// Pages of other hosts that it is a copy of: the one that is most like it, and others in its place.
+    /// Pages that it is a copy of, the one that is most like it first: those in its place of mirrors, or one of another host.
     fn others(&self, page: &Digest, host: u32, chunks: &Chunks) -> Result<Vec<Copied>> {
         let Overlap { min_shared, min_resemblance, min_resemblance_alone, doubt, .. } = *self.overlap;
+        let shared = |other: u32| {
+            let [shared, furniture] = chunks.shared.get(&other).copied().unwrap_or_default();
+            let theirs = self.pages.counting(other).saturating_sub(furniture);
+            (u64::from(shared), u64::from(chunks.counting.max(theirs).max(1)))
+        };
+        let resemblance = |other: u32| {
+            let (shared, larger) = shared(other);
+            (shared * WHOLE / larger).min(WHOLE)
+        };
+        let mut copied: Vec<Copied> = Vec::new();
+        for (other, is_certain) in self.mirrors.counterparts(self.pages, &page.url) {
+            let least = if is_certain { IN_PLACE } else { units(min_resemblance) };
+            let resemblance = resemblance(other);
+            if resemblance >= least {
+                copied.push((other, resemblance as u16));
+            }
+        }
+        let order = |&(other, resemblance): &Copied| (Reverse(resemblance), other);
+        copied.sort_unstable_by_key(order);
+        if !copied.is_empty() {
+            return Ok(copied);
+        }
+
         let knows_furniture = |host: u32| self.pages.pages_of_host(host) > self.overlap.template_pages;
         let own_known = knows_furniture(host);
-        let mut alike: Vec<(u64, u32)> = Vec::new();
-        let mut larger_of = HashMap::new();
-        for (&other, &[shared, furniture]) in &chunks.shared {
-            let theirs = self.pages.counting(other).saturating_sub(furniture);
-            let larger = chunks.counting.max(theirs).max(1);
-            let resemblance = (u64::from(shared) * WHOLE / u64::from(larger)).min(WHOLE);
-            let is_furnished = own_known || knows_furniture(self.pages.host_of(other));
-            let least = if is_furnished { IN_PLACE } else { BEFORE_FURNITURE };
-            if shared >= min_shared.max(1) && resemblance >= least {
-                alike.push((resemblance, other));
-                larger_of.insert(other, (shared, larger));
+        let mut alike = Vec::new();
+        for &other in chunks.shared.keys() {
+            let its_host = self.pages.host_of(other);
+            let is_furnished = own_known || knows_furniture(its_host);
+            let least = units(min_resemblance_alone).max(if is_furnished { 0 } else { BEFORE_FURNITURE });
+            let (shared, larger) = shared(other);
+            let is_enough = shared >= min_shared.max(1).into() && shared * WHOLE >= least * (larger + u64::from(doubt));
+            if its_host != host && is_enough {
+                alike.push((other, resemblance(other) as u16));
             }
         }
-        alike.sort_unstable_by_key(|&(resemblance, other)| (std::cmp::Reverse(resemblance), other));
-        let (mut copied, mut clusters) = (Vec::new(), Vec::new());
-        for &(resemblance, other) in alike.iter().take(MOST_COMPARED) {
-            let cluster = self.pages.cluster(other);
-            if clusters.contains(&cluster) {
-                continue;
-            }
+        alike.sort_unstable_by_key(order);
+        for &(other, resemblance) in alike.iter().take(MOST_COMPARED) {
             let url = crate::index::url_of(self.log, self.pages, other)?;
-            let is_copy = match self.mirrors.vouch(&page.url, &url) {
-                Some(Vouched::Place) => true,
-                Some(Vouched::Seems) => resemblance >= units(min_resemblance),
-                Some(Vouched::Other) => false,
-                // Only places vouch for pages that are like one another by this one alone.
-                None if !copied.is_empty() => false,
-                None => {
-                    let (shared, larger) = larger_of[&other];
-                    let least = match aligned(&page.url, &url) {
-                        Some(_) => units(min_resemblance_alone),
-                        None => UNDER_OTHER_NAMES.max(units(min_resemblance_alone)),
-                    };
-                    u64::from(shared) * WHOLE >= least * u64::from(larger + doubt) && !self.has_page_of(host, other)
-                }
-            };
-            if is_copy {
-                copied.push((other, resemblance as u16));
-                clusters.push(cluster);
+            let (shared, larger) = shared(other);
+            let has_its_name = aligned(&page.url, &url).is_some();
+            let is_enough = has_its_name || shared * WHOLE >= UNDER_OTHER_NAMES * (larger + u64::from(doubt));
+            if is_enough && !self.mirrors.are_apart(&page.url, &url) && !self.has_neighbour(&page.url, host, other)? {
+                return Ok(vec![(other, resemblance)]);
             }
         }
-        Ok(copied)
+        Ok(Vec::new())
     }
 
-    /// Returns whether the cluster of a page has a page of a host: then another page of the host, with another text, is a neighbour of
-    /// that one.
-    fn has_page_of(&self, host: u32, page: u32) -> bool {
-        self.pages.host_of(page) == host
-            || self.pages.copies(page).take(MOST_MEMBERS).any(|copy| self.pages.host_of(copy) == host)
+    /// Returns whether the cluster of a page has a page of a host under another name than this URL's: then a page with another text is a
+    /// neighbour of that one.
+    fn has_neighbour(&self, url: &str, host: u32, page: u32) -> Result<bool> {
+        let members = std::iter::once(page).chain(self.pages.copies(page).take(MOST_MEMBERS));
+        match members.into_iter().find(|&member| self.pages.host_of(member) == host) {
+            Some(member) => Ok(aligned(url, &crate::index::url_of(self.log, self.pages, member)?).is_none()),
+            None => Ok(false),
+        }
     }
 
     /// The page of the same host that shows the same under another URL.
@@ -186,7 +193,7 @@ impl Earlier<'_> {
             return Ok(None);
         }
         let Some(other) = self.pages.by_title(host, page.title_or_notice()) else { return Ok(None) };
-        let theirs = self.sample(other)?;
+        let theirs = sample_of(self.log, self.pages, other)?;
         let resemblance = resemblance(&page.sample, &theirs);
         let views = units(self.overlap.views);
         if page.sample.is_empty() || resemblance < views {
@@ -199,22 +206,20 @@ impl Earlier<'_> {
         let is_view = own_all == 0 || own * 4 >= views * 3;
         Ok(is_view.then_some((other, resemblance as u16)))
     }
+}
 
-    /// The sample of a page.
-    ///
-    /// # Errors
-    /// Those of its record.
-    pub(crate) fn sample(&self, page: u32) -> Result<Vec<u64>> {
-        let mut page = page;
-        loop {
-            match (Record::decode(&self.log.read(self.pages.record(page))?)?, page) {
-                (Record::Page(record), number) => match record.of {
-                    // Of two pages with one text, the first one has the sample.
-                    Some((of, _)) if record.sample.is_empty() && of != number => page = of,
-                    _ => return Ok(record.sample),
-                },
-                _ => return Err(Error::Invariant("the record of a page is none of a page".into())),
-            }
+/// The sample of a page.
+///
+/// # Errors
+/// Those of its record.
+pub(crate) fn sample_of(log: &Log, pages: &Pages, page: u32) -> Result<Vec<u64>> {
+    let mut page = page;
+    loop {
+        match Record::decode(&log.read(pages.record(page))?)? {
+            // Of two pages with one text, the first one has the sample.
+            Record::Page(PageRecord { of: Some((of, _)), sample, .. }) if sample.is_empty() && of != page => page = of,
+            Record::Page(record) => return Ok(record.sample),
+            _ => return Err(Error::Invariant("the record of a page is none of a page".into())),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What is held of each page in memory: some numbers, and tables that find a page by them.
 //!
 //! # Memory
-//! 50 bytes a page, and 5 to 11 for each of four tables.
+//! 54 bytes a page, and 5 to 11 for each of four tables.
 
 use std::collections::HashMap;
 
@@ -50,12 +50,16 @@ pub(crate) struct Pages {
     /// For each page another one of its cluster, all of which are in a circle.
     next: Vec<u32>,
     copies: u32,
+    /// For each page the one of its host that came before.
+    before: Vec<u32>,
     by_id: HashTable<u32>,
     by_exact: HashTable<u32>,
     by_place: HashTable<u32>,
     by_title: HashTable<u32>,
     host_numbers: HashMap<Box<str>, u32>,
     host_pages: Vec<u32>,
+    /// The last page of each host.
+    host_last: Vec<u32>,
 }
 
 impl Pages {
@@ -87,6 +91,7 @@ impl Pages {
             });
         }
         self.host_pages[row.host as usize] += 1;
+        self.before.push(std::mem::replace(&mut self.host_last[row.host as usize], number));
         self.parents.push(number);
         self.next.push(number);
         if row.of != NONE {
@@ -113,7 +118,13 @@ impl Pages {
         let number = self.host_pages.len() as u32;
         self.host_numbers.insert(name.into(), number);
         self.host_pages.push(0);
+        self.host_last.push(NONE);
         number
+    }
+
+    /// Number of a host that has pages.
+    pub(crate) fn known_host(&self, name: &str) -> Option<u32> {
+        self.host_numbers.get(name).copied()
     }
 
     /// Number of hosts.
@@ -126,7 +137,13 @@ impl Pages {
         self.len() - self.copies as usize
     }
 
-    /// Pages of a host.
+    /// Pages of a host, the last one first.
+    pub(crate) fn on_host(&self, host: u32) -> impl Iterator<Item = u32> + '_ {
+        let page = |page: u32| Some(page).filter(|&page| page != NONE);
+        std::iter::successors(page(self.host_last[host as usize]), move |&at| page(self.before[at as usize]))
+    }
+
+    /// Number of pages of a host.
     pub(crate) fn pages_of_host(&self, host: u32) -> u32 {
         self.host_pages[host as usize]
     }

@@ -52,6 +52,8 @@ pub(crate) struct Mirrors {
     groups: Vec<Group>,
     /// Places that were fetched below kept folders and gave no page.
     missing: HashSet<u64>,
+    /// Pairs that have become certain since they were taken.
+    certain: Vec<[u32; 2]>,
 }
 
 /// A folder of a pair or group.
@@ -79,6 +81,12 @@ struct Pair {
     common: Option<Box<str>>,
 }
 
+impl Pair {
+    fn is_certain(&self) -> bool {
+        self.evidence.matched >= LEAST_PAGES && self.evidence.bound() >= LEAST_BOUND
+    }
+}
+
 /// Folders that are mirrors of each other.
 #[derive(Debug, Default)]
 struct Group {
@@ -93,17 +101,6 @@ pub(crate) enum Instead {
     Fetched(u32),
     /// This URL should be fetched.
     Url(String),
-}
-
-/// What mirrors say of two pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Vouched {
-    /// They are at one place of mirrors.
-    Place,
-    /// They are at one place of folders that may turn out to be mirrors.
-    Seems,
-    /// They are at different places of them.
-    Other,
 }
 
 /// What has been fetched.
@@ -151,7 +148,7 @@ impl Mirrors {
                 self.count([ours, theirs], is_match, cluster, rest);
                 self.learn_endings([ours, theirs], url, &other_url);
                 advice.extend(self.check(ours, theirs, is_match));
-                if !self.are_grouped(ours, theirs, rest) && self.is_certain(ours, theirs) {
+                if !self.are_grouped(ours, theirs, rest) && self.pairs[&key(ours, theirs)].is_certain() {
                     advice.extend(self.group(ours, theirs, fetched.folders));
                 }
             }
@@ -235,11 +232,6 @@ impl Mirrors {
         }
     }
 
-    fn is_certain(&self, ours: u32, theirs: u32) -> bool {
-        let Evidence { matched, .. } = self.pairs[&key(ours, theirs)].evidence;
-        matched >= LEAST_PAGES && self.pairs[&key(ours, theirs)].evidence.bound() >= LEAST_BOUND
-    }
-
     /// Returns whether what is at a place of both folders is known to be one page.
     fn are_grouped(&self, ours: u32, theirs: u32, rest: &str) -> bool {
         let group = |folder: u32| {
@@ -319,6 +311,7 @@ impl Mirrors {
         if let Some((given, _)) = self.folders[group.kept as usize].advice.take() {
             advice.push(self.withdrawal(group.kept, given, Evidence::default()));
         }
+        self.certain.push(both);
         for &member in &both {
             self.folders[member as usize].grouped_by.push(key(ours, theirs));
         }
@@ -397,29 +390,42 @@ impl Mirrors {
         numbers.rfind(|&number| self.folders[number as usize].group.is_some())
     }
 
-    /// What folders that seem to be mirrors say of two pages; `None` if there is nothing to say.
-    pub(crate) fn vouch(&self, ours: &str, theirs: &str) -> Option<Vouched> {
-        let mut found = None;
-        for folder in folders(ours).rev() {
-            let Some(&number) = self.numbers.get(folder) else { continue };
-            for &other in &self.folders[number as usize].others {
-                let prefix = &*self.folders[other as usize].prefix;
-                let evidence = self.pairs[&key(number, other)].evidence;
-                if !theirs.starts_with(prefix) || !evidence.seems_right() {
-                    continue;
-                }
-                let there = place(prefix, &ours[folder.len()..]);
-                if there == place_of(theirs) {
-                    let is_certain = evidence.matched >= LEAST_PAGES && evidence.bound() >= LEAST_BOUND;
-                    return Some(if is_certain { Vouched::Place } else { Vouched::Seems });
-                }
-                // Pages with one name may be at one place of a narrower folder.
-                if aligned(ours, theirs).is_none() {
-                    found = Some(Vouched::Other);
-                }
+    /// Takes the prefixes of two folders that have just been found to be mirrors: what came before deserves a second look.
+    pub(crate) fn take_certain(&mut self) -> Option<[String; 2]> {
+        let both = self.certain.pop()?;
+        Some(both.map(|number| self.folders[number as usize].prefix.to_string()))
+    }
+
+    /// Pages that were fetched from the place of a URL in folders that seem to be mirrors, each with whether that is certain.
+    pub(crate) fn counterparts(&self, pages: &Pages, url: &str) -> Vec<(u32, bool)> {
+        let mut found = Vec::new();
+        self.each_pair(url, |folder, prefix, pair| {
+            if let Some(page) = pages.by_place(place(prefix, &url[folder.len()..])) {
+                found.push((page, pair.is_certain()));
             }
-        }
+            None::<()>
+        });
+        found.sort_unstable();
+        found.dedup_by_key(|found| found.0);
         found
+    }
+
+    /// Returns whether two URLs are in folders that seem to be mirrors, at different places.
+    pub(crate) fn are_apart(&self, ours: &str, theirs: &str) -> bool {
+        // Pages with one name may be at one place of a narrower folder.
+        aligned(ours, theirs).is_none()
+            && self.each_pair(ours, |_, prefix, _| theirs.starts_with(prefix).then_some(())).is_some()
+    }
+
+    /// Calls a function for each folder that seems to be a mirror of one that a URL is below, until it returns something.
+    fn each_pair<T>(&self, url: &str, mut each: impl FnMut(&str, &str, &Pair) -> Option<T>) -> Option<T> {
+        folders(url).rev().find_map(|folder| {
+            let number = *self.numbers.get(folder)?;
+            self.folders[number as usize].others.iter().find_map(|&other| {
+                let pair = &self.pairs[&key(number, other)];
+                pair.evidence.seems_right().then(|| each(folder, &self.folders[other as usize].prefix, pair))?
+            })
+        })
     }
 
     /// The mirrored folder that a URL is below, with the folder that is kept.

@@ -10,12 +10,12 @@ use webtwin_base::ids::splitmix64;
 const BLOCK_WORDS: usize = 8;
 
 /// Bits of a filter for each key.
-const BITS_A_KEY: u64 = 10;
+const BITS_A_KEY: u64 = 8;
 
 /// Bits that are set for a key.
-const BITS_SET: u32 = 6;
+const BITS_SET: u32 = 5;
 
-/// A set of keys that never denies one it has, and has one in a hundred of those it was not given.
+/// A set of keys that never denies one it has, and seldom has one that it was not given: three in a hundred.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Filter {
     words: Vec<u64>,
@@ -76,7 +76,7 @@ mod tests {
         (0..10_000).for_each(|key| filter.insert(key));
         assert!((0..10_000).all(|key| filter.contains(key)));
         let wrong = (10_000..110_000).filter(|&key| filter.contains(key)).count();
-        assert!(wrong < 2_500, "{wrong} of 100,000");
+        assert!(wrong < 4_000, "{wrong} of 100,000");
         assert_eq!(Filter::from_words(filter.words().to_vec()), Some(filter));
     }
 }

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! # Memory
-//! The firsts and the filter: 10 bits a posting.
+//! The firsts and the filter: 8 bits a chunk.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
