@@ -20,7 +20,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::place::{aligned, ending, folders, place, place_of};
+use super::place::{aligned, ending, folders, place};
 use super::traps::FolderCounts;
 use super::{Action, Advice, Evidence, Kind};
 use crate::log::Log;
