@@ -47,4 +47,5 @@ pub use webtwin_view::{lookup, report, search};
 // A corpus of texts without its duplicates; what a run will take; the command line.
 pub use webtwin_cli as cli;
 pub use webtwin_dedup as dedup;
+pub use webtwin_live as live;
 pub use webtwin_plan as plan;

@@ -20,6 +20,8 @@ mod near;
 mod pages;
 mod postings;
 mod record;
+#[cfg(test)]
+mod tests;
 
 pub use answer::{Answer, Figures, Known, Near, State, Verdict};
 pub use digest::{Digest, Digester};

@@ -130,9 +130,12 @@ impl Mirrors {
     /// A look-up for each folder that a folder of the page is compared with.
     pub(crate) fn observe(&mut self, fetched: Fetched<'_>, page: u32, url: &str) -> Result<Vec<Advice>> {
         let cluster = fetched.pages.cluster(page);
-        for member in fetched.pages.copies(page).take(MOST_MEMBERS) {
-            if let Some((ours, theirs)) = aligned(url, &fetched.url(member)?) {
-                self.propose(ours, theirs);
+        // What is below a mirror already has been compared with others: those propose what is new.
+        if self.rule(url).is_none() {
+            for member in fetched.pages.copies(page).take(MOST_MEMBERS) {
+                if let Some((ours, theirs)) = aligned(url, &fetched.url(member)?) {
+                    self.propose(ours, theirs);
+                }
             }
         }
         let mut advice = Vec::new();
@@ -144,9 +147,10 @@ impl Mirrors {
                 let there = place(&self.folders[theirs as usize].prefix, rest);
                 let Some(other) = fetched.pages.by_place(there).filter(|&other| other != page) else { continue };
                 let is_match = fetched.pages.cluster(other) == cluster;
-                let other_url = fetched.url(other)?;
                 self.count([ours, theirs], is_match, cluster, rest);
-                self.learn_endings([ours, theirs], url, &other_url);
+                if is_match && self.pairs[&key(ours, theirs)].evidence.matched <= LEAST_PAGES {
+                    self.learn_endings([ours, theirs], url, &fetched.url(other)?);
+                }
                 advice.extend(self.check(ours, theirs, is_match));
                 if !self.are_grouped(ours, theirs, rest) && self.pairs[&key(ours, theirs)].is_certain() {
                     advice.extend(self.group(ours, theirs, fetched.folders));

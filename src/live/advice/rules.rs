@@ -1,4 +1,4 @@
-//! URL rules, learned again whenever a registered domain has half as many more copies as the last time.
+//! URL rules, learned again whenever a registered domain has a quarter more copies than the last time.
 //!
 //! The learner is that of a run ([`webtwin_core::url_rules`]); it works beside, and what it finds is written to the log, so an
 //! index that is opened again learns nothing anew.
@@ -57,7 +57,7 @@ impl DomainRules {
         let of = self.domains.get_mut(domain).expect("it was put there");
         of.pages.push(page);
         of.copies += u64::from(is_copy);
-        if !of.is_waiting && of.copies >= LEAST_COPIES && of.copies >= of.learned_at * 3 / 2 {
+        if !of.is_waiting && of.copies >= LEAST_COPIES && of.copies >= of.learned_at * 5 / 4 {
             of.is_waiting = true;
             self.waiting.push(domain.into());
         }

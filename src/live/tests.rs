@@ -1,0 +1,193 @@
+//! The index from without: pages in, answers and advice out, and the same again after it was opened anew.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use webtwin_job::Job;
+use webtwin_pages::record::{Form, RawPage};
+use webtwin_pages::url::CanonicalUrl;
+
+use crate::advice::{Action, Advice, Kind};
+use crate::{Answer, Digester, Index, State, Verdict};
+
+/// Text of a page of a manual: the furniture of the site, and forty lines of its own.
+fn html(site: &str, title: &str, seed: u64) -> String {
+    let lines: String =
+        (0..40).map(|line| format!("<p>Line {line} of {seed} says {}.</p>", seed * 41 + line)).collect();
+    format!("<title>{title}</title><body><p>Menu of {site}</p><p>Imprint of {site}</p>{lines}")
+}
+
+struct Crawl {
+    index: Index,
+    digester: Digester,
+}
+
+impl Crawl {
+    fn at(folder: &Path) -> Crawl {
+        let job = Job::default();
+        Crawl { index: Index::open(folder, &job).unwrap(), digester: Digester::new(&job) }
+    }
+
+    fn add(&mut self, url: &str, html: &str) -> Answer {
+        let page = RawPage::new(url, html.as_bytes().to_vec(), Form::Html);
+        let digest = self.digester.digest(&page).unwrap().unwrap();
+        self.index.add(digest).unwrap()
+    }
+
+    fn sync(&mut self) {
+        if let Some(unsynced) = self.index.flush().unwrap() {
+            unsynced.sync().unwrap();
+            self.index.synced(&unsynced).unwrap();
+        }
+    }
+
+    fn ask(&self, url: &str) -> Verdict {
+        self.index.ask(&CanonicalUrl::parse(url).unwrap()).unwrap()
+    }
+
+    /// Fetches a chapter of a manual from a prefix.
+    fn chapter(&mut self, prefix: &str, chapter: u64, ending: &str) -> Answer {
+        let text = html(prefix, &format!("Chapter {chapter}"), chapter);
+        self.add(&format!("{prefix}c{chapter}{ending}"), &text)
+    }
+}
+
+#[test]
+fn a_mirror_is_known_within_some_tens_of_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut crawl = Crawl::at(folder.path());
+    let (first, second) = ("http://www.a.example/manual/", "http://mirror.example/pub/a/manual/");
+    for chapter in 0..25 {
+        assert_eq!(crawl.chapter(first, chapter, ".html").state, State::New);
+        let answer = crawl.chapter(second, chapter, ".htm");
+        assert_eq!((answer.state, answer.near.unwrap().url), (State::Near, format!("{first}c{chapter}.html")));
+    }
+    // Nothing is said before it is on disk.
+    assert!(crawl.index.advice(0).is_empty());
+    crawl.sync();
+    let [Advice { sequence: 1, kind: Kind::Mirror, action: Action::Rewrite, prefix, of: Some(of), pages, .. }] =
+        crawl.index.advice(0)
+    else {
+        panic!("one mirror: {:?}", crawl.index.advice(0))
+    };
+    // Both folders are named alike, so the mirror is as wide as what both have in common.
+    assert_eq!((prefix.as_str(), of.as_str()), (second, first));
+    assert!(*pages <= 25, "{pages}");
+    let verdicts: Vec<Verdict> = (25..525).map(|chapter| crawl.ask(&format!("{second}c{chapter}.htm"))).collect();
+    let rewritten = Verdict::Rewrite { why: "mirror", url: format!("{first}c25.html") };
+    assert!(verdicts[0] == rewritten || verdicts[0] == Verdict::Fetch { why: "probe" }, "{:?}", verdicts[0]);
+    let probes = verdicts.iter().filter(|verdict| **verdict == Verdict::Fetch { why: "probe" }).count();
+    assert!((1..=25).contains(&probes), "{probes} of 500 are probes");
+    // A page that the kept one does not have is fetched where it is.
+    let number = (25..).find(|n| matches!(crawl.ask(&format!("{second}c{n}.htm")), Verdict::Rewrite { .. })).unwrap();
+    crawl.index.note_missing(&CanonicalUrl::parse(&format!("{first}c{number}.html")).unwrap());
+    assert_eq!(crawl.ask(&format!("{second}c{number}.htm")), Verdict::Fetch { why: "new" });
+    let collection = crawl.chapter(second, 1000, ".htm").collection.unwrap();
+    assert_eq!((collection.prefix.as_str(), collection.kept.as_str()), (second, first));
+    // The same page again changes nothing.
+    let figures = crawl.index.figures();
+    assert_eq!(crawl.chapter(second, 1000, ".htm").state, State::Again);
+    assert_eq!(crawl.index.figures(), figures);
+}
+
+#[test]
+fn wrong_advice_is_withdrawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut crawl = Crawl::at(folder.path());
+    let (first, second) = ("http://www.a.example/", "http://www.b.example/");
+    for chapter in 0..20 {
+        crawl.chapter(first, chapter, ".html");
+        crawl.chapter(second, chapter, ".html");
+    }
+    for chapter in 20..80 {
+        crawl.chapter(first, chapter, ".html");
+        let other = html(second, &format!("Part {chapter}"), 9_000 + chapter);
+        crawl.add(&format!("{second}c{chapter}.html"), &other);
+    }
+    crawl.sync();
+    let given: Vec<(u64, Action, Option<u64>)> =
+        crawl.index.advice(0).iter().map(|advice| (advice.sequence, advice.action, advice.withdraws)).collect();
+    assert_eq!(given, [(1, Action::Rewrite, None), (2, Action::Fetch, Some(1))]);
+    assert_eq!(crawl.ask(&format!("{second}c99.html")), Verdict::Fetch { why: "new" });
+    assert_eq!(crawl.ask(&format!("{first}c99.html")), Verdict::Fetch { why: "new" });
+    assert_eq!(crawl.index.advice(1).len(), 1);
+}
+
+#[test]
+fn sessions_make_a_url_rule() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut crawl = Crawl::at(folder.path());
+    for chapter in 0..80 {
+        let text = html("shop", &format!("Thing {chapter}"), chapter);
+        crawl.add(&format!("http://shop.example/thing/{chapter}"), &text);
+        let answer = crawl.add(&format!("http://shop.example/thing/{chapter}?sid={}", 77 * chapter + 1), &text);
+        assert_eq!(answer.state, State::Exact);
+        crawl.sync();
+    }
+    let is_known = |crawl: &Crawl| crawl.index.advice(0).iter().any(|advice| advice.kind == Kind::UrlRule);
+    for _ in 0..500 {
+        if is_known(&crawl) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        crawl.index.tend().unwrap();
+        crawl.sync();
+    }
+    assert!(is_known(&crawl), "{:?}", crawl.index.advice(0));
+    let verdict = crawl.ask("http://shop.example/thing/7?sid=abc");
+    let skip = Verdict::Skip { why: "url_rule", url: Some("http://shop.example/thing/7".into()) };
+    assert!(verdict == skip || verdict == Verdict::Fetch { why: "probe" }, "{verdict:?}");
+}
+
+#[test]
+fn another_process_or_other_settings_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let crawl = Crawl::at(folder.path());
+    let why = Index::open(folder.path(), &Job::default()).unwrap_err().to_string();
+    assert!(why.contains("another process"), "{why}");
+    drop(crawl);
+    let mut job = Job::default();
+    job.overlap.min_resemblance = 0.9;
+    let why = Index::open(folder.path(), &job).unwrap_err().to_string();
+    assert!(why.contains("other settings"), "{why}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    /// Pages of four hosts in any order, some with the text of others, some twice, some missing.
+    #[test]
+    fn what_is_opened_again_says_the_same(pages in prop::collection::vec((0_u64..4, 0_u64..40, 0_u64..12), 1..300)) {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut crawl, mut answers) = (Crawl::at(folder.path()), Vec::new());
+        for (at, &(host, chapter, kind)) in pages.iter().enumerate() {
+            let prefix = format!("http://h{host}.example/{}", if host == 3 { "doc/" } else { "" });
+            let url = format!("{prefix}c{chapter}.html");
+            match kind {
+                0 => drop(crawl.add(&url, &html(&prefix, "Other", 100 + at as u64))),
+                1 => crawl.index.note_missing(&CanonicalUrl::parse(&url).unwrap()),
+                2 => crawl.index.note_file(&url, at as u64),
+                _ => drop(crawl.chapter(&prefix, chapter, ".html")),
+            }
+            if kind == 3 {
+                crawl.sync();
+            }
+            answers.push(url);
+        }
+        crawl.sync();
+        let says = |crawl: &Crawl| -> Vec<_> {
+            let known = |url: &String| crawl.index.known(&CanonicalUrl::parse(url).unwrap()).unwrap();
+            let asked = (0..40).map(|chapter| crawl.ask(&format!("http://h2.example/c{chapter}.html")));
+            let files: Vec<(String, u64)> = crawl.index.files().map(|(name, at)| (name.to_string(), at)).collect();
+            vec![
+                format!("{:?}", crawl.index.figures()),
+                format!("{:?}", crawl.index.advice(0)),
+                format!("{:?}", answers.iter().map(known).collect::<Vec<_>>()),
+                format!("{:?}", asked.collect::<Vec<_>>()),
+                format!("{files:?}"),
+            ]
+        };
+        let before = says(&crawl);
+        drop(crawl);
+        prop_assert_eq!(before, says(&Crawl::at(folder.path())));
+    }
+}

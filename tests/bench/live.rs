@@ -1,0 +1,92 @@
+//! How many pages a live index takes a second on one core, how long one waits, and what it holds in memory.
+//!
+//! *Measured*: text, links and chunks of each page (digest), its comparison with all pages before it (add), and both, with a group of
+//! 1,000 pages on disk before the next one; the memory of the process; and the time to open the index again. *Input*: made-up pages,
+//! or those of WARC files. *Not measured*: HTTP.
+//! *How to run*: `cargo bench --bench live -- 'synth://?pages=1000000&seed=1' FOLDER`; the folder must not exist.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use webtwin::build_info::memory_bytes;
+use webtwin::job::Job;
+use webtwin::live::{Digester, Index};
+use webtwin::pages::record::Found;
+use webtwin::pages::work_items::Work;
+
+/// Pages that are put on disk together.
+const GROUP: u64 = 1000;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let [input, folder] = &arguments[..] else {
+        println!("no input: cargo bench --bench live -- 'synth://?pages=1000000&seed=1' FOLDER");
+        return;
+    };
+    let mut job = Job::default();
+    job.input.urls = vec![input.clone()];
+    let work = Work::plan(&job.input, job.effort.shard_bytes).expect("an input that can be read");
+    let mut index = Index::open(Path::new(folder), &job).expect("a folder that can be written");
+    let before = memory_bytes();
+    let mut digester = Digester::new(&job);
+    let (mut pages, mut read) = (0, Instant::now());
+    let (mut reading, mut digesting, mut adding, mut syncing) = Default::default();
+    let mut waits: Vec<Duration> = Vec::new();
+    let lap = |sum: &mut Duration, since: Instant| {
+        *sum += since.elapsed();
+        Instant::now()
+    };
+    for item in &work.items {
+        let taken = work.read(item, &job.input, &mut |found| {
+            let Found::Page(page) = found else { return Ok(()) };
+            let began = lap(&mut reading, read);
+            let digest = digester.digest(&page)?;
+            let digested = lap(&mut digesting, began);
+            if let Ok(digest) = digest {
+                index.add(digest)?;
+                waits.push(digested.elapsed());
+                pages += 1;
+            }
+            let added = lap(&mut adding, digested);
+            if pages % GROUP == 0 {
+                let unsynced = index.flush()?;
+                if let Some(unsynced) = unsynced {
+                    unsynced.sync()?;
+                    index.synced(&unsynced)?;
+                }
+            }
+            read = lap(&mut syncing, added);
+            if pages % 1_000_000 == 0 {
+                report(pages, memory_bytes() - before, [reading, digesting, adding, syncing], &mut waits);
+            }
+            Ok(())
+        });
+        taken.expect("an input that can be read");
+    }
+    report(pages, memory_bytes() - before, [reading, digesting, adding, syncing], &mut waits);
+    if let Some(unsynced) = index.flush().expect("a disk") {
+        unsynced.sync().and_then(|()| index.synced(&unsynced)).expect("a disk");
+    }
+    println!("{:?}", index.figures());
+    let says = |index: &Index| (index.figures().pages, index.figures().clusters, index.advice(0).to_vec());
+    let said = says(&index);
+    drop(index);
+    let began = Instant::now();
+    let index = Index::open(Path::new(folder), &job).expect("it was written");
+    println!("opened again in {:.1} s, the same: {}", began.elapsed().as_secs_f64(), says(&index) == said);
+}
+
+fn report(pages: u64, memory: u64, laps: [Duration; 4], waits: &mut [Duration]) {
+    let [reading, digesting, adding, syncing] = laps.map(|lap| lap.as_secs_f64() * 1e6 / pages.max(1) as f64);
+    waits.sort_unstable();
+    let wait = |share: usize| waits.get(waits.len() * share / 1000).copied().unwrap_or_default();
+    println!(
+        "{pages} pages: reading {reading:.0} us a page, digest {digesting:.0}, add {adding:.0}, disk {syncing:.0}: {:.0} pages a second without \
+         reading; add p50 {:?}, p99 {:?}, p99.9 {:?}; {:.0} bytes of memory a page",
+        1e6 / (digesting + adding + syncing),
+        wait(500),
+        wait(990),
+        wait(999),
+        memory as f64 / pages.max(1) as f64
+    );
+}
