@@ -170,6 +170,10 @@ mod url_rules;
 #[cfg(feature = "search")]
 mod search;
 
+// The index that grows: what it answers, and that nothing acknowledged is lost.
+#[cfg(feature = "serve")]
+mod live;
+
 // The server over an index: what it answers, whom it refuses, and that it goes on.
 #[cfg(feature = "serve")]
 mod serve;

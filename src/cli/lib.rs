@@ -10,6 +10,8 @@ mod explain;
 mod grow;
 mod hamming;
 mod index;
+#[cfg(feature = "serve")]
+mod live;
 mod lookup;
 mod manual;
 mod outcome;
@@ -111,6 +113,16 @@ enum Command {
     #[cfg(not(feature = "serve"))]
     #[command(override_usage = "webtwin serve INDEX", after_help = no_server())]
     Serve {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        rest: Vec<String>,
+    },
+    /// Takes pages as they are fetched, and tells the crawler which copies to leave
+    #[cfg(feature = "serve")]
+    Live(live::Args),
+    /// Takes pages as they are fetched; this build cannot: it needs the cargo feature `serve`
+    #[cfg(not(feature = "serve"))]
+    #[command(override_usage = "webtwin live DIR", after_help = no_server())]
+    Live {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         rest: Vec<String>,
     },
@@ -274,7 +286,9 @@ impl Program for CommandLine {
             #[cfg(feature = "serve")]
             Command::Serve(args) => serve::run(args),
             #[cfg(not(feature = "serve"))]
-            Command::Serve { .. } => Err(Error::Usage(no_server())),
+            Command::Serve { .. } | Command::Live { .. } => Err(Error::Usage(no_server())),
+            #[cfg(feature = "serve")]
+            Command::Live(args) => live::run(args),
             Command::Grow(args) => grow::run(args),
             Command::Hamming(command) => hamming::run(command),
             Command::State(command) => state::run(command),

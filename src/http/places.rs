@@ -35,6 +35,8 @@ pub enum Phase {
     Answer,
     /// Another request, of which nothing has come.
     Idle,
+    /// Events that are sent to it as they happen.
+    Events,
 }
 
 struct Connection {
@@ -182,7 +184,7 @@ impl Place {
                 }
             }
             // It is closed earlier than it would have been.
-            Phase::Head | Phase::Idle => self.changed.notify_one(),
+            Phase::Head | Phase::Idle | Phase::Events => self.changed.notify_one(),
             Phase::Answer => {}
         }
         drop(table);
@@ -216,7 +218,7 @@ impl Place {
                     Phase::Head => limits.head_time,
                     Phase::Idle => limits.idle,
                     // The request has a time of its own.
-                    Phase::Body | Phase::Answer => limits.connection,
+                    Phase::Body | Phase::Answer | Phase::Events => limits.connection,
                 },
         )
     }

@@ -20,6 +20,8 @@ mod near;
 mod pages;
 mod postings;
 mod record;
+#[cfg(feature = "serve")]
+pub mod serve;
 #[cfg(test)]
 mod tests;
 

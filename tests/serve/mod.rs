@@ -1,6 +1,5 @@
 //! The server: what it answers, whom it refuses, and that it goes on.
 
-mod client;
 mod schema;
 
 use std::sync::OnceLock;
@@ -15,7 +14,7 @@ use webtwin::serve::{Settings, serve};
 
 use crate::support::planted::write_crawl;
 use crate::support::program::{fail, succeed, succeed_with};
-use client::{Answer, Client, Server, escaped};
+use crate::support::server::{Answer, Client, Server, escaped};
 
 /// Two runs over one made-up crawl, which keep other pages, and their indexes.
 struct Made {

@@ -15,6 +15,10 @@ pub(crate) mod manual;
 // Made-up crawls in files, and how far runs are from what was planted in them.
 pub(crate) mod planted;
 
+// Servers, and who asks them.
+#[cfg(feature = "serve")]
+pub(crate) mod server;
+
 // What a report has.
 pub(crate) mod report;
 

@@ -9,19 +9,24 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::support::program::webtwin;
+use super::program::webtwin;
 
 /// A process that serves; it is stopped when this is dropped.
-pub(super) struct Server {
+pub(crate) struct Server {
     process: Child,
     told: BufReader<ChildStderr>,
     pub address: String,
 }
 
 impl Server {
-    /// Starts one on a free port of loopback.
-    pub(super) fn start(arguments: &[&str]) -> Server {
-        let all = [&["serve", "--listen", "127.0.0.1:0"][..], arguments].concat();
+    /// Starts one of an index on a free port of loopback.
+    pub(crate) fn start(arguments: &[&str]) -> Server {
+        Server::of("serve", arguments)
+    }
+
+    /// Starts a command that serves, on a free port of loopback.
+    pub(crate) fn of(command: &str, arguments: &[&str]) -> Server {
+        let all = [&[command, "--listen", "127.0.0.1:0"][..], arguments].concat();
         let mut process = webtwin(&all).stdout(Stdio::null()).spawn().unwrap();
         let mut told = BufReader::new(process.stderr.take().unwrap());
         let mut line = String::new();
@@ -31,18 +36,18 @@ impl Server {
     }
 
     /// Sends a signal.
-    pub(super) fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.process.id() as i32), signal).unwrap();
     }
 
     /// Stops it; returns its exit code, and what it told since it listens.
-    pub(super) fn stop(self) -> (Option<i32>, String) {
+    pub(crate) fn stop(self) -> (Option<i32>, String) {
         self.signal(Signal::SIGTERM);
         self.ended()
     }
 
     /// Waits until it has ended by itself; a second signal would end it at once.
-    pub(super) fn ended(mut self) -> (Option<i32>, String) {
+    pub(crate) fn ended(mut self) -> (Option<i32>, String) {
         let code = self.process.wait().unwrap().code();
         let mut told = String::new();
         self.told.read_to_string(&mut told).unwrap();
@@ -50,18 +55,18 @@ impl Server {
     }
 
     /// A line that it tells.
-    pub(super) fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.told.read_line(&mut line).unwrap();
         line
     }
 
-    pub(super) fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         Client::of(&self.address)
     }
 
     /// Asks on a connection of its own.
-    pub(super) fn get(&self, path: &str) -> Answer {
+    pub(crate) fn get(&self, path: &str) -> Answer {
         self.client().get(path)
     }
 }
@@ -75,27 +80,27 @@ impl Drop for Server {
 
 /// An answer.
 #[derive(Debug, Clone)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
 impl Answer {
-    pub(super) fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.iter().find(|header| header.0 == name).map_or("", |header| &header.1)
     }
 
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|why| panic!("{why}: {self:?}"))
     }
 
     /// Status and code of a problem.
-    pub(super) fn problem(&self) -> (u16, String) {
+    pub(crate) fn problem(&self) -> (u16, String) {
         assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
         let problem = self.json();
         assert_eq!(problem["status"], self.status);
@@ -104,27 +109,27 @@ impl Answer {
 }
 
 /// A connection that is kept.
-pub(super) struct Client {
+pub(crate) struct Client {
     stream: BufReader<TcpStream>,
     address: String,
 }
 
 impl Client {
-    pub(super) fn of(address: &str) -> Client {
+    pub(crate) fn of(address: &str) -> Client {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         Client { stream: BufReader::new(stream), address: address.into() }
     }
 
-    pub(super) fn get(&mut self, path: &str) -> Answer {
+    pub(crate) fn get(&mut self, path: &str) -> Answer {
         self.ask("GET", path, &[], b"")
     }
 
-    pub(super) fn post(&mut self, path: &str, kind: &str, body: &[u8]) -> Answer {
+    pub(crate) fn post(&mut self, path: &str, kind: &str, body: &[u8]) -> Answer {
         self.ask("POST", path, &[("content-type", kind)], body)
     }
 
-    pub(super) fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    pub(crate) fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         let mut head = format!("{method} {path} HTTP/1.1\r\n");
         if !headers.iter().any(|header| header.0 == "host") {
             head += &format!("host: {}\r\n", self.address);
@@ -136,12 +141,33 @@ impl Client {
     }
 
     /// Sends bytes as they are. Who is refused early may be cut off.
-    pub(super) fn send(&mut self, bytes: &[u8]) {
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
         let _ = self.stream.get_mut().write_all(bytes);
     }
 
+    /// Reads until a text has come twice: the end of a head, and of what follows it.
+    pub(crate) fn read_until(&mut self, end: &str, most: Duration) -> String {
+        self.stream.get_ref().set_read_timeout(Some(most)).unwrap();
+        let (mut bytes, mut is_head) = (Vec::new(), true);
+        loop {
+            let mut byte = [0];
+            self.stream.read_exact(&mut byte).unwrap();
+            bytes.push(byte[0]);
+            match is_head {
+                true => is_head = !bytes.ends_with(b"\r\n\r\n"),
+                false if bytes.ends_with(end.as_bytes()) => return String::from_utf8(bytes).unwrap(),
+                false => {}
+            }
+        }
+    }
+
+    /// As [`Client::answer`]; `None` too if the connection ends within it.
+    pub(crate) fn whole_answer(&mut self) -> Option<Answer> {
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.answer())).ok().flatten()
+    }
+
     /// The next answer; `None` if the connection has ended.
-    pub(super) fn answer(&mut self) -> Option<Answer> {
+    pub(crate) fn answer(&mut self) -> Option<Answer> {
         let mut line = String::new();
         if self.stream.read_line(&mut line).unwrap_or(0) == 0 {
             return None;
@@ -165,7 +191,7 @@ impl Client {
 }
 
 /// Escapes a URL for a query.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.bytes()
         .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") })
         .collect()

@@ -1,0 +1,98 @@
+//! `webtwin live DIR`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::signals;
+use webtwin_base::console::{print, tell};
+use webtwin_base::error::{Error, Result};
+use webtwin_live::serve::{Settings, Until, limits, serve};
+
+const EXAMPLES: &str = "\
+Examples:
+  webtwin live index/ --follow 'crawl/*.warc.gz'
+  webtwin live index/ --follow 'crawl/*.warc.gz' --no-listen --once
+  curl -s --data-binary @page.warc.gz -H 'content-type: application/warc' http://127.0.0.1:8601/v1/pages
+  curl -s --data-binary @urls.txt http://127.0.0.1:8601/v1/pages.txt
+  curl -sN -H 'accept: text/event-stream' http://127.0.0.1:8601/v1/advice
+
+/openapi.json lists what it answers; advice is also appended to DIR/advice.ndjson. SIGTERM ends it once all that has come is
+acknowledged.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// Folder of the index, on a local disk; begun if it is not there
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Read WARC files as they grow, new ones included, each up to its last whole record; may be given again
+    #[arg(long, value_name = "GLOB")]
+    follow: Vec<String>,
+    /// End when what the followed files have now is read
+    #[arg(long, requires = "follow", conflicts_with = "until_idle")]
+    once: bool,
+    /// End when the followed files have not grown for this many seconds
+    #[arg(long, value_name = "SECONDS", requires = "follow")]
+    until_idle: Option<u64>,
+    /// Address and port to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8601")]
+    listen: String,
+    /// Follow files only, and answer nobody
+    #[arg(long, requires = "follow", conflicts_with_all = ["listen", "key", "host"])]
+    no_listen: bool,
+    /// File of lines NAME KEY: who may ask, by the header Authorization: Bearer KEY. Needed beyond loopback
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// Name by which clients may call the server, with the port if they name it; may be given again
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
+    /// Job file (TOML): how pages are read and compared, as in `webtwin run`
+    #[arg(long, value_name = "FILE", help_heading = "Job")]
+    job: Option<PathBuf>,
+    /// A setting that overrides the job file, as KEY=VALUE; may be given again
+    #[arg(long = "set", value_name = "KEY=VALUE", help_heading = "Job")]
+    sets: Vec<String>,
+    /// Threads that read pages and answer; all cores when not given
+    #[arg(long, value_name = "N", help_heading = "Effort", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+}
+
+pub(super) fn run(args: Args) -> Result<()> {
+    let (file, text) = match &args.job {
+        None => ("--set".to_string(), String::new()),
+        Some(path) => {
+            let read = std::fs::read_to_string(path);
+            let text = read.map_err(|cause| Error::Usage(format!("job file {}: {cause}", path.display())))?;
+            (format!("job file {}", path.display()), text)
+        }
+    };
+    let threads = super::threads(args.threads);
+    let front = webtwin_http::Settings {
+        listen: args.listen,
+        hosts: args.host,
+        keys: args.key,
+        threads,
+        limits: limits(threads),
+    };
+    let until = match (args.once, args.until_idle) {
+        (true, _) => Until::Idle(Duration::ZERO),
+        (false, Some(seconds)) => Until::Idle(Duration::from_secs(seconds)),
+        (false, None) => Until::Stopped,
+    };
+    let settings = Settings {
+        folder: args.folder,
+        job: webtwin_job::resolve(&file, &text, &args.sets)?,
+        follow: args.follow,
+        until,
+        threads,
+        front: (!args.no_listen).then_some(front),
+    };
+    let (figures, records) = serve(settings, |address, handle| {
+        signals::ends_by(move |_| handle.stop());
+        if let Some(address) = address {
+            tell(format_args!("listening on http://{address}"));
+        }
+    })?;
+    let line = serde_json::json!({ "figures": figures, "records": records });
+    print(|out| writeln!(out, "{line}"))
+}

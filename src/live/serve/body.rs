@@ -1,0 +1,168 @@
+//! Records that are posted: NDJSON or a WARC file, whole in memory, so that a slow client holds up nobody.
+
+use std::cell::Cell;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::StatusCode;
+use data_encoding::BASE64;
+use hyper::body::Body as _;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use webtwin_base::error::{Error, Result};
+use webtwin_base::read_at::Bytes;
+use webtwin_http::Problem;
+use webtwin_job::Input;
+use webtwin_pages::fetch_time;
+use webtwin_pages::record::{Found, Reason, Refused, Sink};
+use webtwin_pages::{jsonl, warc};
+
+/// The form of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Ndjson,
+    Warc,
+}
+
+/// A body, and its part of the memory for all bodies.
+pub(super) struct Held {
+    pub bytes: Vec<u8>,
+    _memory: Option<OwnedSemaphorePermit>,
+}
+
+/// Takes a body of at most `most` bytes as it comes. What all bodies take together is what `memory` has permits for.
+pub(super) async fn take(mut body: Body, most: usize, memory: &Arc<Semaphore>) -> std::result::Result<Held, Problem> {
+    if body.size_hint().lower() > most as u64 {
+        return Err(Problem::too_large(most));
+    }
+    let (mut bytes, mut held) = (Vec::new(), None::<OwnedSemaphorePermit>);
+    while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        let frame = frame.map_err(|_| Problem::ended_early())?;
+        let Some(data) = frame.data_ref() else { continue };
+        if bytes.len() + data.len() > most {
+            return Err(Problem::too_large(most));
+        }
+        let more = Arc::clone(memory).try_acquire_many_owned(data.len() as u32);
+        let more = more.map_err(|_| Problem::busy("other bodies take all memory for them"))?;
+        match &mut held {
+            Some(held) => held.merge(more),
+            None => held = Some(more),
+        }
+        bytes.extend_from_slice(data);
+    }
+    Ok(Held { bytes, _memory: held })
+}
+
+/// Yields the records of a body, with their offsets; at most `most`.
+pub(super) fn records(
+    bytes: &[u8],
+    form: Form,
+    most: usize,
+    input: &Input,
+    sink: &mut Sink<'_>,
+) -> std::result::Result<(), Problem> {
+    if form == Form::Warc && !bytes.is_empty() && warc::probe(&Bytes(bytes))?.is_none() {
+        let what = format!("the body is no WARC file but {}", warc::looks_like(&Bytes(bytes))?);
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "not_warc", what));
+    }
+    let count = Cell::new(0);
+    let mut counted = |found| {
+        count.set(count.get() + 1);
+        match count.get() > most {
+            true => Err(Error::Invariant("a body has too many records".into())),
+            false => sink(found),
+        }
+    };
+    let done = match form {
+        Form::Ndjson => lines(bytes, input, &mut counted),
+        Form::Warc => warc::read_range(&Bytes(bytes), 0..bytes.len() as u64, input, &mut counted).map(drop),
+    };
+    if count.get() > most {
+        let what = format!("the body has more than {most} records; none of them was added");
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", what));
+    }
+    Ok(done?)
+}
+
+/// Fields of a line that are no fields of JSONL.
+#[derive(Deserialize)]
+struct Response<'l> {
+    url: Option<String>,
+    status: Option<u16>,
+    #[serde(borrow)]
+    body_base64: Option<std::borrow::Cow<'l, str>>,
+    content_type: Option<String>,
+    fetch_time: Option<Value>,
+}
+
+/// Yields the records of lines: as [`jsonl`] does, but for those that are responses.
+fn lines(bytes: &[u8], input: &Input, sink: &mut Sink<'_>) -> Result<()> {
+    // Lines between two responses are read together.
+    let plain = |from: usize, to: usize, sink: &mut Sink<'_>| match from < to {
+        true => jsonl::read_range(&Bytes(bytes), from as u64..to as u64, &input.limits, &input.fields, sink),
+        false => Ok(()),
+    };
+    let (mut start, mut pending) = (0, 0);
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        let end = start + line.len();
+        if let Some(response) = response(line) {
+            plain(pending, start, sink)?;
+            pending = end;
+            of_response(response, start as u64, line.len() as u64, input, sink)?;
+        }
+        start = end;
+    }
+    plain(pending, start, sink)
+}
+
+/// The response that a line is, if it is one: it has a status other than 2xx, or bytes.
+fn response(line: &[u8]) -> Option<Response<'_>> {
+    let has = |name: &[u8]| memchr::memmem::find(line, name).is_some();
+    let response: Response<'_> =
+        if has(b"\"status\"") || has(b"\"body_base64\"") { serde_json::from_slice(line).ok()? } else { return None };
+    let is_response =
+        response.body_base64.is_some() || response.status.is_some_and(|status| !(200..300).contains(&status));
+    is_response.then_some(response)
+}
+
+/// Yields the record of a response: as one of a WARC file with the same bytes.
+fn of_response(response: Response<'_>, offset: u64, length: u64, input: &Input, sink: &mut Sink<'_>) -> Result<()> {
+    let mut refuse =
+        |reason, detail: &str| sink(Found::Refused(Refused { bytes: length, ..Refused::new(offset, reason, detail) }));
+    let Some(url) = response.url else { return refuse(Reason::BadField, "no field url") };
+    let Ok(body) = BASE64.decode(response.body_base64.unwrap_or_default().as_bytes()) else {
+        return refuse(Reason::BadField, "body_base64 is no base64");
+    };
+    let media = response.content_type.unwrap_or_default();
+    if [&url, &media].iter().any(|text| text.contains(['\r', '\n'])) {
+        return refuse(Reason::BadField, "url or content_type has a line end");
+    }
+    let time = match response.fetch_time {
+        None | Some(Value::Null) => Some(0),
+        Some(Value::Number(number)) => number.as_f64().map(|number| fetch_time::of_number(number as i64)),
+        Some(Value::String(text)) => fetch_time::parse(&text),
+        Some(_) => None,
+    };
+    let status = response.status.unwrap_or(200);
+    let kind = if media.is_empty() { String::new() } else { format!("Content-Type: {media}\r\n") };
+    let http = format!("HTTP/1.1 {status} -\r\n{kind}\r\n");
+    let head = format!(
+        "WARC/1.0\r\nWARC-Type: response\r\nContent-Type: application/http\r\nWARC-Target-URI: {url}\r\nContent-Length: {}\r\n\r\n",
+        http.len() + body.len()
+    );
+    let record = [head.as_bytes(), http.as_bytes(), &body, b"\r\n\r\n"].concat();
+    warc::read_range(&Bytes(&record[..]), 0..record.len() as u64, input, &mut |found| {
+        sink(match found {
+            Found::Page(mut page) => {
+                (page.offset, page.length, page.fetch_time) = (offset, length, time.unwrap_or(0));
+                page.mended = time.is_none().then_some(Reason::BadDate);
+                Found::Page(page)
+            }
+            Found::Refused(refused) => Found::Refused(Refused { offset, bytes: length, ..refused }),
+        })
+    })?;
+    Ok(())
+}

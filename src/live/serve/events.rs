@@ -1,0 +1,101 @@
+//! Advice as it becomes certain: at once, by a long poll, or as server-sent events.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Extension, State};
+use axum::http::header::ACCEPT;
+use axum::http::{HeaderMap, Uri};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::{sleep, timeout};
+
+use super::Service;
+use crate::advice::Advice;
+use webtwin_http::answer::{Answered, json as in_json, plain, query};
+use webtwin_http::{Phase, Place, Problem};
+
+/// Longest wait of a long poll.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// Time after which a client that gets no events gets a comment, so that both sides notice if the other is gone.
+const BEAT: Duration = Duration::from_secs(15);
+
+/// Most advice of an answer.
+const MOST: usize = 1000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    since: Option<u64>,
+    #[serde(default)]
+    wait: f64,
+}
+
+pub(super) async fn advice(
+    State(service): State<Arc<Service>>,
+    Extension(place): Extension<Arc<Place>>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Answered {
+    let Asked { since, wait } = query(&uri)?;
+    let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if accepts.contains("text/event-stream") {
+        let last =
+            headers.get("last-event-id").map(|value| value.to_str().ok().and_then(|text| text.trim().parse().ok()));
+        let last = match last {
+            Some(None) => return Err(Problem::bad("Last-Event-ID is no number of advice")),
+            last => last.flatten(),
+        };
+        return Ok(events(service, place, last.or(since).unwrap_or(0)));
+    }
+    if !(0.0..=LONGEST_WAIT.as_secs_f64()).contains(&wait) {
+        return Err(Problem::bad(format!("wait: is from 0 to {} seconds", LONGEST_WAIT.as_secs())));
+    }
+    let since = since.unwrap_or(0);
+    if wait > 0.0 {
+        // It gives way like any connection that waits for its client.
+        place.waits_for(Phase::Events);
+        let mut last = service.shared.advice.subscribe();
+        tokio::select! {
+            _ = timeout(Duration::from_secs_f64(wait), last.wait_for(|last| *last > since)) => {}
+            () = service.front.stopped() => {}
+        }
+        place.waits_for(Phase::Answer);
+    }
+    let index = service.shared.index();
+    let advice = index.advice(since);
+    let shown = &advice[..advice.len().min(MOST)];
+    let last = shown.last().map_or(since, |advice| advice.sequence);
+    Ok(in_json(&json!({ "advice": shown, "last": last })))
+}
+
+/// An answer that goes on as long as its client takes it.
+fn events(service: Arc<Service>, place: Arc<Place>, since: u64) -> axum::http::Response<Body> {
+    let stream = futures_util::stream::unfold((service, place, since), |(service, place, since)| async move {
+        place.waits_for(Phase::Events);
+        let mut last = service.shared.advice.subscribe();
+        tokio::select! {
+            _ = last.wait_for(|last| *last > since) => {}
+            () = sleep(BEAT) => {}
+            () = service.front.stopped() => return None,
+        }
+        let (text, last) = {
+            let index = service.shared.index();
+            let advice = index.advice(since);
+            let advice = &advice[..advice.len().min(MOST)];
+            match advice.last() {
+                Some(last) => (advice.iter().map(event).collect(), last.sequence),
+                None => (":\n\n".to_string(), since),
+            }
+        };
+        Some((Ok::<_, std::convert::Infallible>(Bytes::from(text)), (service, place, last)))
+    });
+    plain("text/event-stream", Body::from_stream(stream))
+}
+
+fn event(advice: &Advice) -> String {
+    let data = serde_json::to_string(advice).expect("advice is plain values");
+    format!("id: {}\nevent: advice\ndata: {data}\n\n", advice.sequence)
+}

@@ -1,0 +1,462 @@
+//! Files that grow: each is read up to its last whole record, again and again.
+//!
+//! A file is read in pieces, and each piece as a file of its own. What is read last of a piece may be half a record, so
+//! it waits for the next look if it is damaged, or if its length leads beyond the end; damage with anything behind it is a
+//! record that is rejected. How far a file has been read is written with its pages, in one group: after a crash nothing is
+//! lost, and nothing counted twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use flate2::bufread::GzDecoder;
+
+use super::reading::{Counts, Digesters, Outcome, Read, read};
+use super::writer::{Shared, Writer};
+use webtwin_base::console::tell;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::read_at::ReadAt;
+use webtwin_base::threads;
+use webtwin_pages::record::Reason;
+use webtwin_pages::warc;
+
+/// Time between two looks.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Bytes of a piece, unless a record is longer.
+const PIECE: u64 = 8 << 20;
+
+/// Bytes at the beginning of a record within which its head ends, if it is waited for.
+const HEAD: usize = 64 << 10;
+
+/// Length of a record up to which it is believed and waited for: damage must not hold up a file for good.
+const LONGEST: u64 = 4 << 30;
+
+/// Bytes without a record that are left out together.
+const GARBAGE: u64 = 1 << 20;
+
+/// First bytes of a frame with a zstd dictionary, which is at the beginning of a file.
+const DICTIONARY: [u8; 4] = [0x5d, 0x2a, 0x4d, 0x18];
+
+/// When to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// When the process is told to.
+    Stopped,
+    /// When nothing has come for a time; at once if that is zero.
+    Idle(Duration),
+}
+
+/// What follows files, and how far that is.
+pub(super) struct Followed {
+    pub patterns: Vec<String>,
+    pub until: Until,
+    pub threads: usize,
+    pub shared: Arc<Shared>,
+    pub writer: Writer,
+    pub digesters: Arc<Digesters>,
+    pub counts: Arc<Mutex<Counts>>,
+    pub stop: Arc<AtomicBool>,
+}
+
+/// A file that is followed.
+#[derive(Debug, Default)]
+struct Growing {
+    inode: Option<u64>,
+    offset: u64,
+    /// Bytes that were there at the last look.
+    bytes: u64,
+}
+
+impl Followed {
+    /// Reads what comes, until it is time to end.
+    ///
+    /// # Errors
+    /// Those of patterns and of the writer. A file that cannot be read is a warning, and tried again.
+    pub(super) fn run(self) -> Result<()> {
+        let mut growing: BTreeMap<PathBuf, Growing> = BTreeMap::new();
+        for (name, offset) in self.shared.index().files() {
+            growing.insert(name.into(), Growing { offset, ..Growing::default() });
+        }
+        let (mut last, mut failed) = (Instant::now(), BTreeSet::new());
+        while !self.is_stopped() {
+            let mut news: Vec<(PathBuf, Growing)> = Vec::new();
+            for path in self.paths()? {
+                let file = growing.remove(&path).unwrap_or_default();
+                news.push((path, file));
+            }
+            let news: Vec<_> = news.into_iter().map(|of| Mutex::new(Some(of))).collect();
+            let looked = threads::for_each(self.threads, news.len(), Vec::new, |done, at| {
+                let taken = news[at].lock().unwrap_or_else(PoisonError::into_inner).take();
+                let (path, mut file) = taken.expect("each file is looked at once");
+                let before = file.offset;
+                let outcome = self.look(&path, &mut file);
+                let has_grown = file.offset != before;
+                done.push((path, file, has_grown, outcome));
+                Ok(())
+            })?;
+            for (path, file, has_grown, outcome) in looked.into_iter().flatten() {
+                match outcome {
+                    Err(error @ (Error::Storage { .. } | Error::Input { .. })) => {
+                        if failed.insert(path.clone()) {
+                            tell(format_args!("warning: a followed file is not read, and tried again: {error}"));
+                        }
+                    }
+                    Err(error) => return Err(error),
+                    Ok(()) => drop(failed.remove(&path)),
+                }
+                if has_grown {
+                    last = Instant::now();
+                }
+                growing.insert(path, file);
+            }
+            match self.until {
+                Until::Idle(time) if last.elapsed() >= time => {
+                    for (path, file) in growing.iter().filter(|(_, file)| file.bytes > file.offset) {
+                        let (rest, path) = (file.bytes - file.offset, path.display());
+                        tell(format_args!(
+                            "warning: {path}: its last {rest} bytes are no whole record, and were not read"
+                        ));
+                    }
+                    return Ok(());
+                }
+                _ => sleep(LOOK),
+            }
+        }
+        Ok(())
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The files that there are now.
+    fn paths(&self) -> Result<BTreeSet<PathBuf>> {
+        let mut paths = BTreeSet::new();
+        for pattern in &self.patterns {
+            let wrong = |cause: glob::PatternError| Error::Usage(format!("--follow {pattern}: {cause}"));
+            // A folder that cannot be read may be readable at the next look.
+            let found = glob::glob(pattern).map_err(wrong)?.flatten().filter(|path| path.is_file());
+            paths.extend(found.map(|path| std::path::absolute(&path).unwrap_or(path)));
+        }
+        Ok(paths)
+    }
+
+    /// Reads what has come to a file.
+    fn look(&self, path: &Path, growing: &mut Growing) -> Result<()> {
+        let name = path.to_string_lossy();
+        let failed = |cause| Error::storage(name.to_string(), cause);
+        let file = match File::open(path) {
+            Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(()),
+            file => file.map_err(failed)?,
+        };
+        let about = file.metadata().map_err(failed)?;
+        let is_other = growing.inode.is_some_and(|inode| inode != about.ino());
+        if is_other || about.len() < growing.offset {
+            let what = if is_other { "is another file now" } else { "is shorter than it was" };
+            tell(format_args!("warning: {name} {what}, and is read from its beginning"));
+            (growing.offset, growing.bytes) = (0, 0);
+        }
+        growing.inode = Some(about.ino());
+        if growing.bytes == about.len() {
+            return Ok(());
+        }
+        let mut length = PIECE;
+        while growing.offset < about.len() && !self.is_stopped() {
+            let piece = Piece::of(&file, &name, growing.offset, (growing.offset + length).min(about.len()))?;
+            let (records, end) = self.whole_records(&piece)?;
+            match end == growing.offset {
+                true if piece.end == about.len() => break,
+                // A record that is longer than the piece.
+                true => length *= 2,
+                false => {
+                    self.take(records, &name, end)?;
+                    (growing.offset, length) = (end, PIECE);
+                }
+            }
+        }
+        growing.bytes = about.len();
+        Ok(())
+    }
+
+    /// The whole records of a piece, and where in the file they end.
+    fn whole_records(&self, piece: &Piece<'_>) -> Result<(Vec<Read>, u64)> {
+        let input = &self.digesters.job().input;
+        if piece.len() > 2 * GARBAGE && warc::probe(piece)?.is_none() {
+            let detail = format!("{GARBAGE} bytes: {}", warc::looks_like(piece)?);
+            let outcome = Outcome::Rejected(Reason::Garbage, detail);
+            return Ok((vec![Read { offset: piece.start, outcome, is_doubtful: true }], piece.start + GARBAGE));
+        }
+        let mut records: Vec<Read> = Vec::new();
+        let (mut end, mut is_half) = (piece.end, false);
+        self.digesters.with(|digester| {
+            warc::read_range(piece, 0..piece.len(), input, &mut |found| {
+                let mut record = read(digester, found)?;
+                record.offset = piece.in_file(record.offset);
+                if is_half {
+                    return Ok(());
+                }
+                if piece.leads_beyond(record.offset)? {
+                    (end, is_half) = (record.offset, true);
+                    return Ok(());
+                }
+                records.push(record);
+                Ok(())
+            })
+        })?;
+        if let Some(last) = records.last().filter(|_| !is_half)
+            && (last.is_doubtful || piece.is_cut_behind(last.offset)?)
+        {
+            end = last.offset;
+        }
+        // Records that begin together are in one compressed member.
+        records.truncate(records.partition_point(|record| record.offset < end));
+        Ok((records, end))
+    }
+
+    /// Hands records to the writer, with where they end.
+    fn take(&self, records: Vec<Read>, name: &str, end: u64) -> Result<()> {
+        let mut counts = Counts::default();
+        records.iter().for_each(|record| counts.add(&record.outcome));
+        let items = records.into_iter().filter_map(|record| match record.outcome {
+            Outcome::Item(item) => Some(item),
+            Outcome::Rejected(reason, detail) => {
+                if reason.is_bad() {
+                    tell(format_args!(
+                        "warning: {name}: a record at byte {} is rejected, {}: {detail}",
+                        record.offset,
+                        reason.as_str()
+                    ));
+                }
+                None
+            }
+        });
+        let added = self.writer.add(items.collect(), Some((name.to_string(), end)));
+        added.map_err(|why| Error::storage(name.to_string(), why))?;
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).merge(&counts);
+        Ok(())
+    }
+}
+
+/// A part of a file, with the dictionary at its beginning, if it has one.
+struct Piece<'f> {
+    file: &'f File,
+    name: &'f str,
+    prefix: Vec<u8>,
+    start: u64,
+    end: u64,
+    is_plain: bool,
+}
+
+impl<'f> Piece<'f> {
+    fn of(file: &'f File, name: &'f str, start: u64, end: u64) -> Result<Piece<'f>> {
+        let mut piece = Piece { file, name, prefix: Vec::new(), start, end, is_plain: false };
+        let head = piece.bytes(0, 8)?;
+        if let Some(&[a, b, c, d]) = head.strip_prefix(&DICTIONARY)
+            && start > 0
+        {
+            piece.prefix = piece.bytes(0, 8 + u32::from_le_bytes([a, b, c, d]) as usize)?;
+        }
+        let first = piece.bytes(start, 4)?;
+        piece.is_plain = first.iter().all(|byte| byte.is_ascii()) && first != DICTIONARY;
+        // Line ends of the record before, which came after its last byte.
+        while piece.is_plain && piece.start < end && matches!(piece.bytes(piece.start, 1)?[..], [b'\r' | b'\n']) {
+            piece.start += 1;
+        }
+        Ok(piece)
+    }
+
+    fn bytes(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let length = (length as u64).min(self.end.saturating_sub(offset)) as usize;
+        let mut bytes = vec![0; length];
+        let mut filled = 0;
+        while filled < length {
+            let read = self.file.read_at(&mut bytes[filled..], offset + filled as u64);
+            match read.map_err(|cause| Error::storage(self.name.to_string(), cause))? {
+                0 => break,
+                read => filled += read,
+            }
+        }
+        bytes.truncate(filled);
+        Ok(bytes)
+    }
+
+    fn in_file(&self, offset: u64) -> u64 {
+        self.start + offset.saturating_sub(self.prefix.len() as u64)
+    }
+
+    /// Returns whether the compressed member at an offset, the last one, does not end within the piece: of a record that
+    /// is no page a reader does not find out.
+    fn is_cut_behind(&self, offset: u64) -> Result<bool> {
+        Ok(!self.is_plain && is_cut(&self.bytes(offset, (self.end - offset) as usize)?))
+    }
+
+    /// Returns whether a plain record says that it ends behind the piece.
+    fn leads_beyond(&self, offset: u64) -> Result<bool> {
+        if !self.is_plain {
+            return Ok(false);
+        }
+        let bytes = self.bytes(offset, HEAD)?;
+        let Some(end) = memchr::memmem::find(&bytes, b"\r\n\r\n").filter(|_| bytes.starts_with(b"WARC/")) else {
+            return Ok(false);
+        };
+        let lines = bytes[..end].split(|&byte| byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
+        let length = lines.filter_map(|line| line.split_once(':')).find_map(|(name, value)| {
+            name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<u64>().ok())?
+        });
+        Ok(length.is_some_and(|length| length <= LONGEST && offset + end as u64 + 4 + length > self.end))
+    }
+}
+
+/// Returns whether bytes begin with a compressed member that they do not hold whole.
+fn is_cut(bytes: &[u8]) -> bool {
+    match bytes {
+        [0x1f, 0x8b, ..] => {
+            let read = std::io::copy(&mut GzDecoder::new(bytes), &mut std::io::sink());
+            read.is_err_and(|cause| cause.kind() == ErrorKind::UnexpectedEof)
+        }
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => zstd::zstd_safe::find_frame_compressed_size(bytes).is_err(),
+        _ => false,
+    }
+}
+
+impl ReadAt for Piece<'_> {
+    fn len(&self) -> u64 {
+        self.prefix.len() as u64 + (self.end - self.start)
+    }
+
+    fn read_at(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let Some(behind) = offset.checked_sub(self.prefix.len() as u64) else {
+            let mut bytes = self.prefix[offset as usize..].to_vec();
+            bytes.truncate(length);
+            let rest = self.bytes(self.start, length - bytes.len())?;
+            bytes.extend(rest);
+            return Ok(bytes);
+        };
+        self.bytes(self.start + behind, length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+    use crate::index::Index;
+    use webtwin_job::Job;
+
+    fn followed(folder: &Path) -> Followed {
+        let job = Job::default();
+        let (shared, writer, _) = Writer::start(Index::open(folder, &job).unwrap(), || ()).unwrap();
+        Followed {
+            patterns: Vec::new(),
+            until: Until::Stopped,
+            threads: 1,
+            shared,
+            writer,
+            digesters: Arc::new(Digesters::new(job)),
+            counts: Arc::default(),
+            stop: Arc::default(),
+        }
+    }
+
+    fn record(kind: &str, url: &str, media: &str, body: &[u8]) -> Vec<u8> {
+        let http = [format!("HTTP/1.1 200 OK\r\nContent-Type: {media}\r\n\r\n").as_bytes(), body].concat();
+        let head =
+            format!("WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {url}\r\nContent-Type: application/http\r\n");
+        [format!("{head}Content-Length: {}\r\n\r\n", http.len()).as_bytes(), &http, b"\r\n\r\n"].concat()
+    }
+
+    /// Pages, records that are none, and a page that holds a record.
+    fn records() -> Vec<Vec<u8>> {
+        let page = |n: u32| {
+            record("response", &format!("http://a.example/{n}"), "text/html", format!("<p>page {n}").as_bytes())
+        };
+        let holder = [b"<pre>".as_slice(), &page(9), b"</pre>"].concat();
+        vec![
+            record("warcinfo", "", "text/plain", b"software: a test"),
+            page(1),
+            record("response", "http://a.example/film", "video/mp4", &[7; 90]),
+            record("response", "http://a.example/holder", "text/html", &holder),
+            record("request", "http://a.example/1", "text/plain", b"-"),
+            page(2),
+        ]
+    }
+
+    /// Lets a file grow by a byte at a time; whole records alone are read, and each once.
+    fn grows(members: &[Vec<u8>]) {
+        let folder = tempfile::tempdir().unwrap();
+        let followed = followed(&folder.path().join("index"));
+        let path = folder.path().join("x.warc");
+        let mut growing = Growing::default();
+        let ends: Vec<u64> = members
+            .iter()
+            .scan(0, |end, member| {
+                Some({
+                    *end += member.len() as u64;
+                    *end
+                })
+            })
+            .collect();
+        let mut file = File::create(&path).unwrap();
+        for (at, byte) in members.concat().iter().enumerate() {
+            file.write_all(&[*byte]).unwrap();
+            followed.look(&path, &mut growing).unwrap();
+            let read = followed.counts.lock().unwrap().read as usize;
+            // A plain record is whole without the line ends behind it.
+            let whole = ends.partition_point(|&end| end <= at as u64 + 1);
+            let whole_but_lines = ends.partition_point(|&end| end <= at as u64 + 1 + 4);
+            assert!((whole..=whole_but_lines).contains(&read), "byte {at}: {read} of {whole}, {ends:?}");
+        }
+        let counts = followed.counts.lock().unwrap().clone();
+        assert_eq!((counts.read, counts.kept), (6, 3), "{counts:?}");
+    }
+
+    #[test]
+    fn a_plain_file_that_grows_by_bytes_is_read_by_records() {
+        grows(&records());
+    }
+
+    #[test]
+    fn gzip_members_that_grow_by_bytes_are_read_by_records() {
+        let member = |record: &Vec<u8>| {
+            let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+            gzip.write_all(record).unwrap();
+            gzip.finish().unwrap()
+        };
+        grows(&records().iter().map(member).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn zstd_frames_that_grow_by_bytes_are_read_by_records() {
+        grows(&records().iter().map(|record| zstd::encode_all(&record[..], 3).unwrap()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn damage_in_the_middle_is_a_rejected_record_and_a_shorter_file_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let followed = followed(&folder.path().join("index"));
+        let path = folder.path().join("x.warc");
+        let mut damaged = records();
+        damaged[2].truncate(60);
+        std::fs::write(&path, damaged.concat()).unwrap();
+        let mut growing = Growing::default();
+        followed.look(&path, &mut growing).unwrap();
+        let counts = followed.counts.lock().unwrap().clone();
+        assert_eq!(counts.kept, 3, "{counts:?}");
+        assert!(counts.read == counts.kept + counts.rejected.values().sum::<u64>());
+        assert_eq!(growing.offset, std::fs::metadata(&path).unwrap().len());
+        std::fs::write(&path, records()[1].clone()).unwrap();
+        followed.look(&path, &mut growing).unwrap();
+        assert_eq!(followed.counts.lock().unwrap().kept, 4);
+    }
+}

@@ -1,0 +1,160 @@
+//! The service: pages come over HTTP and from files that grow, and answers and advice go out.
+//!
+//! ```text
+//! POST /v1/pages (body.rs) ─┐ records (reading.rs)    group, fsync
+//!                           ├────────────▶ writer.rs ─────────────▶ acknowledged ──▶ advice (events.rs)
+//! files (follow.rs) ────────┘                 │
+//!                                             ▼
+//!                     questions (routes.rs) ─ Index
+//! ```
+
+mod body;
+mod events;
+mod follow;
+mod openapi;
+mod reading;
+mod routes;
+mod writer;
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use self::follow::Followed;
+pub use self::follow::Until;
+pub use self::reading::Counts;
+use self::reading::Digesters;
+use self::writer::Writer;
+use crate::answer::Figures;
+use crate::index::Index;
+use webtwin_base::console::tell;
+use webtwin_base::error::Result;
+use webtwin_base::threads;
+use webtwin_http::{Front, Limits};
+use webtwin_job::Job;
+
+/// Bytes of all bodies together that are on their way.
+const BODIES: usize = 256 << 20;
+
+/// Returns the bounds of the service: as those of any other, with time for a body and for a long poll.
+pub fn limits(threads: usize) -> Limits {
+    Limits { heavy: 2 * threads + 14, request: Duration::from_secs(40), ..Limits::default() }
+}
+
+/// What is served, and where pages come from.
+pub struct Settings {
+    /// Folder of the index.
+    pub folder: PathBuf,
+    /// How pages are read.
+    pub job: Job,
+    /// Files to follow: globs.
+    pub follow: Vec<String>,
+    /// When to end.
+    pub until: Until,
+    /// Threads that read followed files.
+    pub threads: usize,
+    /// Where to listen; `None` for nowhere.
+    pub front: Option<webtwin_http::Settings>,
+}
+
+/// Ends a service from outside.
+#[derive(Clone)]
+pub struct Handle {
+    stop: Arc<AtomicBool>,
+    front: Option<Arc<Front>>,
+}
+
+impl Handle {
+    /// Ends the service once what has come is acknowledged.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(front) = &self.front {
+            front.stop();
+        }
+    }
+}
+
+/// What all requests share.
+struct Service {
+    folder: PathBuf,
+    front: Arc<Front>,
+    shared: Arc<writer::Shared>,
+    writer: Writer,
+    digesters: Arc<Digesters>,
+    counts: Arc<Mutex<Counts>>,
+    /// Memory for bodies.
+    bodies: Arc<Semaphore>,
+    /// Turns of requests whose records are read.
+    turns: Semaphore,
+}
+
+/// Fills an index and answers for it, until it is time to end; `started` is called with where it listens, and how to end it.
+/// Returns what the index has then, and what was read.
+///
+/// # Errors
+/// Those of the index, of the [front](Front::new) and of followed files; [`webtwin_base::error::Error::Storage`] when what
+/// came cannot be written.
+pub fn serve(settings: Settings, started: impl FnOnce(Option<SocketAddr>, Handle)) -> Result<(Figures, Counts)> {
+    let mut front = settings.front.clone().map(|front| Front::new(front, routes::ROUTES)).transpose()?;
+    let index = Index::open(&settings.folder, &settings.job)?;
+    let listener: Option<TcpListener> = front.as_mut().map(Front::bind).transpose()?;
+    let front = front.map(Arc::new);
+    let handle = Handle { stop: Arc::default(), front: front.clone() };
+    let ended = handle.clone();
+    let (shared, writer, thread) = Writer::start(index, move || ended.stop())?;
+    let digesters = Arc::new(Digesters::new(settings.job));
+    let counts: Arc<Mutex<Counts>> = Arc::default();
+    let followed = Followed {
+        patterns: settings.follow,
+        until: settings.until,
+        threads: settings.threads,
+        shared: Arc::clone(&shared),
+        writer: writer.clone(),
+        digesters: Arc::clone(&digesters),
+        counts: Arc::clone(&counts),
+        stop: Arc::clone(&handle.stop),
+    };
+    started(front.as_ref().map(|front| front.address()), handle.clone());
+    let done = match (front, listener) {
+        (Some(front), Some(listener)) => {
+            let following = threads::start(move || {
+                let done = followed.run();
+                handle.stop();
+                done
+            })?;
+            let turns = Semaphore::new(front.limits().heavy);
+            let service = Service {
+                folder: settings.folder,
+                front: Arc::clone(&front),
+                shared: Arc::clone(&shared),
+                writer,
+                digesters,
+                counts: Arc::clone(&counts),
+                bodies: Arc::new(Semaphore::new(BODIES)),
+                turns,
+            };
+            let served = front.serve(listener, routes::router(Arc::new(service)), async {});
+            served.and(joined(following))
+        }
+        _ => {
+            drop(writer);
+            followed.run()
+        }
+    };
+    let written = joined(thread);
+    let figures = shared.index().figures();
+    let counts = counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    written.and(done).map(|()| (figures, counts))
+}
+
+/// Waits for a thread.
+fn joined(thread: std::thread::JoinHandle<Result<()>>) -> Result<()> {
+    thread.join().unwrap_or_else(|_| {
+        tell("error: a thread of the service panicked");
+        Err(webtwin_base::error::Error::Invariant("a thread of the service panicked".into()))
+    })
+}

@@ -1,0 +1,93 @@
+//! What the service answers, in OpenAPI 3.1.
+
+use serde_json::{Value, json};
+
+/// The document.
+pub(super) fn document() -> Value {
+    let text = || json!({ "type": "string" });
+    let count = || json!({ "type": "integer", "minimum": 0 });
+    let named = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+    let answers = |kind: &str, schema: Value| {
+        json!({
+            "200": { "description": "the answer", "content": { kind: { "schema": schema } } },
+            "default": {
+                "description": "why there is none",
+                "content": { "application/problem+json": { "schema": named("Problem") } },
+            },
+        })
+    };
+    let query = |name: &str, required: bool, about: &str, schema: Value| json!({ "name": name, "in": "query", "required": required, "description": about, "schema": schema });
+    let get = |about: &str, parameters: Vec<Value>, kind: &str, schema: Value| json!({ "get": { "summary": about, "parameters": parameters, "responses": answers(kind, schema) } });
+    let post = |about: &str, bodies: &[&str], kind: &str| {
+        let content: serde_json::Map<String, Value> =
+            bodies.iter().map(|kind| (kind.to_string(), json!({ "schema": text() }))).collect();
+        json!({ "post": {
+            "summary": about,
+            "requestBody": { "required": true, "content": content },
+            "responses": answers(kind, text()),
+        } })
+    };
+    let object = |properties: &[(&str, Value)], optional: &[(&str, Value)]| {
+        let all: serde_json::Map<String, Value> =
+            properties.iter().chain(optional).map(|(name, of)| (name.to_string(), of.clone())).collect();
+        let required: Vec<&str> = properties.iter().map(|one| one.0).collect();
+        json!({ "type": "object", "properties": all, "required": required })
+    };
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "webtwin live",
+            "version": webtwin_base::build_info::version(),
+            "description": "An index that grows with a crawl, and tells the crawler which copies to leave.",
+        },
+        "security": [{}, { "key": [] }],
+        "paths": {
+            "/v1/pages": post(
+                "Adds pages: lines of JSON, or a WARC file. A line for each record, and one that closes, once all are on disk",
+                &["application/x-ndjson", "application/warc"], "application/x-ndjson"),
+            "/v1/pages.txt": post(
+                "What to do with URLs, in lines: fetch; skip, perhaps with a tab and the URL that has been fetched; rewrite, a tab and \
+                 the URL to fetch instead; reject", &["text/plain"], "text/plain"),
+            "/v1/page": get("What is known of a URL", vec![query("url", true, "URL, in any form", text())],
+                "application/json", named("Page")),
+            "/v1/advice": { "get": {
+                "summary": "Advice, the oldest first; with Accept: text/event-stream as events whose id is the sequence number",
+                "parameters": [
+                    query("since", false, "number of the last advice that is known", count()),
+                    query("wait", false, "seconds to wait if there is none, at most 30", json!({ "type": "number" })),
+                    { "name": "Last-Event-ID", "in": "header", "required": false, "description": "as since, of events",
+                      "schema": count() },
+                ],
+                "responses": answers("application/json", object(
+                    &[("advice", json!({ "type": "array", "items": named("Advice") })), ("last", count())], &[])),
+            } },
+            "/v1/run": get("What the index has", vec![], "application/json", named("Run")),
+            "/health": get("Whether the process answers", vec![], "text/plain", text()),
+            "/ready": get("Whether the index is open", vec![], "application/json",
+                object(&[("ready", json!({ "type": "boolean" }))], &[])),
+            "/metrics": get("Counters for Prometheus", vec![], "text/plain", text()),
+            "/openapi.json": get("This document", vec![], "application/json", json!({ "type": "object" })),
+        },
+        "components": {
+            "securitySchemes": { "key": { "type": "http", "scheme": "bearer" } },
+            "schemas": {
+                "Advice": object(
+                    &[("sequence", count()),
+                      ("kind", json!({ "enum": ["mirror", "alias", "url_rule", "trap", "placeholder"] })),
+                      ("action", json!({ "enum": ["rewrite", "skip", "fetch"] })),
+                      ("prefix", text()), ("matched", count()), ("differing", count()),
+                      ("bound", json!({ "type": "number" })), ("pages", count())],
+                    &[("of", text()), ("withdraws", count()), ("rule", json!({ "type": "object" }))]),
+                "Verdict": object(&[("action", json!({ "enum": ["fetch", "skip", "rewrite"] })), ("why", text())], &[("url", text())]),
+                "Page": object(
+                    &[("url", text()), ("verdict", named("Verdict")),
+                      ("page", json!({ "anyOf": [{ "type": "object" }, { "type": "null" }] }))], &[]),
+                "Run": object(
+                    &[("folder", text()), ("figures", json!({ "type": "object" })), ("files", json!({ "type": "object" })),
+                      ("records", json!({ "type": "object" }))], &[]),
+                "Problem": object(
+                    &[("type", text()), ("title", text()), ("status", count()), ("code", text()), ("detail", text())], &[]),
+            },
+        },
+    })
+}

@@ -1,0 +1,237 @@
+//! Paths and what they answer.
+
+use std::sync::{Arc, PoisonError};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::CONTENT_ENCODING;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::routing::{get, post};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::body::{Form, Held, records, take};
+use super::reading::{Counts, Outcome, Read, read};
+use super::{Service, events, openapi};
+use crate::answer::{Answer, Verdict};
+use webtwin_http::answer::{Answered, bytes_of, json as in_json, media_type, plain, query, with_fallbacks};
+use webtwin_http::{Problem, gauge};
+use webtwin_pages::url::CanonicalUrl;
+
+/// Routes that are counted apart.
+pub(super) const ROUTES: &[&str] = &["/v1/pages", "/v1/pages.txt", "/v1/page", "/v1/advice", "/v1/run"];
+
+type Of = State<Arc<Service>>;
+
+pub(super) fn router(service: Arc<Service>) -> Router {
+    let router = Router::new()
+        .route("/v1/pages", post(pages))
+        .route("/v1/pages.txt", post(pages_txt))
+        .route("/v1/page", get(page))
+        .route("/v1/advice", get(events::advice))
+        .route("/v1/run", get(run))
+        .route("/ready", get(|| async { in_json(&json!({ "ready": true })) }))
+        .route("/metrics", get(metrics))
+        .route("/openapi.json", get(|| async { in_json(&openapi::document()) }));
+    with_fallbacks(router).with_state(service)
+}
+
+fn unsupported(what: &str) -> Problem {
+    Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "media_type", what)
+}
+
+/// The form of a body, by the head of its request.
+fn form(headers: &HeaderMap) -> Result<Form, Problem> {
+    if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+        return Err(unsupported(
+            "the body must have no content encoding; a WARC file may be in gzip members or zstd frames",
+        ));
+    }
+    match media_type(headers) {
+        (media, charset) if media == "application/x-ndjson" => match charset.as_deref() {
+            None | Some("utf-8" | "utf8") => Ok(Form::Ndjson),
+            Some(_) => Err(unsupported("the lines must be UTF-8")),
+        },
+        (media, _) if media == "application/warc" => Ok(Form::Warc),
+        _ => Err(unsupported("the body must be application/x-ndjson or application/warc")),
+    }
+}
+
+/// A line of the answer to records.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Line<'a> {
+    Page {
+        offset: u64,
+        #[serde(flatten)]
+        answer: &'a Answer,
+    },
+    Missing {
+        offset: u64,
+        missing: &'a str,
+    },
+    Rejected {
+        offset: u64,
+        rejected: &'static str,
+        detail: &'a str,
+    },
+}
+
+async fn pages(State(service): Of, headers: HeaderMap, body: Body) -> Answered {
+    let form = form(&headers)?;
+    let held = take(body, service.front.limits().text, &service.bodies).await?;
+    let _turn = service.turns.acquire().await;
+    let work = Arc::clone(&service);
+    service.front.heavy(move || added(&work, &held, form)).await
+}
+
+/// Adds the records of a body, and answers for each.
+fn added(service: &Service, held: &Held, form: Form) -> Answered {
+    let mut found: Vec<Read> = Vec::new();
+    let most = service.front.limits().batch;
+    service.digesters.with(|digester| {
+        records(&held.bytes, form, most, &service.digesters.job().input, &mut |record| {
+            found.push(read(digester, record)?);
+            Ok(())
+        })
+    })?;
+    let mut counts = Counts::default();
+    found.iter().for_each(|record| counts.add(&record.outcome));
+    // Bytes between two records are of the first.
+    let ends = found.iter().skip(1).map(|record| record.offset).chain([held.bytes.len() as u64]);
+    let mut kept_bytes = 0;
+    let mut from = 0;
+    for (record, end) in found.iter().zip(ends) {
+        if matches!(record.outcome, Outcome::Item(super::writer::Item::Page(_))) {
+            kept_bytes += end - from;
+        }
+        from = end;
+    }
+    let (mut items, mut others) = (Vec::new(), Vec::new());
+    for record in found {
+        match record.outcome {
+            Outcome::Item(item) => {
+                let url = match &item {
+                    super::writer::Item::Missing(url) => url.as_str().to_string(),
+                    super::writer::Item::Page(_) => String::new(),
+                };
+                items.push(item);
+                others.push((record.offset, None, url));
+            }
+            Outcome::Rejected(reason, detail) => others.push((record.offset, Some(reason), detail)),
+        }
+    }
+    let answers = match items.is_empty() {
+        true => Vec::new(),
+        false => service.writer.add(items, None).map_err(|why| {
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not_written", format!("nothing is acknowledged: {why}"))
+        })?,
+    };
+    service.counts.lock().unwrap_or_else(PoisonError::into_inner).merge(&counts);
+    let mut answers = answers.into_iter();
+    let mut text = String::with_capacity(300 * others.len());
+    let mut put = |line: &dyn Fn() -> serde_json::Result<String>| {
+        text.push_str(&line().expect("answers are plain values"));
+        text.push('\n');
+    };
+    for (offset, reason, detail) in &others {
+        let answer = if reason.is_none() { answers.next().flatten() } else { None };
+        let line = match (reason, &answer) {
+            (Some(reason), _) => Line::Rejected { offset: *offset, rejected: reason.as_str(), detail },
+            (None, Some(answer)) => Line::Page { offset: *offset, answer },
+            (None, None) => Line::Missing { offset: *offset, missing: detail },
+        };
+        put(&|| serde_json::to_string(&line));
+    }
+    let bytes = held.bytes.len() as u64;
+    let closing = json!({
+        "read": counts.read,
+        "kept": counts.kept,
+        "rejected": counts.read - counts.kept,
+        "read_bytes": bytes,
+        "kept_bytes": kept_bytes,
+        "rejected_bytes": bytes - kept_bytes,
+    });
+    put(&|| Ok(closing.to_string()));
+    Ok(plain("application/x-ndjson", text))
+}
+
+async fn pages_txt(State(service): Of, body: Body) -> Answered {
+    let limits = service.front.limits();
+    let body = bytes_of(body, limits.body).await?;
+    let lines = std::str::from_utf8(&body)
+        .map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "not_utf8", "the lines are no UTF-8"))?;
+    if lines.lines().count() > limits.batch {
+        let what = format!("more than {} URLs", limits.batch);
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_many", what));
+    }
+    let mut text = String::with_capacity(lines.len());
+    for line in lines.lines() {
+        match CanonicalUrl::parse(line.trim()) {
+            Err(_) => text.push_str("reject"),
+            // The lock is taken for each, so that the writer has its turn.
+            Ok(url) => match service.shared.index().ask(&url)? {
+                Verdict::Fetch { .. } => text.push_str("fetch"),
+                Verdict::Skip { url: None, .. } => text.push_str("skip"),
+                Verdict::Skip { url: Some(url), .. } => text.extend(["skip\t", &url]),
+                Verdict::Rewrite { url, .. } => text.extend(["rewrite\t", &url]),
+            },
+        }
+        text.push('\n');
+    }
+    Ok(plain("text/plain; charset=utf-8", text))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OnePage {
+    url: String,
+}
+
+async fn page(State(service): Of, uri: Uri) -> Answered {
+    let OnePage { url } = query(&uri)?;
+    let url = CanonicalUrl::parse(&url).map_err(|why| Problem::bad(format!("url: {why}")))?;
+    let index = service.shared.index();
+    let (verdict, known) = (index.ask(&url)?, index.known(&url)?);
+    Ok(in_json(&json!({ "url": url.as_str(), "verdict": verdict, "page": known })))
+}
+
+async fn run(State(service): Of) -> Answered {
+    let counts = service.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let index = service.shared.index();
+    let files: serde_json::Map<_, _> = index.files().map(|(name, offset)| (name.to_string(), offset.into())).collect();
+    Ok(in_json(&json!({
+        "folder": service.folder,
+        "figures": index.figures(),
+        "files": files,
+        "records": counts,
+    })))
+}
+
+async fn metrics(State(service): Of) -> Answered {
+    let figures = service.shared.index().figures();
+    let counts = service.counts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let mut text = service.front.metrics();
+    for (name, help, value) in [
+        ("webtwin_live_pages", "Pages, each version of one counted.", figures.pages),
+        ("webtwin_live_clusters", "Trivial clusters of two pages or more.", figures.clusters),
+        ("webtwin_live_missing", "URLs that gave no page.", figures.missing),
+        ("webtwin_live_mirrors", "Mirrors and aliases that are rewritten now.", figures.mirrors),
+        ("webtwin_live_url_rules", "URL rules now.", figures.url_rules),
+        ("webtwin_live_advice", "Number of the last advice.", figures.advice),
+        ("webtwin_live_log_bytes", "Bytes of the log.", figures.log_bytes),
+        ("webtwin_live_runs", "Sorted runs of postings.", figures.runs),
+    ] {
+        gauge(&mut text, name, help, value);
+    }
+    text.push_str("# HELP webtwin_live_records_total Records that were read, by outcome.\n");
+    text.push_str("# TYPE webtwin_live_records_total counter\n");
+    let mut record = |outcome: &str, count| {
+        text.push_str(&format!("webtwin_live_records_total{{outcome=\"{outcome}\"}} {count}\n"));
+    };
+    record("kept", counts.kept);
+    record("missing", counts.missing);
+    counts.rejected.iter().for_each(|(reason, count)| record(reason, *count));
+    Ok(plain("text/plain; version=0.0.4; charset=utf-8", text))
+}

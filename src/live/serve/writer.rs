@@ -1,0 +1,180 @@
+//! The one writer of the index: what others have read comes to it in batches, and is acknowledged once it is on disk.
+//!
+//! It takes what waits, adds it, and syncs the log once for all of it. Those who ask the index wait for neither: the lock is
+//! released while the disk is at work, and between two pages when somebody asks.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread::{JoinHandle, sleep};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::answer::Answer;
+use crate::digest::Digest;
+use crate::index::{Index, Unsynced};
+use webtwin_base::console::tell;
+use webtwin_base::error::{Error, Result};
+use webtwin_base::threads;
+use webtwin_pages::url::CanonicalUrl;
+
+/// Batches that wait.
+const WAITING: usize = 64;
+
+/// Pages after which a group is synced, whatever else waits.
+const GROUP: usize = 4096;
+
+/// Time after which the index is tended when nothing comes.
+const IDLE: Duration = Duration::from_millis(200);
+
+/// Time for those who ask to take the lock.
+const PAUSE: Duration = Duration::from_micros(20);
+
+/// What was read of a record.
+#[derive(Debug)]
+pub(crate) enum Item {
+    /// A page.
+    Page(Box<Digest>),
+    /// A URL that was fetched and gave no page.
+    Missing(CanonicalUrl),
+}
+
+/// The answers to the items of a batch, in order: none to a URL without a page; or why nothing is acknowledged.
+type Reply = std::result::Result<Vec<Option<Answer>>, String>;
+
+struct Batch {
+    items: Vec<Item>,
+    /// A file, and how far it has been read with these.
+    file: Option<(String, u64)>,
+    reply: Sender<Reply>,
+}
+
+/// The index, which is read here and written by a thread.
+pub(crate) struct Shared {
+    index: RwLock<Index>,
+    /// Readers that wait for the lock.
+    asking: AtomicUsize,
+    /// Number of the last advice.
+    pub(crate) advice: watch::Sender<u64>,
+}
+
+impl Shared {
+    /// The index, to be asked.
+    pub(crate) fn index(&self) -> RwLockReadGuard<'_, Index> {
+        self.asking.fetch_add(1, Ordering::SeqCst);
+        let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
+        self.asking.fetch_sub(1, Ordering::SeqCst);
+        index
+    }
+
+    /// The index, to be written, once those who ask have had their turn.
+    fn index_to_write(&self) -> RwLockWriteGuard<'_, Index> {
+        while self.asking.load(Ordering::SeqCst) > 0 {
+            sleep(PAUSE);
+        }
+        self.index.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Sends batches to the writer.
+#[derive(Clone)]
+pub(crate) struct Writer {
+    send: SyncSender<Batch>,
+}
+
+impl Writer {
+    /// Starts the thread that writes. It ends when all of its writers are dropped, or the disk fails, and then calls `ended`.
+    pub(crate) fn start(
+        index: Index,
+        ended: impl FnOnce() + Send + 'static,
+    ) -> Result<(Arc<Shared>, Writer, JoinHandle<Result<()>>)> {
+        let last = index.figures().advice;
+        let (index, asking) = (RwLock::new(index), AtomicUsize::new(0));
+        let shared = Arc::new(Shared { index, asking, advice: watch::Sender::new(last) });
+        let (send, receive) = sync_channel(WAITING);
+        let of_thread = Arc::clone(&shared);
+        let thread = threads::start(move || {
+            let done = write(&of_thread, &receive);
+            ended();
+            done
+        })?;
+        Ok((shared, Writer { send }, thread))
+    }
+
+    /// Adds items; returns once they are on disk.
+    ///
+    /// # Errors
+    /// Why nothing is acknowledged. The items may be there all the same, and may be sent again.
+    pub(crate) fn add(&self, items: Vec<Item>, file: Option<(String, u64)>) -> Reply {
+        let (reply, answer) = channel();
+        let ended = |_| "the writer has ended".to_string();
+        self.send.send(Batch { items, file, reply }).map_err(|_| ended(()))?;
+        answer.recv().map_err(|_| ended(()))?
+    }
+}
+
+fn write(shared: &Shared, receive: &Receiver<Batch>) -> Result<()> {
+    loop {
+        let mut group = match receive.recv_timeout(IDLE) {
+            Ok(batch) => vec![batch],
+            Err(RecvTimeoutError::Timeout) => Vec::new(),
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        };
+        let mut pages: usize = group.iter().map(|batch| batch.items.len()).sum();
+        while pages < GROUP
+            && let Ok(batch) = receive.try_recv()
+        {
+            pages += batch.items.len();
+            group.push(batch);
+        }
+        let mut replies = Vec::with_capacity(group.len());
+        for batch in group {
+            let answers = batch.items.into_iter().map(|item| add(shared, item)).collect::<Result<Vec<_>>>()?;
+            if let Some((name, offset)) = batch.file {
+                shared.index_to_write().note_file(&name, offset);
+            }
+            replies.push((batch.reply, answers));
+        }
+        let flushed = shared.index_to_write().flush();
+        match flushed {
+            Ok(unsynced) => {
+                publish(shared, unsynced)?;
+                for (reply, answers) in replies {
+                    // Who waits no more needs no answer.
+                    let _ = reply.send(Ok(answers));
+                }
+            }
+            // A full disk, for example: the next group tries it again.
+            Err(error @ Error::Storage { .. }) => {
+                tell(format_args!("warning: not written, and not acknowledged: {error}"));
+                for (reply, _) in replies {
+                    let _ = reply.send(Err("the index cannot be written; the log of the server says why".into()));
+                }
+                sleep(IDLE);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn add(shared: &Shared, item: Item) -> Result<Option<Answer>> {
+    let mut index = shared.index_to_write();
+    match item {
+        Item::Page(digest) => index.add(*digest).map(Some),
+        Item::Missing(url) => {
+            index.note_missing(&url);
+            Ok(None)
+        }
+    }
+}
+
+/// Waits for the disk, and lets advice be heard. After a sync that failed nothing is known of what is on disk.
+fn publish(shared: &Shared, unsynced: Option<Unsynced>) -> Result<()> {
+    let Some(unsynced) = unsynced else { return shared.index_to_write().tend() };
+    unsynced.sync()?;
+    shared.index_to_write().synced(&unsynced)?;
+    let last = shared.index().figures().advice;
+    shared.advice.send_if_modified(|advice| std::mem::replace(advice, last) != last);
+    Ok(())
+}
