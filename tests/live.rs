@@ -8,6 +8,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use webtwin::ids::splitmix64;
 
+use crate::serve::schema::wrong;
 use crate::support::planted::write_crawl;
 use crate::support::program::{fail, succeed};
 use crate::support::server::{Answer, Client, Server, escaped};
@@ -199,6 +200,16 @@ fn advice_is_heard_by_a_long_poll_as_events_and_in_the_file() {
     assert_eq!(first["sequence"], 1, "{heard}");
     let file = std::fs::read_to_string(format!("{index}/advice.ndjson")).unwrap();
     assert_eq!(&serde_json::from_str::<Value>(file.lines().next().unwrap()).unwrap(), first);
+
+    let document = server.get("/openapi.json").json();
+    for path in ["/v1/advice?since=0", "/v1/page?url=http://b.example/docs/p1.html", "/v1/run", "/ready"] {
+        let answer = server.get(path);
+        let of = &document["paths"][path.split('?').next().unwrap()]["get"]["responses"]["200"]["content"];
+        let schema = &of[answer.header("content-type")]["schema"];
+        assert_eq!(wrong(&document, schema, &answer.json(), path), None);
+    }
+    let problem = server.get("/v1/page").json();
+    assert_eq!(wrong(&document, &document["components"]["schemas"]["Problem"], &problem, "problem"), None);
 
     let events = |id: &str| {
         let mut client = server.client();

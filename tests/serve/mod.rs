@@ -1,6 +1,6 @@
 //! The server: what it answers, whom it refuses, and that it goes on.
 
-mod schema;
+pub(crate) mod schema;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// What is wrong with a value by a schema of a document, if anything is.
-pub(super) fn wrong(document: &Value, schema: &Value, value: &Value, at: &str) -> Option<String> {
+pub(crate) fn wrong(document: &Value, schema: &Value, value: &Value, at: &str) -> Option<String> {
     let fault = |what: String| Some(format!("{at}: {what} in {value}"));
     let object = schema.as_object().expect("a schema is an object");
     for (keyword, of) in object {
