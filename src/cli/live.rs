@@ -1,17 +1,23 @@
 //! `webtwin live DIR`.
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::signals;
 use webtwin_base::console::{print, tell};
 use webtwin_base::error::{Error, Result};
+use webtwin_job::Job;
 use webtwin_live::serve::{Settings, Until, limits, serve};
+use webtwin_live::{Agreement, Index};
+use webtwin_results::Run;
+use webtwin_results::scan::scan;
 
 const EXAMPLES: &str = "\
 Examples:
   webtwin live index/ --follow 'crawl/*.warc.gz'
   webtwin live index/ --follow 'crawl/*.warc.gz' --no-listen --once
+  webtwin live index/ --against out/            # the clusters, beside those of a run over the same pages
   curl -s --data-binary @page.warc.gz -H 'content-type: application/warc' http://127.0.0.1:8601/v1/pages
   curl -s --data-binary @urls.txt http://127.0.0.1:8601/v1/pages.txt
   curl -sN -H 'accept: text/event-stream' http://127.0.0.1:8601/v1/advice
@@ -34,6 +40,9 @@ pub(super) struct Args {
     /// End when the followed files have not grown for this many seconds
     #[arg(long, value_name = "SECONDS", requires = "follow")]
     until_idle: Option<u64>,
+    /// Compare the clusters of the index with those of this result of `webtwin run` over the same pages, print how they agree, and end
+    #[arg(long, value_name = "RESULT", conflicts_with_all = ["follow", "listen", "key", "host"])]
+    against: Option<String>,
     /// Address and port to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8601")]
     listen: String,
@@ -67,6 +76,10 @@ pub(super) fn run(args: Args) -> Result<()> {
         }
     };
     let threads = super::threads(args.threads);
+    let job = webtwin_job::resolve(&file, &text, &args.sets)?;
+    if let Some(result) = &args.against {
+        return compare(&args.folder, &job, result);
+    }
     let front = webtwin_http::Settings {
         listen: args.listen,
         hosts: args.host,
@@ -81,7 +94,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     };
     let settings = Settings {
         folder: args.folder,
-        job: webtwin_job::resolve(&file, &text, &args.sets)?,
+        job,
         follow: args.follow,
         until,
         threads,
@@ -94,5 +107,30 @@ pub(super) fn run(args: Args) -> Result<()> {
         }
     })?;
     let line = serde_json::json!({ "figures": figures, "records": records });
+    print(|out| writeln!(out, "{line}"))
+}
+
+/// Prints how the clusters of an index agree with those of a result.
+fn compare(folder: &Path, job: &Job, result: &str) -> Result<()> {
+    if !folder.join("live.json").exists() {
+        return Err(Error::Usage(format!("{}: there is no live index", folder.display())));
+    }
+    let run = Run::open(result)?;
+    let mut clusters = HashMap::new();
+    scan(&run, "pages", &["doc_id"], &mut |rows| {
+        clusters.extend(rows.u64("doc_id")?.iter().map(|&page| (page, page)));
+        Ok(())
+    })?;
+    scan(&run, "clusters", &["doc_id", "cluster"], &mut |rows| {
+        clusters.extend(rows.u64("doc_id")?.iter().copied().zip(rows.u64("cluster")?.iter().copied()));
+        Ok(())
+    })?;
+    if clusters.is_empty() {
+        return Err(Error::Usage(format!(
+            "--against {result}: the result has no table `pages`; name one of webtwin run"
+        )));
+    }
+    let agreement = Agreement::of(Index::open(folder, job)?.clusters(), &clusters);
+    let line = serde_json::to_string(&agreement).expect("figures are plain values");
     print(|out| writeln!(out, "{line}"))
 }

@@ -288,18 +288,11 @@ impl Index {
         Ok(Verdict::Fetch { why: "new" })
     }
 
-    /// Each page that was added, with the doc id of the first page of its cluster; the newest of each URL.
-    ///
-    /// # Errors
-    /// Those of a log that cannot be read, or of `each`.
-    pub fn each_cluster(&self, mut each: impl FnMut(String, DocId) -> Result<()>) -> Result<()> {
-        for page in 0..self.pages.len() as u32 {
-            if self.pages.by_id(self.pages.doc_id(page)) == Some(page) {
-                let cluster = self.pages.doc_id(self.pages.cluster(page));
-                each(url_of(&self.log, &self.pages, page)?, cluster)?;
-            }
-        }
-        Ok(())
+    /// The doc id of each page that was added, and of the first page of its cluster.
+    pub fn clusters(&self) -> impl Iterator<Item = (DocId, DocId)> + '_ {
+        let newest =
+            (0..self.pages.len() as u32).filter(|&page| self.pages.by_id(self.pages.doc_id(page)) == Some(page));
+        newest.map(|page| (self.pages.doc_id(page), self.pages.doc_id(self.pages.cluster(page))))
     }
 
     /// What the index has.

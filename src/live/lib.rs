@@ -12,6 +12,7 @@
 //! reads the log, and gives the same answers and the same advice under the same sequence numbers.
 
 pub mod advice;
+mod agreement;
 mod answer;
 mod digest;
 mod index;
@@ -25,6 +26,7 @@ pub mod serve;
 #[cfg(test)]
 mod tests;
 
+pub use agreement::Agreement;
 pub use answer::{Answer, Figures, Known, Near, State, Verdict};
 pub use digest::{Digest, Digester};
 pub use index::{Index, Unsynced};

@@ -1,0 +1,63 @@
+//! Live clusters held against those of a run over the same pages: the batch stays the truth.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use webtwin_base::ids::DocId;
+
+/// Pairs of pages in one cluster, by either and by both.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Agreement {
+    /// Pages that both know.
+    pub pages: u64,
+    /// Pairs of these in one live cluster.
+    pub live_pairs: u64,
+    /// Pairs of these in one cluster of the run.
+    pub run_pairs: u64,
+    /// Pairs in one cluster of both.
+    pub common_pairs: u64,
+    /// Share of the live pairs that are pairs of the run, too; 1 if there are none.
+    pub precision: f64,
+    /// Share of the pairs of the run that are live pairs, too; 1 if there are none.
+    pub recall: f64,
+}
+
+impl Agreement {
+    /// Compares pages with their live clusters to the clusters of a run, in which a page that is like no other is its own cluster.
+    ///
+    /// ```
+    /// use std::collections::HashMap;
+    /// use webtwin_live::Agreement;
+    ///
+    /// let run = HashMap::from([(1, 1), (2, 1), (3, 1), (4, 4)]);
+    /// let agreement = Agreement::of([(1, 1), (2, 1), (3, 3), (4, 3), (9, 9)], &run);
+    /// assert_eq!((agreement.pages, agreement.live_pairs, agreement.run_pairs, agreement.common_pairs), (4, 2, 3, 1));
+    /// ```
+    ///
+    /// # Cost
+    /// Linear in the pages.
+    pub fn of(live: impl IntoIterator<Item = (DocId, DocId)>, run: &HashMap<DocId, DocId>) -> Agreement {
+        let both = live.into_iter().filter_map(|(page, cluster)| Some((cluster, *run.get(&page)?)));
+        let mut counts: HashMap<(DocId, DocId), u64> = HashMap::new();
+        both.for_each(|clusters| *counts.entry(clusters).or_default() += 1);
+        let pairs =
+            |counts: &mut dyn Iterator<Item = u64>| -> u64 { counts.map(|pages| pages * (pages - 1) / 2).sum() };
+        let sum_by = |cluster: fn(&(DocId, DocId)) -> DocId| {
+            let mut sums: HashMap<DocId, u64> = HashMap::new();
+            counts.iter().for_each(|(clusters, pages)| *sums.entry(cluster(clusters)).or_default() += pages);
+            pairs(&mut sums.into_values())
+        };
+        let (live_pairs, run_pairs) = (sum_by(|clusters| clusters.0), sum_by(|clusters| clusters.1));
+        let common_pairs = pairs(&mut counts.values().copied());
+        let share = |of: u64| if of == 0 { 1.0 } else { common_pairs as f64 / of as f64 };
+        Agreement {
+            pages: counts.values().sum(),
+            live_pairs,
+            run_pairs,
+            common_pairs,
+            precision: share(live_pairs),
+            recall: share(run_pairs),
+        }
+    }
+}
