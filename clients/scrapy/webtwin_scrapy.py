@@ -27,13 +27,14 @@ BATCH = 1000
 class Server:
     """One connection to the server, kept open; asked in a thread, so that nothing waits but who asks."""
 
-    def __init__(self, crawler):
+    def __init__(self, crawler, least_timeout=0.0):
         settings = crawler.settings
         url = urlsplit(settings.get("WEBTWIN_URL") or "")
         if not url.hostname:
             raise NotConfigured("WEBTWIN_URL is not set")
         kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
-        self.make = lambda: kind(url.hostname, url.port, timeout=settings.getfloat("WEBTWIN_TIMEOUT", 0.2))
+        timeout = max(settings.getfloat("WEBTWIN_TIMEOUT", 0.2), least_timeout)
+        self.make = lambda: kind(url.hostname, url.port, timeout=timeout)
         key = settings.get("WEBTWIN_KEY")
         self.headers = {"Authorization": f"Bearer {key}"} if key else {}
         self.stats, self.lock, self.connection = crawler.stats, threading.Lock(), None
