@@ -229,6 +229,11 @@ fn scrapy_obeys_the_list_for_weeks_and_misses_no_mirror_that_is_there() {
 }
 
 #[test]
+fn scrapy_feeds_a_live_index_and_leaves_the_mirror_that_it_finds() {
+    try_in_scrapy("clients/scrapy/try_live.py");
+}
+
+#[test]
 fn answers_are_those_of_the_command_and_texts_of_the_crawl_are_known() {
     let server = Server::start(&[&made().at("a")]);
     let mut client = server.client();
