@@ -8,4 +8,5 @@ pub mod hash_partitions;
 pub mod memory;
 pub mod page_counts;
 pub mod page_set;
+pub mod roots;
 pub mod stretches;

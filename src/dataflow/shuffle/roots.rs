@@ -1,0 +1,129 @@
+//! Roots of a forest whose edges lie with the owners of their children, by pointer jumping.
+//!
+//! Each worker asks the owners of its parents for theirs, and then for those of these, so that every question goes
+//! twice as far up as the one before: two exchanges for trees of one level, and two more whenever their height
+//! doubles. A worker asks for a parent once, however many of its children have it.
+//!
+//! # Memory
+//! 8 bytes for each edge of a worker's children, and 32 for each distinct parent of them or question for a parent
+//! that is asked at once.
+
+use webtwin_base::error::Result;
+use webtwin_base::ids::{Number, Page};
+use webtwin_engine::Net;
+
+/// The root of every child, `(child, root)`, ascending; a root that has children is its own.
+///
+/// `edges` are (child, parent), each child once, with the worker `owner(child)`.
+///
+/// # Errors
+/// Only when the run has ended.
+pub fn roots(
+    net: &mut Net<'_>,
+    name: &str,
+    mut edges: Vec<[Page; 2]>,
+    owner: impl Fn(Page) -> usize,
+) -> Result<Vec<[Page; 2]>> {
+    let me = Page::from_index(net.index());
+    edges.sort_unstable();
+    let mut asked = distinct(edges.iter().map(|edge| edge[1]));
+    loop {
+        let questions = asked.iter().map(|&parent| [parent, me]);
+        let mut questions: Vec<[Page; 2]> = net.exchange(name, questions, |row| owner(row[0]))?;
+        add_roots(&mut edges, questions.iter().map(|question| question[0]));
+        // What is above a root is itself.
+        let above = |page: Page| parent(&edges, page).filter(|&above| above != page);
+        questions.retain(|question| above(question[0]).is_some());
+        let count = questions.len() as u64;
+        let answers = questions.into_iter().filter_map(|[page, worker]| Some([page, above(page)?, worker]));
+        let mut answers_here: Vec<[Page; 2]> = Vec::new();
+        let take = |rows: &[[Page; 3]]| {
+            answers_here.extend(rows.iter().map(|row| [row[0], row[1]]));
+            Ok(())
+        };
+        let counts = net.exchange_telling(name, count, answers, |row| row[2].index(), take)?;
+        if counts.iter().all(|&count| count == 0) {
+            return Ok(edges);
+        }
+        answers_here.sort_unstable();
+        for edge in &mut edges {
+            if let Some(above) = parent(&answers_here, edge[1]) {
+                edge[1] = above;
+            }
+        }
+        asked = distinct(answers_here.iter().map(|answer| answer[1]));
+    }
+}
+
+/// The same of a forest that is here as a whole, by walks from parent to parent.
+pub fn roots_here(mut edges: Vec<[Page; 2]>) -> Vec<[Page; 2]> {
+    edges.sort_unstable();
+    let mut roots = edges.clone();
+    for edge in &mut roots {
+        while let Some(above) = parent(&edges, edge[1]) {
+            edge[1] = above;
+        }
+    }
+    let parents = distinct(roots.iter().map(|edge| edge[1]));
+    add_roots(&mut roots, parents.into_iter());
+    roots
+}
+
+/// Adds those of the parents that are no child as their own roots.
+fn add_roots(edges: &mut Vec<[Page; 2]>, parents: impl Iterator<Item = Page>) {
+    let mut roots = distinct(parents);
+    roots.retain(|&page| parent(edges, page).is_none());
+    if !roots.is_empty() {
+        edges.extend(roots.into_iter().map(|root| [root, root]));
+        edges.sort_unstable();
+    }
+}
+
+/// The parent of a page among edges that ascend.
+pub fn parent(edges: &[[Page; 2]], page: Page) -> Option<Page> {
+    edges.binary_search_by_key(&page, |edge| edge[0]).ok().map(|at| edges[at][1])
+}
+
+/// Pages, ascending, each once.
+fn distinct(pages: impl Iterator<Item = Page>) -> Vec<Page> {
+    let mut pages: Vec<Page> = pages.collect();
+    pages.sort_unstable();
+    pages.dedup();
+    pages
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use webtwin_engine::{Cluster, run};
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn roots_over_all_workers_are_those_of_walks_from_parent_to_parent(
+            // Of the pages below each, or none: from chains to stars.
+            parents in prop::collection::vec(prop::option::weighted(0.8, any::<prop::sample::Index>()), 1..60),
+            nearest: bool, workers in 1usize..4,
+        ) {
+            let above = |page: usize| {
+                let below = parents[page].as_ref().filter(|_| page > 0)?;
+                Some(if nearest { page - 1 } else { below.index(page) })
+            };
+            let all: Vec<[Page; 2]> = (0..parents.len())
+                .filter_map(|page| Some([Page::from_index(page), Page::from_index(above(page)?)]))
+                .collect();
+            let want = roots_here(all.clone());
+            let found = run(&Cluster::local(workers), 0, [0; 32], move |net| {
+                let owner = |page: Page| page.index() * 7 % workers;
+                let own = all.iter().filter(|edge| owner(edge[0]) == net.index()).copied().collect();
+                roots(net, "roots", own, owner)
+            });
+            let mut found = found.unwrap().concat();
+            found.sort_unstable();
+            prop_assert_eq!(found, want);
+        }
+    }
+}
