@@ -154,7 +154,7 @@ impl Graph {
             &[("LINK", "⟨src, dst⟩ with clusters", By("(Ri, Rj)")), labels],
         );
         let (growth, key) = match job.clusters.merge {
-            MergeCondition::Tolerant => ("clusters/tolerant.rs", "host, then similar cluster"),
+            MergeCondition::Tolerant => ("clusters/tolerant.rs", "host, trivial cluster, similar cluster"),
             MergeCondition::Exact | MergeCondition::Extended => ("clusters/growth.rs", "component of the TCG"),
         };
         self.add(GROWTH.name, growth, &[("LinkSummary", "links that may merge", By(key))]);

@@ -89,7 +89,8 @@ impl<'r, 'n> Run<'r, 'n> {
     /// Those of `take`; or when the run has ended.
     pub fn step<T>(&mut self, web: &Web, step: Step, take: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let held = MemoryEstimate::with(self.shelf, &web.crawl.pages, Some(&web.links));
-        let unspillable = for_each_page(self.net, step.bytes_a_page, web.crawl.directory.len());
+        let unspillable = for_each_page(self.net, step.bytes_a_page, web.crawl.directory.len())
+            + step.bytes_an_own_page * web.crawl.pages.len() as u64;
         agree(self.net, held.shelf_bytes(), unspillable, &self.job.effort)?;
         take(self)
     }

@@ -30,12 +30,14 @@ pub struct Step {
     pub name: &'static str,
     /// Bytes of each page of the crawl that it takes in each process, whatever is on disk.
     pub bytes_a_page: u64,
+    /// The same of each page that the process owns.
+    pub bytes_an_own_page: u64,
 }
 
 impl Step {
     /// A step that can put all that grows with the crawl on disk.
     pub const fn named(name: &'static str) -> Step {
-        Step { name, bytes_a_page: 0 }
+        Step { name, bytes_a_page: 0, bytes_an_own_page: 0 }
     }
 }
 

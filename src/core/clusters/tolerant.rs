@@ -82,7 +82,7 @@ pub struct PiecePage {
 }
 
 /// Orders pieces by size; ties: the one with the smaller name is larger.
-fn by_size(size: usize, piece: PieceId) -> (usize, Reverse<PieceId>) {
+pub fn by_size(size: usize, piece: PieceId) -> (usize, Reverse<PieceId>) {
     (size, Reverse(piece))
 }
 

@@ -17,7 +17,7 @@ use webtwin_base::ids::ClusterId;
 const A_PAGE: u64 = 20;
 
 /// Pairs that only collections tell.
-pub const CONTEXT: Step = Step { name: "second-look", bytes_a_page: A_PAGE };
+pub const CONTEXT: Step = Step { name: "second-look", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
 
 /// Changes the similar pairs by what they grew to, if the job asks for it; `labels` are the trivial clusters of all pages.
 ///

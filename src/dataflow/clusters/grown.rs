@@ -18,14 +18,18 @@ use webtwin_engine::Net;
 use webtwin_job::MergeCondition;
 use webtwin_spill::Column;
 
-/// Bytes a page that growth takes in each process, whatever is on disk ([`tolerant`]).
-const A_PAGE: u64 = 20;
+/// Bytes a page that growth takes in each process, whatever is on disk: sizes of clusters, and components of the TCG
+/// where growth is not tolerant ([`growth`]).
+const A_PAGE: u64 = 12;
+
+/// Bytes of a page of its own that it takes in each process: piece and similar cluster ([`tolerant`]).
+const AN_OWN_PAGE: u64 = 8;
 
 /// `LinkSummary` and similar clusters.
-pub const GROWTH: Step = Step { name: "growth", bytes_a_page: A_PAGE };
+pub const GROWTH: Step = Step { name: "growth", bytes_a_page: A_PAGE, bytes_an_own_page: AN_OWN_PAGE };
 
 /// The same once more, with the pairs of the context pass.
-pub const SECOND_GROWTH: Step = Step { name: "second-growth", bytes_a_page: A_PAGE };
+pub const SECOND_GROWTH: Step = Step { name: "second-growth", bytes_a_page: A_PAGE, bytes_an_own_page: AN_OWN_PAGE };
 
 /// What trivial clusters grew to.
 pub struct Grown {

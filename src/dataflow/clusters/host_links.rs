@@ -4,14 +4,14 @@ use bytemuck::Pod;
 use itertools::Itertools;
 
 use crate::shuffle::gather::by_number;
-use crate::shuffle::hash_partitions::two_alike;
+use crate::shuffle::hash_partitions::{Alike, two_alike};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page};
 use webtwin_core::clusters::pieces::HostLinks;
 use webtwin_engine::Net;
 
-/// Where pages lie among those of the share of rows that a worker looks at: a table with open addressing, of the pages of one share after
-/// the other.
+/// Where pages lie among those of the share of rows that a worker looks at: a table with open addressing, of the
+/// pages of one share after the other.
 #[derive(Debug)]
 pub(super) struct PagePlaces {
     /// Pages with their places, of which at most half are taken.
@@ -20,7 +20,7 @@ pub(super) struct PagePlaces {
 }
 
 /// Mark of an empty slot, and the place of a page that is in none.
-const NOWHERE: u32 = u32::MAX;
+pub(super) const NOWHERE: u32 = u32::MAX;
 
 impl PagePlaces {
     pub(super) fn new() -> PagePlaces {
@@ -82,13 +82,44 @@ impl PagePlaces {
         self.clear();
         pages.clear();
         pages.extend(links.iter().flatten().filter(|page| self.set(**page, 0)));
-        pages.sort_unstable_by_key(|&page| (hosts[page], page));
+        pages.sort_by_cached_key(|&page| (hosts[page], page));
         self.add(pages.iter().copied());
     }
 }
 
-/// Gives the links within each host to `each`, and rows of pages of the host, ascending by page; returns what it makes of them. Links to
-/// other hosts are passed over, and rows of hosts without links. One exchange, in `2^bits` shares.
+/// Puts links within hosts together host by host; kept from call to call for its memory.
+pub(super) struct LinksByHost<'a> {
+    hosts: &'a [HostId],
+    places: PagePlaces,
+    pages: Vec<Page>,
+    ends: Vec<u32>,
+    links: Vec<[u32; 2]>,
+}
+
+impl LinksByHost<'_> {
+    /// Knows the host of every page.
+    pub(super) fn new(hosts: &[HostId]) -> LinksByHost<'_> {
+        LinksByHost { hosts, places: PagePlaces::new(), pages: Vec::new(), ends: Vec::new(), links: Vec::new() }
+    }
+
+    /// Gives the links of each host to `each`.
+    pub(super) fn each(&mut self, links: &[[Page; 2]], mut each: impl FnMut(HostId, &HostLinks<'_>)) {
+        let LinksByHost { hosts, places, pages, ends, links: placed } = self;
+        places.put_ends(links, hosts, pages);
+        by_source(links, places, pages.len(), ends, placed);
+        let (mut first, mut own) = (0, Vec::new());
+        for pages in pages.chunk_by(|&x, &y| hosts[x] == hosts[y]) {
+            let last = first + pages.len();
+            links_of(placed, ends, first..last, &mut own);
+            first = last;
+            each(hosts[pages[0]], &HostLinks { pages, ends: &own });
+        }
+    }
+}
+
+/// Gives the links within each host to `each`, and rows of pages of the host, ascending by page; returns what it
+/// makes of them. Links to other hosts are passed over, and rows of hosts without links. One exchange, in `2^bits`
+/// shares.
 ///
 /// # Errors
 /// As [`two_alike`].
@@ -105,33 +136,25 @@ pub(super) fn on_each_host<Row: Pod + Send, Made>(
     let links = links.filter_ok(|&(src, dst)| host(src) == host(dst)).map_ok(<[Page; 2]>::from);
     let links = (links, |link: &[Page; 2]| host(link[0]));
     let rows = (rows.map(Ok), |row: &Row| host(page(row)));
-    let (mut all_links, mut all_rows) = two_alike(net, name, bits, links, rows)?;
-    let mut places = PagePlaces::new();
-    let (mut some, mut some_rows, mut pages, mut made) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let (mut ends, mut links, mut own) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut all_links, mut all_rows) = two_alike(net, name, Alike { bits, kinds: 2 }, links, rows)?;
+    let mut by_host = LinksByHost::new(hosts);
+    let (mut some, mut some_rows, mut made) = (Vec::new(), Vec::new(), Vec::new());
     for share in 0..all_links.count() {
         net.check()?;
         all_links.take(share, &mut some)?;
         all_rows.take(share, &mut some_rows)?;
         some_rows.sort_unstable_by_key(|row| (host(page(row)), page(row)));
-        places.put_ends(&some, hosts, &mut pages);
-        by_source(&some, &places, pages.len(), &mut ends, &mut links);
-        let mut first = 0;
-        for pages in pages.chunk_by(|&x, &y| host(x) == host(y)) {
-            let last = first + pages.len();
-            links_of(&links, &ends, first..last, &mut own);
-            first = last;
-            let before = |of: HostId| some_rows.partition_point(|row| host(page(row)) < of);
-            let begin = before(host(pages[0]));
-            let rows = some_rows[begin..].iter().take_while(|row| host(page(row)) == host(pages[0])).count();
-            made.extend(each(&HostLinks { pages, ends: &own }, &some_rows[begin..begin + rows]));
-        }
+        by_host.each(&some, |of, links| {
+            let begin = some_rows.partition_point(|row| host(page(row)) < of);
+            let rows = some_rows[begin..].iter().take_while(|row| host(page(row)) == of).count();
+            made.extend(each(links, &some_rows[begin..begin + rows]));
+        });
     }
     Ok(made)
 }
 
-/// Replaces the content of `into` by the places of links' pages, which are below `count`, ascending by source, and that of `ends`
-/// by where the links of each place end.
+/// Replaces the content of `into` by the places of links' pages, which are below `count`, ascending by source, and
+/// that of `ends` by where the links of each place end.
 pub(super) fn by_source(
     links: &[[Page; 2]],
     places: &PagePlaces,

@@ -8,6 +8,8 @@ pub mod growth;
 mod host_links;
 pub mod link_summary;
 pub mod links;
+mod mirrors;
+mod pieces;
 pub mod places;
 pub mod redirects;
 pub mod second_look;

@@ -1,73 +1,140 @@
-//! Tolerant growth ([`webtwin_core::clusters::tolerant`]) over all workers: host by host, then similar cluster by similar cluster.
+//! Tolerant growth ([`webtwin_core::clusters::tolerant`]) over all workers: host by host, then similar cluster by
+//! similar cluster.
 //!
-//! Most of it needs no rows of a host in one place. Links that merge are joined by union-find ([`components`]), and what it joins
-//! is a piece unless it has two pages of a trivial cluster; links within pieces have nothing to join, and links between members
-//! of collections nothing to attach. So three times only links of some hosts go to the owners of these, in shares
-//! (`on_each_host`): those that merge on hosts with contested pieces ([`grow_pieces`]), those between the pieces of one
-//! similar cluster on a host or beside them ([`join_pieces`]), and those of pages near collections ([`nearby_pages`]). Pages and
-//! links of pieces go to the owner of their similar cluster, who checks it.
+//! Pages that have copies, and links that merge, go to the owner of their host, who grows its pieces
+//! ([`super::pieces`]). Pieces are compared by way of the owners of trivial clusters ([`super::mirrors`]), so that
+//! the owner of a host learns the similar clusters of its pieces. It joins those that lie beside each other on the
+//! host: for these, links between them or beside them come, too. Then the owner of each page is given its piece and
+//! similar cluster, and sends page and links within the piece to the owner of the similar cluster, who checks it. At
+//! last links of pages near collections go to the owners of their hosts ([`nearby_pages`]).
 //!
 //! # Memory
-//! 16 bytes a page in each process; 8 for each of some million pages with copies; 8 bytes
-//! a link that merges where there is no bound, and 8 a link within pieces, or what the step has memory for; some 40 bytes for each link of one share, which
-//! has some megabytes of links or is one host, or one similar cluster.
+//! 3 bits a page in each process; 8 for each of its own pages that have copies, and as much again for each piece that
+//! has; 12 for each such page and 8 for each link that merges where there is no bound, and 12 a link within pieces,
+//! or what the step has memory for; some 40 bytes for each link of one share, which has some megabytes of links or is
+//! one host, or one similar cluster.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
+use bytemuck::{Pod, Zeroable};
 use itertools::Itertools;
 
-use crate::clusters::host_links::{PagePlaces, by_source, links_of, on_each_host};
+use super::mirrors::SimilarPieces;
+use super::pieces::{PieceRow, Pieces};
+use crate::clusters::host_links::{NOWHERE, PagePlaces, links_of, on_each_host};
 use crate::clusters::link_summary::MergingLinks;
-use crate::clusters::links::{LinkedPage, Links};
+use crate::clusters::links::Links;
 use crate::clusters::trivial::Trivial;
-use crate::shuffle::components::components;
 use crate::shuffle::directory::Directory;
-use crate::shuffle::groups::broadcast_groups;
-use crate::shuffle::hash_partitions::two_alike;
+use crate::shuffle::gather::by_number;
+use crate::shuffle::hash_partitions::{Alike, two_alike};
+use crate::shuffle::page_counts::is_short;
 use crate::shuffle::page_set::page_set;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, HostId, Number, Page, PieceId, SimilarClusterId};
 use webtwin_core::clusters::collection::{PageCollection, SimilarCluster};
 use webtwin_core::clusters::nearby::nearby_pages;
-use webtwin_core::clusters::pieces::{PieceMember, grow_pieces, join_pieces};
-use webtwin_core::clusters::tolerant::{PiecePage, larger_copy, largest_pieces, verified};
-use webtwin_core::clusters::union_find::sizes;
-use webtwin_core::overlap::prune::PageSet;
-use webtwin_engine::Net;
+use webtwin_core::clusters::tolerant::{PiecePage, verified};
+use webtwin_core::overlap::prune::{PageSet, Ranks};
+use webtwin_engine::{Net, Owners};
 use webtwin_job::{Attach, Clusters};
 use webtwin_spill::{Column, partition_bits};
 
 /// What every process knows of the pages.
-struct Web<'a> {
-    directory: &'a Directory,
+pub(super) struct Web<'a> {
+    pub(super) directory: &'a Directory,
     /// Trivial cluster of every page.
     labels: &'a [ClusterId],
     /// The pages that have copies.
     copied: Arc<PageSet>,
     /// Shares for as many links as this worker has, as a power of two.
     bits: u32,
+    /// True if there are so few pages that every process is given the pieces of all: one round in place of five.
+    few: bool,
 }
 
-/// Pages with copies that a worker looks at in one go when it compares pieces.
-const PAGES_AT_ONCE: u64 = 4 << 20;
-
-/// Pieces, by name.
-struct Pieces {
-    /// Piece of every page.
-    of: Arc<Vec<PieceId>>,
-    /// Similar cluster of every piece.
-    similar_cluster: Arc<Vec<SimilarClusterId>>,
+/// What a process knows of its own pages that have copies.
+struct OwnPieces {
+    pages: Ranks,
+    /// Piece and similar cluster of each; [`Page::NONE`] where its piece has no copy.
+    of: Vec<[Page; 2]>,
 }
 
-/// Grows all similar clusters; they lie with the owners of their names by key, ascending by smallest page.
+impl OwnPieces {
+    /// Nothing yet of the pages of so many workers of a process.
+    fn new(web: &Web<'_>, workers: Range<usize>) -> OwnPieces {
+        let mut own = PageSet::new(web.directory.len(), |_| false);
+        let pages = workers.flat_map(|worker| web.directory.owned(worker));
+        pages.filter(|&page| web.has_copies(page)).for_each(|page| own.insert(page));
+        let pages = Ranks::of(own);
+        let of = vec![[Page::NONE; 2]; pages.count()];
+        OwnPieces { pages, of }
+    }
+
+    /// Puts piece and similar cluster of a page, if it is the process's.
+    fn put(&mut self, &[page, piece, similar_cluster]: &[Page; 3]) {
+        if let Some(rank) = self.pages.rank(page) {
+            self.of[rank] = [piece, similar_cluster];
+        }
+    }
+
+    /// Piece and similar cluster of a page of the process, if its piece has copies.
+    fn of(&self, page: Page) -> Option<(PieceId, SimilarClusterId)> {
+        let [piece, similar_cluster] = self.of[self.pages.rank(page)?];
+        (piece != Page::NONE).then_some((PieceId::of(piece), SimilarClusterId(similar_cluster.number())))
+    }
+
+    /// Whether a page is the process's and has copies.
+    fn has(&self, page: Page) -> bool {
+        self.pages.rank(page).is_some()
+    }
+}
+
+/// What is known of pieces once they have been compared.
+struct Mirrored {
+    similar: Arc<SimilarPieces>,
+    /// Pieces on hosts of this worker that have another one of their similar cluster there, ascending.
+    beside: Vec<PieceId>,
+    /// Number of such pieces, of all workers.
+    count: u64,
+    own: Arc<OwnPieces>,
+}
+
+/// Links of a row of [`LinksWithin`].
+const LINKS_OF_A_ROW: usize = 6;
+
+/// Links from a page to others that may be in its piece; [`Page::NONE`] where there are fewer.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct LinksWithin {
+    similar_cluster: SimilarClusterId,
+    src: Page,
+    dst: [Page; LINKS_OF_A_ROW],
+}
+
+impl LinksWithin {
+    fn new(similar_cluster: SimilarClusterId, src: Page, targets: &[Page]) -> LinksWithin {
+        let mut dst = [Page::NONE; LINKS_OF_A_ROW];
+        dst[..targets.len()].copy_from_slice(targets);
+        LinksWithin { similar_cluster, src, dst }
+    }
+
+    fn links(&self) -> impl Iterator<Item = [Page; 2]> + '_ {
+        self.dst.iter().filter(|&&dst| dst != Page::NONE).map(|&dst| [self.src, dst])
+    }
+}
+
+/// Grows all similar clusters; they lie with the owners of the names of their largest pieces by key, ascending by
+/// smallest page.
 ///
 /// `merging` is this worker's share of the links that merge; `links` are those from its pages, and `from_elsewhere` counts the links
 /// from other hosts to its pages, in their order.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take what has no
-/// room in memory; or when the run has ended.
+/// [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`] when the disk does not take
+/// what has no room in memory; or when the run has ended.
 pub fn similar_clusters(
     net: &mut Net<'_>,
     directory: &Directory,
@@ -79,53 +146,45 @@ pub fn similar_clusters(
 ) -> Result<Vec<SimilarCluster>> {
     let copied = net.once_per_process(|| PageSet::new(labels.len(), |page| sizes[labels[page]] > 1))?;
     let bits = partition_bits::<[Page; 2]>(links.len() as u64);
-    let web = Web { directory, labels, copied, bits };
-    let pieces = web.grown(net, merging)?;
-    let pieces = web.joined(net, pieces, links)?;
-    let mut found = web.verified(net, &pieces, links, from_elsewhere, settings)?;
-    drop(pieces);
-    if settings.attach != Attach::None {
-        web.attach(net, &mut found, links, settings.attach)?;
-    }
-    Ok(found)
+    let few = is_short(labels.len() * size_of::<PieceRow>(), net.processes());
+    Web { directory, labels, copied, bits, few }.similar_clusters(net, merging, links, from_elsewhere, settings)
 }
 
 impl Web<'_> {
-    fn cluster(&self, page: Page) -> ClusterId {
+    fn similar_clusters(
+        &self,
+        net: &mut Net<'_>,
+        merging: Arc<MergingLinks>,
+        links: &Links,
+        from_elsewhere: &Column<u32>,
+        settings: &Clusters,
+    ) -> Result<Vec<SimilarCluster>> {
+        let pieces = Pieces::grow(net, self, &merging)?;
+        drop(merging);
+        let pieces = self.joined(net, pieces, links)?;
+        let mut found = self.verified(net, &pieces, links, from_elsewhere, settings)?;
+        drop(pieces);
+        if settings.attach != Attach::None {
+            self.attach(net, &mut found, links, settings.attach)?;
+        }
+        Ok(found)
+    }
+
+    pub(super) fn cluster(&self, page: Page) -> ClusterId {
         self.labels[page]
     }
 
-    fn has_copies(&self, page: Page) -> bool {
+    pub(super) fn has_copies(&self, page: Page) -> bool {
         self.copied.contains(page)
     }
 
-    fn host(&self, page: Page) -> HostId {
+    pub(super) fn host(&self, page: Page) -> HostId {
         self.directory.hosts[page]
     }
 
-    /// The pieces that links join, and their mirrors. On a host with a contested piece all pieces are grown page by page.
-    fn grown(&self, net: &mut Net<'_>, merging: Arc<MergingLinks>) -> Result<Pieces> {
-        let of =
-            components(net, "pieces", self.labels.len(), merging.blocks().flatten_ok().map_ok(<(Page, Page)>::from))?;
-        let mut hosts: Vec<HostId> = Vec::new();
-        for rows in self.clusters_of_pieces(net, &of) {
-            let doubled = rows.windows(2).filter(|pair| pair[0] == pair[1]);
-            hosts.extend(doubled.map(|pair| self.host(pair[0].0.smallest())));
-        }
-        let hosts = net.broadcast("hosts with contested pieces", hosts)?;
-        if hosts.is_empty() {
-            return self.mirrored(net, of);
-        }
-        let mut contested = vec![false; self.hosts()];
-        hosts.iter().for_each(|&host| contested[host] = true);
-        let of_contested = |link: &(Page, Page)| contested[self.host(link.0)];
-        let links = merging.blocks().flatten_ok().map_ok(<(Page, Page)>::from).filter_ok(of_contested);
-        let none = (std::iter::empty::<Page>(), |page: &Page| *page);
-        let hosts = &self.directory.hosts;
-        let grown = on_each_host(net, "links that merge", self.bits, hosts, links, none, |links, _| {
-            grow_pieces(links, |page| self.cluster(page))
-        })?;
-        self.renamed(net, of, grown)
+    /// How rows by host and by trivial cluster are partitioned.
+    pub(super) fn alike(&self) -> Alike {
+        Alike { bits: self.bits, kinds: 3 }
     }
 
     /// Number of hosts.
@@ -133,171 +192,117 @@ impl Web<'_> {
         self.directory.hosts.iter().max().map_or(0, |host| host.index() + 1)
     }
 
-    /// The pieces and their mirrors where these pages, this worker's share, are in other ones than before.
-    fn renamed(&self, net: &mut Net<'_>, of: Arc<Vec<PieceId>>, mut pages: Vec<(Page, PieceId)>) -> Result<Pieces> {
-        pages.sort_unstable_by_key(|&(page, piece)| (piece, page));
-        // A piece is its smallest page.
-        let pieces = pages.chunk_by(|x, y| x.1 == y.1);
-        let groups = pieces.map(|pages| ([pages[0].1.smallest()], pages.iter().map(|row| row.0)));
-        let (of, piece) = (net.take_back(of)?, |_: &mut Vec<PieceId>, [smallest]: [Page; 1]| smallest.0);
-        let put = |of: &mut Vec<PieceId>, piece, page| of[page] = PieceId(piece);
-        let of = broadcast_groups(net, "pieces", groups, || of.expect("it has taken it back"), piece, put)?;
-        self.mirrored(net, of)
-    }
-
-    /// The pieces that this worker compares with others, some at a time, with their trivial clusters, ascending.
-    fn clusters_of_pieces<'p>(
-        &'p self,
-        net: &Net<'_>,
-        of: &'p [PieceId],
-    ) -> impl Iterator<Item = Vec<(PieceId, ClusterId)>> + 'p {
-        let (me, peers) = (net.index(), net.peers());
-        let times = (self.copied.count() / peers as u64).div_ceil(PAGES_AT_ONCE).max(1) as usize;
-        (0..times).map(move |time| {
-            let pages = Page::first(self.labels.len()).filter(|&page| self.has_copies(page));
-            let mine = pages.filter(|&page| of[page].index() % (times * peers) == time * peers + me);
-            let mut rows: Vec<(PieceId, ClusterId)> = mine.map(|page| (of[page], self.cluster(page))).collect();
-            rows.sort_unstable();
-            rows
-        })
-    }
-
-    /// The similar cluster of every piece: each worker looks for the larger copies of its pieces.
-    fn mirrored(&self, net: &mut Net<'_>, of: Arc<Vec<PieceId>>) -> Result<Pieces> {
-        let sizes = net.once_per_process(|| sizes(&of))?;
-        let size = |piece: PieceId| sizes[piece] as usize;
-        let pages = Page::first(self.labels.len()).filter(|&page| self.has_copies(page));
-        let largest = net.once_per_process(|| {
-            largest_pieces(self.labels.len(), pages.map(|page| (self.cluster(page), of[page])), size)
-        })?;
-        let mut pointed_to = Vec::new();
-        let mut larger = |of_piece: &[(PieceId, ClusterId)]| {
-            pointed_to.clear();
-            pointed_to.extend(of_piece.iter().map(|row| largest[row.1]));
-            let piece = of_piece[0].0;
-            larger_copy(piece, &mut pointed_to, size).map(|larger| (piece, larger))
-        };
-        let mut copies = Vec::new();
-        for rows in self.clusters_of_pieces(net, &of) {
-            copies.extend(rows.chunk_by(|x, y| x.0 == y.0).filter_map(&mut larger));
+    /// Joins pieces that lie beside each other on a host and are of one similar cluster; returns what the owners of
+    /// pages know of all pieces then.
+    fn joined(&self, net: &mut Net<'_>, mut pieces: Pieces, links: &Links) -> Result<Arc<OwnPieces>> {
+        let Mirrored { similar, beside, count, own } = self.mirrored(net, &pieces)?;
+        if count == 0 {
+            return Ok(own);
         }
-        drop((largest, sizes));
-        let similar_cluster = components(net, "mirrors", self.labels.len(), copies.into_iter().map(Ok))?;
-        Ok(Pieces { similar_cluster, of })
-    }
-
-    /// The same after pieces were joined that lie beside each other on a host and are of one similar cluster. One exchange.
-    fn joined(&self, net: &mut Net<'_>, pieces: Pieces, links: &Links) -> Result<Pieces> {
-        let beside = self.beside_each_other(net, &pieces)?;
-        if beside.count() == 0 {
-            return Ok(pieces);
+        let mut pages = Vec::new();
+        for row in pieces.rows.iter() {
+            let row = row?;
+            pages.extend(beside.binary_search(&row.piece).is_ok().then_some(row.page));
         }
-        let piece = |page: Page| pieces.of[page];
-        let is_beside = |page: Page| beside.contains(piece(page).smallest());
-        let pages = self.directory.owned(net.index()).filter(|&page| self.has_copies(page) && is_beside(page));
-        let members = pages.map(|page| (piece(page), self.cluster(page), page));
-        let members =
-            (members.map(|(piece, cluster, page)| [piece.number(), cluster.number(), page.0]), |row: &[u32; 3]| {
-                Page(row[2])
-            });
+        let beside_pages = page_set(net, "pieces beside each other", pages, self.directory.len())?;
         // What joins pieces: links from one to another, or between one and a page in none.
-        let joins = |&(x, y): &(Page, Page)| match (self.has_copies(x), self.has_copies(y)) {
+        let may_join = |&(x, y): &(Page, Page)| match (beside_pages.contains(x), beside_pages.contains(y)) {
             (true, true) => {
-                piece(x) != piece(y) && pieces.similar_cluster[piece(x)] == pieces.similar_cluster[piece(y)]
+                let apart = own.of(x).zip(own.of(y)).map(|(x, y)| x.0 != y.0 && x.1 == y.1);
+                apart.unwrap_or(true) && self.host(x) == self.host(y)
             }
-            (true, false) => is_beside(x),
-            (false, true) => is_beside(y),
+            (true, false) => !self.has_copies(y) && self.host(x) == self.host(y),
+            (false, true) => !self.has_copies(x) && self.host(x) == self.host(y),
             (false, false) => false,
         };
-        let (links, hosts) = (links.blocks().flatten_ok().filter_ok(joins), &self.directory.hosts);
-        let joined = on_each_host(net, "links between pieces", self.bits, hosts, links, members, |links, members| {
-            let mut here: Vec<PieceMember> = members
-                .iter()
-                .map(|&[piece, cluster, page]| (PieceId(piece), ClusterId(cluster), Page(page)))
-                .collect();
-            here.sort_unstable();
-            join_pieces(&here, &links.pairs(), |piece| pieces.similar_cluster[piece])
-        })?;
-        // Where pieces are compared anew is where growth holds most.
-        let Pieces { of, similar_cluster } = pieces;
-        drop(similar_cluster);
-        self.renamed(net, of, joined)
+        let between = links.blocks().flatten_ok().filter_ok(may_join).map_ok(<[Page; 2]>::from);
+        pieces.join(net, self, &similar, &beside, between)?;
+        drop((similar, beside, beside_pages, own));
+        // A joined piece may be a copy of another one than its parts were.
+        Ok(self.mirrored(net, &pieces)?.own)
     }
 
-    /// The pieces, as their smallest pages, that have another piece of their similar cluster on their host. The workers of a process look
-    /// at some similar clusters each.
-    fn beside_each_other(&self, net: &mut Net<'_>, pieces: &Pieces) -> Result<Arc<PageSet>> {
+    /// The similar clusters of the pieces, and piece and similar cluster of every page with the process of its owner.
+    fn mirrored(&self, net: &mut Net<'_>, pieces: &Pieces) -> Result<Mirrored> {
         let workers = net.workers_per_process();
-        let worker = net.index() % workers;
-        let all = Page::first(self.labels.len()).filter(|&page| self.has_copies(page));
-        let smallest = all.filter(|&page| pieces.of[page].smallest() == page);
-        let rows = smallest.map(|page| (pieces.similar_cluster[pieces.of[page]], self.host(page), page));
-        let mut rows: Vec<(SimilarClusterId, HostId, Page)> =
-            rows.filter(|row| row.0.index() % workers == worker).collect();
-        rows.sort_unstable();
-        let several = rows.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)).filter(|here| here.len() > 1);
-        let beside = several.flatten().map(|row| row.2).collect::<Vec<Page>>();
-        drop(rows);
-        let beside = net.gather_in_process(beside)?;
-        net.once_per_process(|| {
-            let mut pages = PageSet::new(self.labels.len(), |_| false);
-            beside.iter().flat_map(|some| some.iter()).for_each(|&page| pages.insert(page));
-            pages
-        })
+        let first = net.process() * workers;
+        let own = || OwnPieces::new(self, first..first + workers);
+        if self.few {
+            let all = net.broadcast("pieces", pieces.rows.iter().collect::<Result<_>>()?)?;
+            let similar = net.once_per_process(|| SimilarPieces::of_all(self, &all))?;
+            let own = net.once_per_process(|| {
+                let mut own = own();
+                all.iter().copied().filter_map(similar.of_pages()).for_each(|row| own.put(&row));
+                own
+            })?;
+            let beside = similar.beside_each_other(self);
+            return Ok(Mirrored { count: beside.len() as u64, beside, similar, own });
+        }
+        let similar = Arc::new(SimilarPieces::find(net, self, pieces)?);
+        let beside = similar.beside_each_other(self);
+        let mut own = net.is_keeper().then(own);
+        let rows = pieces.rows.iter().filter_map_ok(similar.of_pages());
+        let keeper = |page: Page| self.directory.owner(page) / workers * workers;
+        let put = |rows: &[[Page; 3]]| {
+            let own = own.as_mut().expect("rows go to keepers");
+            rows.iter().for_each(|row| own.put(row));
+            Ok(())
+        };
+        let count = beside.len() as u64;
+        let counts = net.exchange_telling("pieces of pages", count, rows, |row| keeper(row[0]), put)?;
+        let own = net.once_per_process(|| own.expect("the keeper has begun it"))?;
+        Ok(Mirrored { similar, beside, count: counts.iter().sum(), own })
     }
 
     /// The similar clusters that meet the definition. One exchange.
     fn verified(
         &self,
         net: &mut Net<'_>,
-        pieces: &Pieces,
+        pieces: &OwnPieces,
         links: &Links,
         from_elsewhere: &Column<u32>,
         settings: &Clusters,
     ) -> Result<Vec<SimilarCluster>> {
-        let mut places = PagePlaces::new();
-        let piece = |page: Page| pieces.of[page];
-        let similar_cluster = |page: Page| pieces.similar_cluster[piece(page)];
-        let mirrored = net.once_per_process(|| {
-            let mut several = PageSet::new(self.labels.len(), |_| false);
-            let copies = (0..).map(PieceId).zip(pieces.similar_cluster.iter());
-            copies
-                .filter(|(piece, of)| piece.smallest() != of.smallest())
-                .for_each(|(_, of)| several.insert(of.smallest()));
-            PageSet::new(self.labels.len(), |page| {
-                self.has_copies(page) && several.contains(similar_cluster(page).smallest())
-            })
-        })?;
         let owned = self.directory.owned(net.index()).zip(from_elsewhere.rows());
-        let pages = owned
-            .filter(|(page, _)| mirrored.contains(*page))
-            .map(|(page, links)| links.map(|links_from_elsewhere| LinkedPage { page, links_from_elsewhere }));
-        let is_within = |&(src, dst): &(Page, Page)| mirrored.contains(src) && piece(src) == piece(dst) && src != dst;
-        let name = "pages and links of pieces";
-        let pages = (pages, |row: &LinkedPage| similar_cluster(row.page));
-        let links = links.blocks().flatten_ok().filter_ok(is_within).map_ok(<[Page; 2]>::from);
-        let links = (links, |row: &[Page; 2]| similar_cluster(row[0]));
-        let (mut pages, mut within) = two_alike(net, name, self.bits, pages, links)?;
+        let pages = owned.filter_map(|(page, links)| {
+            let (piece, similar_cluster) = pieces.of(page)?;
+            let (cluster, host) = (self.cluster(page), self.host(page));
+            let row =
+                |links_from_elsewhere| PiecePage { similar_cluster, piece, cluster, page, host, links_from_elsewhere };
+            Some(links.map(row))
+        });
+        let pages = (pages, |row: &PiecePage| row.similar_cluster);
+        let (mut reader, mut targets) = (links.reader(), Vec::new());
+        let rows_of = |src: Page| -> Result<Vec<LinksWithin>> {
+            let Some((piece, similar_cluster)) = pieces.of(src) else { return Ok(Vec::new()) };
+            let may_be_within = |dst: Page| match pieces.of(dst) {
+                Some((other, _)) => src != dst && other == piece,
+                // Of the page of another process it is not known here, but where it arrives.
+                None => !pieces.has(dst) && self.has_copies(dst) && self.host(src) == self.host(dst),
+            };
+            targets.clear();
+            targets.extend(reader.of(src)?.iter().copied().filter(|&dst| may_be_within(dst)));
+            Ok(targets.chunks(LINKS_OF_A_ROW).map(|some| LinksWithin::new(similar_cluster, src, some)).collect())
+        };
+        let rows = self.directory.owned(net.index()).map(rows_of).flatten_ok();
+        let links = (rows, |row: &LinksWithin| row.similar_cluster);
+        let alike = Alike { bits: self.bits, kinds: 2 };
+        let (mut pages, mut within) = two_alike(net, "pages and links of pieces", alike, pages, links)?;
 
-        let mut found = Vec::new();
-        let (mut some, mut some_links, mut here, mut links) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut places, mut found) = (PagePlaces::new(), Vec::new());
+        let (mut here, mut some_links, mut placed, mut links) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (mut ends, mut own) = (Vec::new(), Vec::new());
         for share in 0..pages.count() {
             net.check()?;
-            pages.take(share, &mut some)?;
-            here.clear();
-            here.extend(some.iter().map(|&LinkedPage { page, links_from_elsewhere }| PiecePage {
-                similar_cluster: similar_cluster(page),
-                piece: piece(page),
-                cluster: self.cluster(page),
-                page,
-                host: self.host(page),
-                links_from_elsewhere,
-            }));
+            pages.take(share, &mut here)?;
             here.sort_unstable();
             places.put(here.iter().map(|row| row.page));
             within.take(share, &mut some_links)?;
-            by_source(&some_links, &places, here.len(), &mut ends, &mut links);
+            let piece_at = |place: u32| (place != NOWHERE).then(|| here[place.index()].piece);
+            let of_links = some_links.iter().flat_map(LinksWithin::links).map(|link| link.map(|page| places.of(page)));
+            placed.clear();
+            placed.extend(of_links.filter(|&[src, dst]| piece_at(src) == piece_at(dst)));
+            by_number(&placed, |link: &[u32; 2]| link[0], |link| *link, here.len(), &mut ends, &mut links);
             let mut first = 0;
             for pages in here.chunk_by(|x, y| x.similar_cluster == y.similar_cluster) {
                 let last = first + pages.len();
@@ -310,8 +315,8 @@ impl Web<'_> {
         Ok(found)
     }
 
-    /// Attaches nearby pages to collections, wherever these lie: what is near is found with the owner of the host, who is told which of its
-    /// pages are in collections. Every process knows which pages are.
+    /// Attaches nearby pages to collections, wherever these lie: what is near is found with the owner of the host,
+    /// who is told which of its pages are in collections. Every process knows which pages are.
     fn attach(&self, net: &mut Net<'_>, found: &mut [SimilarCluster], links: &Links, attach: Attach) -> Result<()> {
         let me = net.index() as u32;
         let collections = || found.iter().filter(|cluster| !cluster.double).flat_map(|cluster| &cluster.collections);
@@ -358,5 +363,80 @@ impl Web<'_> {
         }
         some.iter_mut().zip(others).for_each(|(some, others)| *some &= others);
         some
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::clusters::{link_summary, links};
+    use crate::shuffle::directory::TablePartitions;
+    use webtwin_core::clusters::tolerant::similar_clusters;
+    use webtwin_core::clusters::union_find::sizes;
+    use webtwin_engine::{Cluster, run};
+    use webtwin_job::MergeCondition;
+
+    /// Copies of one site, some beside each other on a host, with pages left out or without copies, and links of
+    /// their own.
+    fn pages() -> impl Strategy<Value = (Vec<(HostId, u32)>, Vec<[prop::sample::Index; 2]>)> {
+        let site = prop::collection::vec(prop::option::weighted(0.85, 0u32..3), 6..12);
+        let copies = prop::collection::vec((0u32..4, 0usize..12, any::<bool>()), 2..6);
+        let links = prop::collection::vec(any::<[prop::sample::Index; 2]>(), 0..12);
+        (site, copies, links).prop_map(|(site, copies, links)| {
+            let mut pages = Vec::new();
+            for (copy, (host, without, other)) in (0u32..).zip(copies) {
+                let names = (0u32..).zip(&site).filter(|(at, _)| *at as usize != without);
+                // Copies of another site, too; and pages that nobody else has.
+                let name = |(at, kind): (u32, &Option<u32>)| match kind {
+                    Some(0) if other => 100 + at,
+                    Some(_) => at,
+                    None => 1000 + 100 * copy + at,
+                };
+                pages.extend(names.map(|page| (HostId(host), name(page))));
+            }
+            (pages, links)
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        #[test]
+        fn growth_by_owners_of_hosts_equals_that_in_one_place(
+            (pages, more) in pages(), min_hosts in 1u32..3, workers in 1usize..4, few: bool,
+            attach in prop::sample::select(vec![Attach::None, Attach::BreakPoints, Attach::Nearby]),
+        ) {
+            let settings = Clusters { merge: MergeCondition::Tolerant, single_site: true, min_size: 2, min_hosts, attach };
+            let hosts: Vec<HostId> = pages.iter().map(|page| page.0).collect();
+            let first = |name: u32| pages.iter().position(|page| page.1 == name).expect("it is the name of a page");
+            let labels: Vec<ClusterId> = pages.iter().map(|page| ClusterId(first(page.1) as u32)).collect();
+            // Each page links to the next two of its host, and some link elsewhere.
+            let near = (0..pages.len()).flat_map(|at| [[at, at + 1], [at, at + 2]]);
+            let near = near.filter(|&[src, dst]| dst < pages.len() && pages[src].0 == pages[dst].0);
+            let more = more.iter().map(|ends| ends.map(|end| end.index(pages.len())));
+            let mut all: Vec<(Page, Page)> = near.chain(more).map(|ends| ends.map(Page::from_index).into()).collect();
+            all.sort_unstable();
+            all.dedup();
+            let want = similar_clusters(&labels, &hosts, &all, &settings);
+            let parts = run(&Cluster::local(workers), 0, [0; 32], move |net| {
+                let directory = Arc::new(Directory::even(hosts.clone(), TablePartitions::new(8, net.peers())));
+                let of = |page: Page, targets: &mut Vec<Page>| {
+                    targets.extend(all.iter().filter(|link| link.0 == page).map(|link| link.1));
+                };
+                let out = Links::new(net, Arc::clone(&directory), of)?;
+                let from_elsewhere = links::from_elsewhere(net, &out)?;
+                let sizes = sizes(&labels);
+                let trivial = Trivial { labels: &labels, sizes: &sizes };
+                let (_, merging) = link_summary::of_clusters(net, &out, &hosts, trivial, None, &settings)?;
+                let copied = net.once_per_process(|| PageSet::new(labels.len(), |page| sizes[labels[page]] > 1))?;
+                let web = Web { directory: &directory, labels: &labels, copied, bits: 1, few };
+                web.similar_clusters(net, merging, &out, &from_elsewhere, &settings)
+            });
+            let mut found = parts.unwrap().concat();
+            found.sort_unstable_by_key(SimilarCluster::id);
+            prop_assert_eq!(found, want);
+        }
     }
 }

@@ -7,7 +7,7 @@ use itertools::Itertools;
 use crate::clusters::links::Links;
 use crate::reading::captures::Crawl;
 use crate::shuffle::components::components;
-use crate::shuffle::hash_partitions::two_alike;
+use crate::shuffle::hash_partitions::{Alike, two_alike};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page};
 use webtwin_core::clusters::union_find::sizes;
@@ -190,7 +190,8 @@ fn part_neighbours(
     let rows = asked.map(Ok).chain(rows().map_ok(of_kind(1)));
     let rows = (rows, |row: &[u32; 4]| component(Page(row[0])));
     let pages = (pages, |row: &Linked| component(row.page));
-    let (mut all_rows, mut all_linked) = two_alike(net, "pairs and pages with links", bits, rows, pages)?;
+    let (mut all_rows, mut all_linked) =
+        two_alike(net, "pairs and pages with links", Alike { bits, kinds: 2 }, rows, pages)?;
 
     let (mut rows, mut linked, mut by_kind) = (Vec::new(), Vec::new(), [const { Vec::new() }; 2]);
     for share in 0..all_rows.count() {

@@ -32,7 +32,7 @@ pub const SIGNATURES: Step = Step::named("signatures");
 pub const MINHASH: Step = Step::named("minhash");
 
 /// Similar pairs that something else has found. Doc ids of all pages are in memory.
-pub const GIVEN: Step = Step { name: "given", bytes_a_page: size_of::<DocId>() as u64 };
+pub const GIVEN: Step = Step { name: "given", bytes_a_page: size_of::<DocId>() as u64, bytes_an_own_page: 0 };
 
 /// Fraction of pages, of their chunks, or of the pairs that these make, beyond which similar pairs are found from scratch: then looking at
 /// what has changed costs as much as it saves. Measured.

@@ -1,6 +1,7 @@
 //! Rows that must meet by a key, in bounded memory: with the owner of the key, in partitions of some megabytes.
 
 use bytemuck::Pod;
+use itertools::Itertools;
 
 use webtwin_base::error::Result;
 use webtwin_base::ids::splitmix64;
@@ -15,7 +16,8 @@ pub struct HashPartitions<T> {
     _give_back: GiveBack,
 }
 
-/// How rows of several kinds are partitioned that have keys in common, so that they meet in partitions of the same number.
+/// How rows of several kinds are partitioned that have keys in common, so that they meet in partitions of the same
+/// number.
 #[derive(Debug, Clone, Copy)]
 pub struct Alike {
     /// Partitions here, as a power of two; other workers may have other numbers of them.
@@ -31,8 +33,9 @@ impl<T: Pod + Send> HashPartitions<T> {
     /// wait with their owners until it is known how many partitions there are; otherwise two.
     ///
     /// # Errors
-    /// The first error of `rows`; [`webtwin_base::error::Error::DiskLimit`] or [`webtwin_base::error::Error::DiskFull`], the same on all
-    /// workers, when the disk does not take what has no room; or when the run has ended.
+    /// The first error of `rows`; [`webtwin_base::error::Error::DiskLimit`] or
+    /// [`webtwin_base::error::Error::DiskFull`], the same on all workers, when the disk does not take what has no
+    /// room; or when the run has ended.
     ///
     /// # Memory
     /// That of the step, and up to 4 MiB from each worker while rows wait.
@@ -101,11 +104,30 @@ impl<T: Pod + Send> HashPartitions<T> {
         Ok(partitions)
     }
 
-    fn empty(net: &Net<'_>, Alike { bits, kinds }: Alike) -> HashPartitions<T> {
+    /// No rows yet, in partitions that are alike those of other rows: for what a worker makes of the rows of each of
+    /// these.
+    pub fn empty(net: &Net<'_>, Alike { bits, kinds }: Alike) -> HashPartitions<T> {
         HashPartitions {
             partitions: Partitions::new(1 << bits, &net.memory.for_partitions(kinds, bits)),
             _give_back: net.memory.give_back(),
         }
+    }
+
+    /// Adds a row of this worker to a partition.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn push(&mut self, partition: usize, row: T) -> Result<()> {
+        self.partitions.push(partition, row)
+    }
+
+    /// All rows, one partition after the other; they stay.
+    pub fn iter(&self) -> impl Iterator<Item = Result<T>> + '_ {
+        let rows_of = |partition| {
+            let mut rows = Vec::new();
+            self.read(partition, &mut rows).map(|()| rows)
+        };
+        (0..self.count()).map(rows_of).flatten_ok()
     }
 
     fn put(&mut self, rows: &[T], hash: impl Fn(&T) -> u64, shares: &Shares) -> Result<()> {
@@ -147,11 +169,11 @@ impl<T: Pod + Send> HashPartitions<T> {
 pub fn two_alike<T: Pod + Send, U: Pod + Send, K: Into<u64>>(
     net: &mut Net<'_>,
     name: &str,
-    bits: u32,
+    alike: Alike,
     (first, first_key): (impl IntoIterator<Item: IntoRow<T>>, impl Fn(&T) -> K),
     (second, second_key): (impl IntoIterator<Item: IntoRow<U>>, impl Fn(&U) -> K),
 ) -> Result<(HashPartitions<T>, HashPartitions<U>)> {
-    let (shares, alike) = (Shares::new(net.peers(), bits), Alike { bits, kinds: 2 });
+    let shares = Shares::new(net.peers(), alike.bits);
     let (mut of_first, mut of_second) = (HashPartitions::empty(net, alike), HashPartitions::empty(net, alike));
     let first_hash = |row: &T| splitmix64(first_key(row).into());
     let second_hash = |row: &U| splitmix64(second_key(row).into());

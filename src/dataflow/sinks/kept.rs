@@ -37,7 +37,7 @@ use webtwin_spill::Column;
 const A_PAGE: u64 = 24;
 
 /// What stays of all copies, and what is told of collections.
-pub const KEEPING: Step = Step { name: "keeping", bytes_a_page: A_PAGE };
+pub const KEEPING: Step = Step { name: "keeping", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
 
 /// What a worker has, beside the web, when it is decided which pages stay.
 pub struct Given<'a> {

@@ -18,9 +18,9 @@ use webtwin_base::ids::ClusterId;
 /// Bytes a page of its trivial cluster, which URL rules are learned from, in each process.
 const A_PAGE: u64 = 4;
 
-const AVOID: Step = Step { name: "avoid list", bytes_a_page: A_PAGE };
-const PREFIXES: Step = Step { name: "prefixes", bytes_a_page: A_PAGE };
-const URL_RULES: Step = Step { name: "URL rules", bytes_a_page: A_PAGE };
+const AVOID: Step = Step { name: "avoid list", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
+const PREFIXES: Step = Step { name: "prefixes", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
+const URL_RULES: Step = Step { name: "URL rules", bytes_a_page: A_PAGE, bytes_an_own_page: 0 };
 
 /// What a crawler is told, this worker's share.
 pub struct SkipLists {

@@ -1,0 +1,138 @@
+//! Which pieces are copies of larger ones, and of which similar cluster they are.
+//!
+//! Every trivial cluster points to the largest piece with a page of it, which its owner finds and names to the owners
+//! of the hosts of the others. A piece that most of its pages point away from is a copy of the larger one
+//! ([`larger_copy`]); so copies of copies form trees, and a similar cluster is a tree, named by its root ([`roots`]).
+//!
+//! # Memory
+//! 8 bytes for each piece that has copies.
+
+use super::pieces::{PieceRow, Pieces};
+use super::tolerant::Web;
+use crate::shuffle::hash_partitions::HashPartitions;
+use crate::shuffle::roots::{parent, roots, roots_here};
+use bytemuck::{Pod, Zeroable};
+use itertools::Itertools;
+use webtwin_base::error::Result;
+use webtwin_base::ids::{ClusterId, Number, Page, PieceId, SimilarClusterId};
+use webtwin_core::clusters::tolerant::{by_size, larger_copy};
+use webtwin_engine::{HashOwners, Net, Owners};
+
+/// The pieces of a worker's hosts that have copies, as their smallest pages, ascending, each with the largest piece
+/// of its similar cluster.
+pub(super) struct SimilarPieces(Vec<[Page; 2]>);
+
+/// A piece with a page of a trivial cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+struct OfCluster {
+    cluster: ClusterId,
+    piece: PieceId,
+    size: u32,
+}
+
+/// A piece with a page of a trivial cluster that points to a larger piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+#[repr(C)]
+struct Larger {
+    piece: PieceId,
+    larger: PieceId,
+    size: u32,
+    larger_size: u32,
+}
+
+impl SimilarPieces {
+    /// Finds the similar cluster of every piece. Two exchanges, and those of [`roots`].
+    ///
+    /// # Errors
+    /// As [`HashPartitions::alike`].
+    pub(super) fn find(net: &mut Net<'_>, web: &Web<'_>, pieces: &Pieces) -> Result<SimilarPieces> {
+        let of_cluster = |PieceRow { page, piece, size }| OfCluster { cluster: web.cluster(page), piece, size };
+        let rows = pieces.rows.iter().map_ok(of_cluster);
+        let cluster = |row: &OfCluster| row.cluster;
+        let mut by_cluster = HashPartitions::alike(net, "pieces by cluster", web.alike(), rows, cluster)?;
+        let host = |row: &Larger| web.host(row.piece.smallest());
+        let mut some = Vec::new();
+        let rows = (0..by_cluster.count()).map(|share| {
+            by_cluster.take(share, &mut some)?;
+            Ok(larger_pieces(&mut some))
+        });
+        let mut by_host = HashPartitions::alike(net, "larger pieces", web.alike(), rows.flatten_ok(), host)?;
+        drop(by_cluster);
+
+        let (mut some, mut copies) = (Vec::new(), Vec::new());
+        for share in 0..by_host.count() {
+            net.check()?;
+            by_host.take(share, &mut some)?;
+            copies.extend(copies_of_larger(&mut some));
+        }
+        drop(by_host);
+        let owners = HashOwners::new(net);
+        roots(net, "mirrors", copies, |piece| owners.owner(web.host(piece))).map(SimilarPieces)
+    }
+
+    /// The same of the pieces of all workers.
+    pub(super) fn of_all(web: &Web<'_>, rows: &[PieceRow]) -> SimilarPieces {
+        let of_cluster =
+            |&PieceRow { page, piece, size }: &PieceRow| OfCluster { cluster: web.cluster(page), piece, size };
+        let mut larger = larger_pieces(&mut rows.iter().map(of_cluster).collect::<Vec<_>>());
+        SimilarPieces(roots_here(copies_of_larger(&mut larger)))
+    }
+
+    /// The similar cluster of a piece that has copies.
+    pub(super) fn of(&self, piece: PieceId) -> Option<SimilarClusterId> {
+        parent(&self.0, piece.smallest()).map(|largest| SimilarClusterId(largest.number()))
+    }
+
+    /// Gives a page its piece, as the smallest page of that, and its similar cluster, if its piece has copies;
+    /// quickly where rows of a piece come one after the other.
+    pub(super) fn of_pages(&self) -> impl FnMut(PieceRow) -> Option<[Page; 3]> + '_ {
+        let mut last = (PieceId::NONE, None);
+        move |PieceRow { page, piece, .. }| {
+            if piece != last.0 {
+                last = (piece, self.of(piece));
+            }
+            last.1.map(|similar_cluster| [page, piece.smallest(), Page(similar_cluster.number())])
+        }
+    }
+
+    /// Pieces that have another piece of their similar cluster on their host, ascending.
+    pub(super) fn beside_each_other(&self, web: &Web<'_>) -> Vec<PieceId> {
+        let mut rows: Vec<_> = self.0.iter().map(|&[piece, largest]| (largest, web.host(piece), piece)).collect();
+        rows.sort_unstable();
+        let several = rows.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)).filter(|here| here.len() > 1);
+        let mut beside: Vec<PieceId> = several.flatten().map(|row| PieceId::of(row.2)).collect();
+        beside.sort_unstable();
+        beside
+    }
+}
+
+/// The pieces of some trivial clusters that are not the largest of theirs.
+fn larger_pieces(rows: &mut [OfCluster]) -> Vec<Larger> {
+    rows.sort_unstable();
+    let clusters = rows.chunk_by(|x, y| x.cluster == y.cluster);
+    let of_cluster = |rows: &[OfCluster]| {
+        let largest = rows.iter().max_by_key(|row| by_size(row.size as usize, row.piece));
+        let &OfCluster { piece: larger, size: larger_size, .. } = largest.expect("a chunk is not empty");
+        let others = rows.iter().filter(move |row| row.piece != larger);
+        others.map(|&OfCluster { piece, size, .. }| Larger { piece, larger, size, larger_size }).collect::<Vec<_>>()
+    };
+    clusters.flat_map(of_cluster).collect()
+}
+
+/// The pieces that are copies of a larger one, with that.
+fn copies_of_larger(rows: &mut [Larger]) -> Vec<[Page; 2]> {
+    rows.sort_unstable();
+    let mut pointed_to = Vec::new();
+    let copy_of = |rows: &[Larger]| {
+        let piece = rows[0].piece;
+        pointed_to.clear();
+        pointed_to.extend(rows.iter().map(|row| row.larger));
+        let size = |of: PieceId| match of == piece {
+            true => rows[0].size as usize,
+            false => rows[rows.partition_point(|row| row.larger < of)].larger_size as usize,
+        };
+        larger_copy(piece, &mut pointed_to, size).map(|larger| [piece.smallest(), larger.smallest()])
+    };
+    rows.chunk_by(|x, y| x.piece == y.piece).filter_map(copy_of).collect()
+}

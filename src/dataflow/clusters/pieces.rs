@@ -1,0 +1,150 @@
+//! Pieces ([`webtwin_core::clusters::pieces`]), with the owners of their hosts: no piece has pages of two hosts.
+
+use itertools::Itertools;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::host_links::{LinksByHost, PagePlaces};
+use super::link_summary::MergingLinks;
+use super::mirrors::SimilarPieces;
+use super::tolerant::Web;
+use crate::shuffle::hash_partitions::{HashPartitions, two_alike};
+use webtwin_base::error::Result;
+use webtwin_base::ids::{HostId, Number, Page, PieceId};
+use webtwin_core::clusters::pieces::{PieceMember, grow_pieces, join_pieces};
+use webtwin_core::clusters::union_find::UnionFind;
+use webtwin_engine::Net;
+
+/// A page that has copies, and its piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct PieceRow {
+    pub(super) page: Page,
+    pub(super) piece: PieceId,
+    /// Pages of the piece.
+    pub(super) size: u32,
+}
+
+/// Pieces of the hosts of a worker: all pages of these that have copies, by host, mostly one piece after the other.
+pub(super) struct Pieces {
+    pub(super) rows: HashPartitions<PieceRow>,
+}
+
+impl Pieces {
+    /// Grows the pieces along this worker's share of the links that merge. One exchange.
+    ///
+    /// # Errors
+    /// As [`two_alike`].
+    pub(super) fn grow(net: &mut Net<'_>, web: &Web<'_>, merging: &MergingLinks) -> Result<Pieces> {
+        let pages = web.directory.owned(net.index()).filter(|&page| web.has_copies(page));
+        let pages = (pages, |&page: &Page| web.host(page));
+        let links = (merging.blocks().flatten_ok(), |link: &[Page; 2]| web.host(link[0]));
+        let (mut pages, mut links) = two_alike(net, "pages and links that merge", web.alike(), pages, links)?;
+        let mut pieces = Pieces { rows: HashPartitions::empty(net, web.alike()) };
+        let (mut places, mut by_host) = (PagePlaces::new(), LinksByHost::new(&web.directory.hosts));
+        let (mut some, mut some_links) = (Vec::new(), Vec::new());
+        for share in 0..pages.count() {
+            net.check()?;
+            pages.take(share, &mut some)?;
+            links.take(share, &mut some_links)?;
+            some.sort_by_cached_key(|&page| (web.host(page), page));
+            let members = grown(web, &some, &some_links, &mut places, &mut by_host);
+            pieces.put(share, &members)?;
+        }
+        Ok(pieces)
+    }
+
+    /// Joins pieces that are beside each other, with those that `similar` names. `links` are those of this worker
+    /// that may join some. One exchange.
+    ///
+    /// # Errors
+    /// As [`HashPartitions::alike`].
+    pub(super) fn join(
+        &mut self,
+        net: &mut Net<'_>,
+        web: &Web<'_>,
+        similar: &SimilarPieces,
+        beside: &[PieceId],
+        links: impl Iterator<Item = Result<[Page; 2]>>,
+    ) -> Result<()> {
+        let host = |link: &[Page; 2]| web.host(link[0]);
+        let mut links = HashPartitions::alike(net, "links between pieces", web.alike(), links, host)?;
+        let mut by_host = LinksByHost::new(&web.directory.hosts);
+        let (mut some, mut some_links) = (Vec::new(), Vec::new());
+        for share in 0..links.count() {
+            net.check()?;
+            links.take(share, &mut some_links)?;
+            if some_links.is_empty() {
+                continue;
+            }
+            self.rows.take(share, &mut some)?;
+            let mut members: Vec<PieceMember> =
+                some.iter().map(|row| (row.piece, web.cluster(row.page), row.page)).collect();
+            // Those that may be joined, host by host.
+            let of_host = |&(piece, _, _): &PieceMember| web.host(piece.smallest());
+            let is_beside = |member: &&PieceMember| beside.binary_search(&member.0).is_ok();
+            let mut candidates: Vec<PieceMember> = members.iter().filter(is_beside).copied().collect();
+            candidates.sort_by_cached_key(|member| (of_host(member), *member));
+            let mut joined: Vec<(Page, PieceId)> = Vec::new();
+            by_host.each(&some_links, |host, links| {
+                let first = candidates.partition_point(|member| of_host(member) < host);
+                let count = candidates[first..].iter().take_while(|member| of_host(member) == host).count();
+                let similar_cluster = |piece| similar.of(piece).expect("it is beside another one");
+                joined.extend(join_pieces(&candidates[first..][..count], &links.pairs(), similar_cluster));
+            });
+            rename(&mut members, joined);
+            self.put(share, &members)?;
+        }
+        Ok(())
+    }
+
+    /// Puts pages of some hosts into their partition; those of a piece are beside each other.
+    fn put(&mut self, share: usize, members: &[PieceMember]) -> Result<()> {
+        for piece in members.chunk_by(|x, y| x.0 == y.0) {
+            let size = piece.len() as u32;
+            piece.iter().try_for_each(|&(piece, _, page)| self.rows.push(share, PieceRow { page, piece, size }))?;
+        }
+        Ok(())
+    }
+}
+
+/// The pieces of some hosts, ascending: their pages by host, and links that merge.
+fn grown(
+    web: &Web<'_>,
+    pages: &[Page],
+    links: &[[Page; 2]],
+    places: &mut PagePlaces,
+    by_host: &mut LinksByHost<'_>,
+) -> Vec<PieceMember> {
+    places.put(pages.iter().copied());
+    let mut joined = UnionFind::new(pages.len());
+    links.iter().for_each(|&[src, dst]| _ = joined.union(places.of(src), places.of(dst)));
+    let component = joined.labels().into_iter().map(|first| PieceId::of(pages[first.index()]));
+    let mut members: Vec<PieceMember> =
+        component.zip(pages).map(|(piece, &page)| (piece, web.cluster(page), page)).collect();
+    members.sort_unstable();
+    // What links join is a piece unless it has two pages of a trivial cluster; on such a host all pieces are grown page by page.
+    let doubled = members.windows(2).filter(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1));
+    let mut contested: Vec<HostId> = doubled.map(|pair| web.host(pair[0].2)).collect();
+    contested.sort_unstable();
+    contested.dedup();
+    if !contested.is_empty() {
+        let of_contested = |link: &&[Page; 2]| contested.binary_search(&web.host(link[0])).is_ok();
+        let links: Vec<[Page; 2]> = links.iter().filter(of_contested).copied().collect();
+        let mut grown = Vec::new();
+        by_host.each(&links, |_, links| grown.extend(grow_pieces(links, |page| web.cluster(page))));
+        rename(&mut members, grown);
+    }
+    members
+}
+
+/// Gives some of the members other pieces, and puts all in order.
+fn rename(members: &mut [PieceMember], mut pieces: Vec<(Page, PieceId)>) {
+    pieces.sort_unstable();
+    for member in members.iter_mut() {
+        if let Ok(at) = pieces.binary_search_by_key(&member.2, |row| row.0) {
+            member.0 = pieces[at].1;
+        }
+    }
+    members.sort_unstable();
+}
