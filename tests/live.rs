@@ -250,6 +250,28 @@ fn followed_files_are_read_once_and_to_their_last_whole_record() {
     assert_eq!((&done["records"]["kept"], &done["figures"]["pages"]), (&json!(6), &json!(9)));
 }
 
+#[test]
+fn live_clusters_are_held_against_those_of_a_run() {
+    let (folder, index) = folder();
+    let (crawl, out) = (folder.path().join("a.warc"), folder.path().join("out").display().to_string());
+    let crawl_name = crawl.display().to_string();
+    let missing = fail(&["live", &index, "--against", &out], 2);
+    assert!(missing.contains("no live index"), "{missing}");
+    // Two hosts with the same thirty pages, and thirty others.
+    let pages = (0..30).flat_map(|at| {
+        let urls = [("a", at), ("b", at), ("c", 100 + at)];
+        urls.map(|(host, text)| record(&format!("http://{host}.example/{at}"), text))
+    });
+    std::fs::write(&crawl, pages.collect::<Vec<_>>().concat()).unwrap();
+    succeed(&["live", &index, "--follow", &crawl_name, "--no-listen", "--once"]);
+    succeed(&["run", "--input", &crawl_name, "--output", &out]);
+    let agreement: Value = serde_json::from_str(&succeed(&["live", &index, "--against", &out])).unwrap();
+    let expected = json!({
+        "pages": 90, "live_pairs": 30, "run_pairs": 30, "common_pairs": 30, "precision": 1.0, "recall": 1.0
+    });
+    assert_eq!(agreement, expected);
+}
+
 /// Kills of a test; `scripts/live/kills` asks for more.
 fn kills() -> u64 {
     std::env::var("WEBTWIN_LIVE_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(24)
