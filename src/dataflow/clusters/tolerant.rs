@@ -2,7 +2,7 @@
 //! similar cluster.
 //!
 //! Pages that have copies, and links that merge, go to the owner of their host, who grows its pieces
-//! ([`super::pieces`]). Pieces are compared by way of the owners of trivial clusters ([`super::mirrors`]), so that
+//! (`pieces.rs`). Pieces are compared by way of the owners of trivial clusters (`mirrors.rs`), so that
 //! the owner of a host learns the similar clusters of its pieces. It joins those that lie beside each other on the
 //! host: for these, links between them or beside them come, too. Then the owner of each page is given its piece and
 //! similar cluster, and sends page and links within the piece to the owner of the similar cluster, who checks it. At
