@@ -3,16 +3,20 @@
 //! The rules are those of a run, as far as they can be held to one page at a time:
 //!
 //! - Pages with the same text are copies \[SGM98 2.2\].
-//! - Pages of two hosts are copies if they share `overlap.min_resemblance_alone` of the chunks of the larger one; in mirrors of each
-//!   other `overlap.min_resemblance` suffices at the same place, and nothing does at different ones: there the chapters of a
-//!   manual are like each other. A chunk on more than `overlap.template_pages` pages of one host is site furniture, and counts
-//!   nowhere. As long as neither host has shown what its furniture is, the share must be [`BEFORE_FURNITURE`].
+//! - Pages in one place of folders that seem to be mirrors are copies if they share `overlap.min_resemblance` of the chunks of the
+//!   larger one, and once the mirror is certain [`IN_PLACE`]. Pages at different places of mirrors are no copies: the chapters
+//!   of a manual are like each other.
+//! - Other pages of two hosts are copies if they share `overlap.min_resemblance_alone`, or [`UNDER_OTHER_NAMES`] where their last
+//!   names differ; but not if the other's cluster has a page of this host already, which is then a neighbour.
+//!   As long as neither host has shown what its furniture is, the share must be [`BEFORE_FURNITURE`].
 //! - Pages of one host are copies if they have the same title, or the same notice of nothing, all their chunks resemble each other by
 //!   `overlap.views`, and so do three quarters of it those that are no furniture.
 //!
+//! A chunk on more than `overlap.template_pages` pages of one host is site furniture, and counts for none of these but the views of one host.
+//!
 //! Only the samples of two pages are compared, so a resemblance is an estimate: of a page with 32 chunks or fewer it is exact.
-//! Of copies, the page joins the cluster of the one that is most like it, the older one of two; and it joins other clusters with that one
-//! which have a copy in its place of a mirror: so the versions of a page come together one by one.
+//! Of copies, the page joins the cluster of the one that is most like it, the older one of two. If several mirrors have a copy in its
+//! place, it joins the clusters of all: so the versions of a page come together one by one.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -215,7 +215,7 @@ async fn metrics(State(service): Of) -> Answered {
     let mut text = service.front.metrics();
     for (name, help, value) in [
         ("webtwin_live_pages", "Pages, each version of one counted.", figures.pages),
-        ("webtwin_live_clusters", "Trivial clusters of two pages or more.", figures.clusters),
+        ("webtwin_live_clusters", "Trivial clusters, those of one page included.", figures.clusters),
         ("webtwin_live_missing", "URLs that gave no page.", figures.missing),
         ("webtwin_live_mirrors", "Mirrors and aliases that are rewritten now.", figures.mirrors),
         ("webtwin_live_url_rules", "URL rules now.", figures.url_rules),
