@@ -18,7 +18,7 @@ use crate::digest::Digest;
 use crate::log::{Log, Place};
 use crate::near::{Earlier, WHOLE, resemblance, sample_of};
 use crate::pages::{NONE, Pages, Row};
-use crate::postings::Postings;
+use crate::postings::{A_POSTING, Postings};
 use crate::record::{PageRecord, Record};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, doc_id};
@@ -29,14 +29,20 @@ use webtwin_pages::url::CanonicalUrl;
 /// Version of the folder: of the forms of its files, and of the rules by which a log makes advice.
 const FORMAT: u32 = 1;
 
-/// Postings in memory: 21 to 27 bytes each.
-const POSTINGS_IN_MEMORY: usize = 1 << 20;
+/// Most postings in memory. Where memory has a bound, a quarter of it.
+const POSTINGS_IN_MEMORY: u64 = 1 << 20;
+
+/// Bytes of memory for anything but what grows with the crawl: the process, and pages on their way.
+const AT_REST: u64 = 64 << 20;
 
 /// Pages of a host that are looked at again when one of its folders is found to be a mirror.
 const MOST_LOOKED_AT: usize = 1 << 10;
 
 /// Least resemblance, furniture included, of pages in one place of mirrors that are copies.
 const IN_ONE_PLACE: u64 = 4_000;
+
+/// Bytes of a page in the list of its registered domain.
+const A_PAGE_OF_DOMAIN: u64 = 8;
 
 /// Copies of a page that are named.
 const MOST_COPIES: usize = 20;
@@ -46,6 +52,8 @@ const MOST_COPIES: usize = 20;
 pub struct Index {
     folder: PathBuf,
     overlap: Overlap,
+    /// Bytes of memory that it may take; 0 for any number.
+    memory_bytes: u64,
     log: Log,
     pages: Pages,
     postings: Postings,
@@ -105,7 +113,7 @@ impl Index {
         }
         check_settings(folder, job)?;
         let mut pages = Pages::default();
-        let mut postings = Postings::open(&folder.join("postings"), POSTINGS_IN_MEMORY)?;
+        let mut postings = Postings::open(&folder.join("postings"), postings_in_memory(job.effort.memory_bytes))?;
         let (mut files, mut missing, mut advisor) = (BTreeMap::new(), 0, Advisor::default());
         let first_missing = postings.first_missing();
         let log = Log::open(&folder.join("log"), |log, place, payload| {
@@ -136,6 +144,7 @@ impl Index {
         Ok(Index {
             folder: folder.to_path_buf(),
             overlap: job.overlap,
+            memory_bytes: job.effort.memory_bytes,
             log,
             pages,
             postings,
@@ -153,7 +162,8 @@ impl Index {
     /// A page that was added before with the same text changes nothing, so a client that has heard no answer may send it again.
     ///
     /// # Errors
-    /// Those of a disk that cannot be read.
+    /// [`Error::MemoryLimit`] when the index takes all memory that the job allows: what was added before stays. Those of a disk that cannot
+    /// be read.
     ///
     /// # Cost
     /// A look-up for each chunk of its sample, and one for each folder that its folders are compared with.
@@ -171,6 +181,7 @@ impl Index {
                 allowed: u64::from(NONE) - 1,
             });
         }
+        self.check_memory()?;
         let host = self.pages.host(host(&page.url));
         let record = self.earlier().decide(&page, host)?;
         let record = Record::Page(record);
@@ -310,6 +321,30 @@ impl Index {
         }
     }
 
+    /// Refuses to grow beyond the memory that the job allows.
+    fn check_memory(&self) -> Result<()> {
+        let needed_bytes = AT_REST + self.memory_bytes();
+        if self.memory_bytes == 0 || needed_bytes <= self.memory_bytes {
+            return Ok(());
+        }
+        Err(Error::MemoryLimit {
+            what: format!("a live index of {} pages", self.pages.len()),
+            needed_bytes: needed_bytes + needed_bytes / 2,
+            allowed_bytes: self.memory_bytes,
+            setting: "effort.memory_bytes".into(),
+        })
+    }
+
+    /// Bytes of memory, about.
+    fn memory_bytes(&self) -> u64 {
+        let Advisor { folders, mirrors, .. } = &self.advisor;
+        self.pages.bytes()
+            + self.postings.bytes()
+            + folders.bytes()
+            + mirrors.bytes()
+            + A_PAGE_OF_DOMAIN * self.pages.len() as u64
+    }
+
     fn earlier(&self) -> Earlier<'_> {
         Earlier {
             pages: &self.pages,
@@ -420,6 +455,15 @@ fn look_again(log: &Log, pages: &mut Pages, [ours, theirs]: &[String; 2]) -> Res
         }
     }
     Ok(())
+}
+
+/// Postings that the newest pages may have in memory.
+fn postings_in_memory(memory_bytes: u64) -> usize {
+    let most = match memory_bytes {
+        0 => POSTINGS_IN_MEMORY,
+        bytes => (bytes / 4 / (2 * A_POSTING)).min(POSTINGS_IN_MEMORY),
+    };
+    most as usize
 }
 
 /// Puts a page of the log among the others; returns its number.

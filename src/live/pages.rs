@@ -11,6 +11,15 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::log::Place;
 use webtwin_base::ids::{DocId, splitmix64};
 
+/// Bytes of the columns of a page.
+const A_PAGE: usize = 54;
+
+/// Bytes of a place in a table, whether it is taken or not.
+const A_TABLE_ENTRY: usize = 6;
+
+/// Bytes of a host, with its name.
+const A_HOST: usize = 80;
+
 /// No page.
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -125,6 +134,13 @@ impl Pages {
     /// Number of a host that has pages.
     pub(crate) fn known_host(&self, name: &str) -> Option<u32> {
         self.host_numbers.get(name).copied()
+    }
+
+    /// Bytes of memory that all of it takes, about.
+    pub(crate) fn bytes(&self) -> u64 {
+        let tables = [&self.by_id, &self.by_exact, &self.by_place, &self.by_title];
+        let entries: usize = tables.map(HashTable::capacity).iter().sum();
+        (A_PAGE * self.len() + A_TABLE_ENTRY * entries + A_HOST * self.host_pages.len()) as u64
     }
 
     /// Number of hosts.

@@ -152,6 +152,30 @@ fn another_process_or_other_settings_are_refused() {
     assert!(why.contains("other settings"), "{why}");
 }
 
+#[test]
+fn an_index_does_not_outgrow_its_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut job = Job::default();
+    job.effort.memory_bytes = 90_000_000;
+    let mut crawl = Crawl { index: Index::open(folder.path(), &job).unwrap(), digester: Digester::new(&job) };
+    let mut pages = 0;
+    let why = loop {
+        let page = RawPage::new(format!("http://a.example/{pages}"), format!("Text {pages}").into_bytes(), Form::Text);
+        let digest = crawl.digester.digest(&page).unwrap().unwrap();
+        match crawl.index.add(digest) {
+            Ok(_) => pages += 1,
+            Err(why) => break why.to_string(),
+        }
+    };
+    assert!(why.contains("effort.memory_bytes") && pages > 1_000, "{why} after {pages}");
+    crawl.sync();
+    drop(crawl);
+    // With more memory it goes on where it was.
+    let mut crawl = Crawl::at(folder.path());
+    assert_eq!(crawl.index.figures().pages, pages);
+    assert_eq!(crawl.chapter("http://a.example/", 1, ".html").state, State::New);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
     /// Pages of four hosts in any order, some with the text of others, some twice, some missing.

@@ -43,6 +43,15 @@ const MOST_MEMBERS: usize = 8;
 /// Pairs of folders, at most. Beyond that those go that have matched once.
 const MOST_PAIRS: usize = 1 << 20;
 
+/// Bytes of a folder, with its prefix and the folders that it is compared with.
+const A_FOLDER: usize = 400;
+
+/// Bytes of a pair.
+const A_PAIR: usize = 160;
+
+/// Bytes of a place where there is nothing.
+const A_MISSING: usize = 20;
+
 /// Groups of folders with the same pages.
 #[derive(Debug, Default)]
 pub(crate) struct Mirrors {
@@ -471,6 +480,11 @@ impl Mirrors {
             let folder = &self.folders[number as usize].prefix;
             self.missing.insert(place(folder, &url[folder.len()..]));
         }
+    }
+
+    /// Bytes of memory, about.
+    pub(crate) fn bytes(&self) -> u64 {
+        (A_FOLDER * self.folders.len() + A_PAIR * self.pairs.len() + A_MISSING * self.missing.len()) as u64
     }
 
     /// Number of mirrors that are rewritten.

@@ -40,6 +40,12 @@ impl FolderCounts {
         Count { pages: pages.into(), idle: idle.into(), placeholders: placeholders.into() }
     }
 
+    /// Bytes of memory, about.
+    pub(crate) fn bytes(&self) -> u64 {
+        // An entry has 20 bytes, and half of the places are free after the table has grown.
+        40 * self.counts.len() as u64
+    }
+
     /// Counts a page in all of its folders.
     pub(crate) fn add(&mut self, url: &str, is_idle: bool, is_placeholder: bool) {
         for folder in folders(url) {

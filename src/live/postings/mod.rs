@@ -25,6 +25,9 @@ use self::table::Table;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::threads;
 
+/// Bytes of a posting in the table, with its place among the chunks, and sorted when it is frozen.
+pub(crate) const A_POSTING: u64 = 40;
+
 /// Runs of like size that are merged.
 const FAN: usize = 4;
 
@@ -160,6 +163,12 @@ impl Postings {
             let largest = of.iter().map(tier).max().expect("there are four");
             of.iter().all(|run| tier(run) == largest)
         })
+    }
+
+    /// Bytes of memory, about, while the next run is written.
+    pub(crate) fn bytes(&self) -> u64 {
+        let table = 2 * self.full as u64 * A_POSTING;
+        self.runs.iter().map(|run| run.bytes()).sum::<u64>() + table
     }
 
     /// Number of runs.

@@ -133,6 +133,11 @@ impl Run {
         self.pages.clone()
     }
 
+    /// Bytes in memory.
+    pub(super) fn bytes(&self) -> u64 {
+        8 * (self.firsts.len() + self.filter.words().len()) as u64
+    }
+
     /// Number of postings, at most.
     pub(super) fn len(&self) -> u64 {
         (self.firsts.len() * POSTINGS_A_BLOCK) as u64
