@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::advice::mirrors::{Fetched, Instead, Mirrors};
-use crate::advice::place::{host, place, place_of};
+use crate::advice::place::{aligned, host, place, place_of};
 use crate::advice::rules::DomainRules;
 use crate::advice::traps::{FolderCounts, Traps};
 use crate::advice::{Advice, is_probe};
@@ -399,16 +399,19 @@ impl Index {
 
 impl Advisor {
     fn observe(&mut self, log: &Log, pages: &mut Pages, page: u32, record: &PageRecord) -> Result<()> {
-        let of = record.of.map(|(of, _)| of);
+        let of = match record.of {
+            Some((of, _)) => Some((of, url_of(log, pages, of)?)),
+            None => None,
+        };
         let is_placeholder = record.notice != 0;
-        let is_idle = is_placeholder || of.is_some_and(|of| pages.host_of(of) == pages.host_of(page));
+        // Copies with the same name in another folder are perhaps a mirror, and no trap.
+        let repeats = |(of, url): &(u32, String)| {
+            pages.host_of(*of) == pages.host_of(page) && aligned(&record.url, url).is_none()
+        };
+        let is_idle = is_placeholder || of.as_ref().is_some_and(repeats);
         self.folders.add(&record.url, is_idle, is_placeholder);
         let domain = domain_of(&record.url);
-        let is_of_domain = match of {
-            Some(of) => domain_of(&url_of(log, pages, of)?) == domain,
-            None => false,
-        };
-        self.rules.observe(domain, page, is_of_domain);
+        self.rules.observe(domain, page, of.is_some_and(|(_, url)| domain_of(&url) == domain));
         let fetched = Fetched { pages, log, folders: &self.folders };
         let advice = self.mirrors.observe(fetched, page, &record.url)?;
         self.give(advice);

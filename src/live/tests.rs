@@ -114,6 +114,22 @@ fn wrong_advice_is_withdrawn() {
 }
 
 #[test]
+fn many_versions_on_one_host_are_mirrors_and_no_trap() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut crawl = Crawl::at(folder.path());
+    for chapter in 0..20 {
+        for version in 0..30 {
+            let text = html("docs", &format!("Chapter {chapter}"), chapter);
+            crawl.add(&format!("http://docs.example/v{version}/c{chapter}.html"), &text);
+        }
+    }
+    crawl.sync();
+    let advice = crawl.index.advice(0);
+    assert!(advice.len() == 29 && advice.iter().all(|advice| advice.kind == Kind::Mirror), "{advice:?}");
+    assert!(crawl.ask("http://docs.example/blog/1.html") == Verdict::Fetch { why: "new" });
+}
+
+#[test]
 fn sessions_make_a_url_rule() {
     let folder = tempfile::tempdir().unwrap();
     let mut crawl = Crawl::at(folder.path());

@@ -141,7 +141,9 @@ impl Mirrors {
         let cluster = fetched.pages.cluster(page);
         // What is below a mirror already has been compared with others: those propose what is new.
         if self.rule(url).is_none() {
-            for member in fetched.pages.copies(page).take(MOST_MEMBERS) {
+            // The first page of a cluster brings all mirrors together, the last ones those that are fetched side by side.
+            let last = fetched.pages.copies(page).take(MOST_MEMBERS);
+            for member in [cluster].into_iter().chain(last).filter(|&member| member != page) {
                 if let Some((ours, theirs)) = aligned(url, &fetched.url(member)?) {
                     self.propose(ours, theirs);
                 }
