@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What a page is.
+/// Kind of a page that was added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -23,7 +23,7 @@ pub struct Near {
     pub url: String,
     /// Share of the chunks of the larger page that both have, or of all chunks for pages of one host; 1 for the same text.
     pub resemblance: f64,
-    /// How it was found: `exact`, `overlap`, or `view` for another URL of one page.
+    /// Measure that found it: `exact`, `overlap`, or `view` for another URL of one page.
     pub by: &'static str,
 }
 
@@ -36,14 +36,14 @@ pub struct Collection {
     pub kept: String,
 }
 
-/// What the index says of a page that was added.
+/// Answer to a page that was added.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Answer {
     /// Canonical URL.
     pub url: String,
     /// Doc id in hexadecimal.
     pub doc_id: String,
-    /// What it is.
+    /// Its kind.
     pub state: State,
     /// The page that it is a copy of.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ pub struct Answer {
     pub collection: Option<Collection>,
 }
 
-/// What is known of a URL that was added.
+/// Answer to a question about a URL that was added.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Known {
     /// As [`Answer`], of the newest page of the URL.
@@ -67,7 +67,7 @@ pub struct Known {
     pub copies: Vec<String>,
 }
 
-/// What to do with a URL that might be fetched.
+/// Decision about a URL that might be fetched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum Verdict {
@@ -93,7 +93,7 @@ pub enum Verdict {
     },
 }
 
-/// What the index has.
+/// Counts of what the index has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Figures {
     /// Pages, each version of one counted.

@@ -43,7 +43,7 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// What the pages of a host have in common that are perhaps one page: their notice of nothing, or else their title. 0 for neither.
+    /// Returns its notice of nothing, or else its title: pages of a host that have it in common may be one page. 0 for neither.
     pub fn title_or_notice(&self) -> u32 {
         if self.notice == 0 { self.title } else { (self.notice as u32).max(1) }
     }

@@ -67,7 +67,7 @@ pub struct Index {
     _lock: File,
 }
 
-/// What makes advice.
+/// The sources of advice, and the advice so far.
 #[derive(Debug, Default)]
 struct Advisor {
     folders: FolderCounts,
@@ -77,7 +77,7 @@ struct Advisor {
     given: Vec<Advice>,
 }
 
-/// What was added and is not on disk yet.
+/// Pages and notes that were added and are not on disk yet.
 #[derive(Debug)]
 pub struct Unsynced {
     file: Arc<File>,
@@ -257,7 +257,7 @@ impl Index {
         &self.advisor.given[(since as usize).min(self.published)..self.published]
     }
 
-    /// What is known of a URL; `None` if it was not added.
+    /// Returns the newest page of a URL and its copies; `None` if the URL was not added.
     ///
     /// # Errors
     /// Those of a log that cannot be read.
@@ -269,7 +269,7 @@ impl Index {
         Ok(Some(Known { answer: self.answer(page)?, fetch_time: record.fetch_time, copies }))
     }
 
-    /// What to do with a URL that might be fetched.
+    /// Decides whether a URL should be fetched, and from where.
     ///
     /// # Errors
     /// Those of a log that cannot be read.
@@ -306,7 +306,7 @@ impl Index {
         newest.map(|page| (self.pages.doc_id(page), self.pages.doc_id(self.pages.cluster(page))))
     }
 
-    /// What the index has.
+    /// Returns counts of all that the index has.
     pub fn figures(&self) -> Figures {
         Figures {
             pages: self.pages.len() as u64,

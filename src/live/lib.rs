@@ -1,4 +1,4 @@
-//! Mirrors found while the crawl is running: an index that takes pages as they are fetched, and tells the crawler what to leave.
+//! Mirrors found while the crawl is running: an index that takes pages as they are fetched, and advises the crawler which to leave.
 //!
 //! ```text
 //! page ──▶ Digest ──▶ Index::add ──▶ exact copy? shared chunks? (near.rs, postings/) ──▶ cluster

@@ -49,7 +49,7 @@ const MOST_MEMBERS: usize = 256;
 /// Least resemblance of two pages of hosts whose furniture is not known yet.
 const BEFORE_FURNITURE: u64 = 6_000;
 
-/// What a page is compared with.
+/// The pages that came before, with which a page is compared.
 pub(crate) struct Earlier<'i> {
     /// The pages before it.
     pub pages: &'i Pages,

@@ -19,10 +19,10 @@ use webtwin_base::ids::splitmix64;
 use webtwin_core::url_rules::evidence::lower_bound;
 use webtwin_core::url_rules::rows::RuleRow;
 
-/// Of so many URLs that advice speaks against, one is fetched all the same.
+/// URLs that advice speaks against for each one that is fetched all the same.
 const PROBES: u64 = 64;
 
-/// What kind of copies advice is about.
+/// Kind of copies that advice is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -38,7 +38,7 @@ pub enum Kind {
     Placeholder,
 }
 
-/// What a crawler should do with URLs that advice is about.
+/// Action that advice recommends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -55,9 +55,9 @@ pub enum Action {
 pub struct Advice {
     /// Its number, from 1 on.
     pub sequence: u64,
-    /// What it is about.
+    /// Kind of copies.
     pub kind: Kind,
-    /// What to do.
+    /// Recommended action.
     pub action: Action,
     /// The URLs: those that begin with this; for URL rules, the registered domain.
     pub prefix: String,

@@ -125,7 +125,7 @@ impl DomainRules {
         found
     }
 
-    /// Tells a rule the number of its advice.
+    /// Notes the number that advice for a rule was given.
     pub(crate) fn numbered(&mut self, advice: &Advice) {
         let (Some(rule), Action::Rewrite) = (&advice.rule, advice.action) else { return };
         let known = self.domains.get_mut(&*advice.prefix).map(|of| &mut of.rules);

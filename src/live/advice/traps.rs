@@ -94,7 +94,7 @@ impl Traps {
         Some(advice(kind, Action::Skip, folder, evidence, pages, None))
     }
 
-    /// Tells a trap the number of its advice.
+    /// Notes the number that advice for a trap was given.
     pub(crate) fn numbered(&mut self, advice: &Advice) {
         if let (Action::Skip, Some((number, _))) = (advice.action, self.given.get_mut(&*advice.prefix)) {
             *number = advice.sequence;

@@ -47,13 +47,13 @@ const DICTIONARY: [u8; 4] = [0x5d, 0x2a, 0x4d, 0x18];
 /// When to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// When the process is told to.
+    /// When the process is asked to.
     Stopped,
     /// When nothing has come for a time; at once if that is zero.
     Idle(Duration),
 }
 
-/// What follows files, and how far that is.
+/// The files that are followed, and how far each has been read.
 pub(super) struct Followed {
     pub patterns: Vec<String>,
     pub until: Until,

@@ -45,11 +45,11 @@ pub fn limits(threads: usize) -> Limits {
     Limits { heavy: 2 * threads + 14, request: Duration::from_secs(40), ..Limits::default() }
 }
 
-/// What is served, and where pages come from.
+/// Settings of the service: its folder, its clients, and the files that it follows.
 pub struct Settings {
     /// Folder of the index.
     pub folder: PathBuf,
-    /// How pages are read.
+    /// The job by whose settings pages are read and compared.
     pub job: Job,
     /// Files to follow: globs.
     pub follow: Vec<String>,
@@ -78,7 +78,7 @@ impl Handle {
     }
 }
 
-/// What all requests share.
+/// State that all requests share.
 struct Service {
     folder: PathBuf,
     front: Arc<Front>,

@@ -15,7 +15,7 @@ use webtwin_pages::url::CanonicalUrl;
 /// Statuses that mean that there is nothing at a URL.
 const NOTHING_THERE: std::ops::Range<u16> = 400..500;
 
-/// What became of a record.
+/// The outcome of reading a record.
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// It is a page, or says that there is none.
@@ -30,7 +30,7 @@ pub(super) struct Read {
     /// Where it begins.
     pub offset: u64,
     pub outcome: Outcome,
-    /// Whether it may be the rest of a file that still grows: damage, or a length that was wrong.
+    /// True if it may be the rest of a file that still grows: damage, or a length that was wrong.
     pub is_doubtful: bool,
 }
 

@@ -31,7 +31,7 @@ const IDLE: Duration = Duration::from_millis(200);
 /// Time for those who ask to take the lock.
 const PAUSE: Duration = Duration::from_micros(20);
 
-/// What was read of a record.
+/// A record for the writer to add.
 #[derive(Debug)]
 pub(crate) enum Item {
     /// A page.

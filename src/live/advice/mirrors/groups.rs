@@ -1,0 +1,156 @@
+//! Groups of mirrors: how folders come together, which one is kept, and how one leaves again.
+
+use std::cmp::Reverse;
+
+use super::{Folder, Group, Mirrors, Pair, key};
+use crate::advice::place::folders;
+use crate::advice::traps::FolderCounts;
+use crate::advice::{Action, Advice, Evidence, Kind};
+use webtwin_pages::public_suffix::domain_of;
+
+impl Mirrors {
+    /// Makes two folders mirrors of each other.
+    pub(super) fn group(&mut self, ours: u32, theirs: u32, counts: &FolderCounts) -> Vec<Advice> {
+        let pair = &self.pairs[&key(ours, theirs)];
+        let (evidence, common) = (pair.evidence, pair.common.clone().unwrap_or_default());
+        let widest = |number: u32| [&*self.folders[number as usize].prefix, &*common].concat();
+        let both = [widest(ours), widest(theirs)].map(|prefix| self.number(&prefix));
+        for [from, to] in [[ours, both[0]], [theirs, both[1]]] {
+            if from != to && self.folders[to as usize].endings.is_empty() {
+                self.folders[to as usize].endings = self.folders[from as usize].endings.clone();
+            }
+        }
+        let of = both.map(|number| self.folders[number as usize].group);
+        if of[0].is_some() && of[0] == of[1] {
+            return Vec::new();
+        }
+        let number = self.groups.len() as u32;
+        let mut group = Group::default();
+        for (folder, of) in both.into_iter().zip(of) {
+            match of {
+                Some(of) => group.members.append(&mut self.groups[of as usize].members),
+                None => group.members.push(folder),
+            }
+        }
+        // What was kept before stays, unless it is inside another member or its group was the smaller one.
+        let prefix = |member: u32| &*self.folders[member as usize].prefix;
+        let is_inside = |member: u32| {
+            group.members.iter().any(|&other| other != member && prefix(member).starts_with(prefix(other)))
+        };
+        let was_kept =
+            |member: u32| self.folders[member as usize].group.is_some_and(|of| self.groups[of as usize].kept == member);
+        let rank = |&member: &u32| {
+            let fetched = counts.of(prefix(member)).pages;
+            (!is_inside(member), was_kept(member), fetched, Reverse(prefix(member).len()), Reverse(member))
+        };
+        group.kept = group.members.iter().copied().max_by_key(rank).expect("there are two");
+        let mut advice = Vec::new();
+        for &member in &group.members {
+            let prefix = self.folders[member as usize].prefix.to_string();
+            let kept = self.folders[group.kept as usize].prefix.to_string();
+            let pages = counts.of(&prefix).pages;
+            let folder = &mut self.folders[member as usize];
+            folder.group = Some(number);
+            if member != group.kept && folder.advice.is_none() {
+                folder.advice = Some((0, Evidence::default()));
+                advice.push(Advice {
+                    sequence: 0,
+                    kind: kind(&prefix, &kept),
+                    action: Action::Rewrite,
+                    prefix,
+                    of: Some(kept),
+                    withdraws: None,
+                    rule: None,
+                    matched: evidence.matched,
+                    differing: evidence.differing,
+                    bound: f64::from(evidence.bound()) / 10_000.0,
+                    pages,
+                });
+            }
+        }
+        // The kept folder may have been rewritten to one that is inside another.
+        if let Some((given, _)) = self.folders[group.kept as usize].advice.take() {
+            advice.push(self.withdrawal(group.kept, given, Evidence::default()));
+        }
+        self.certain.push(both);
+        for &member in &both {
+            self.folders[member as usize].grouped_by.push(key(ours, theirs));
+        }
+        let (kept, others) = (group.kept, group.members.clone());
+        self.groups.push(group);
+        // From now on each is held against the one that is kept.
+        for member in others.into_iter().filter(|&member| member != kept) {
+            self.propose_pair(member, kept);
+        }
+        advice
+    }
+
+    /// Holds a page against the advice for its folder.
+    pub(super) fn check(&mut self, ours: u32, theirs: u32, is_match: bool) -> Option<Advice> {
+        let number = [ours, theirs].into_iter().find(|&number| {
+            let of = self.folders[number as usize].group;
+            self.folders[number as usize].advice.is_some()
+                && of.is_some_and(|of| [ours, theirs].contains(&self.groups[of as usize].kept))
+        })?;
+        let (given, evidence) = self.folders[number as usize].advice.as_mut()?;
+        evidence.add_recent(is_match);
+        if !evidence.is_contrary() {
+            return None;
+        }
+        let (given, evidence) = (*given, *evidence);
+        self.leave(number);
+        // What spoke for it speaks no longer.
+        let folder = &self.folders[number as usize];
+        let pairs: Vec<(u32, u32)> =
+            folder.others.iter().map(|&other| key(number, other)).chain(folder.grouped_by.iter().copied()).collect();
+        for pair in pairs {
+            if let Some(pair) = self.pairs.get_mut(&pair) {
+                *pair = Pair { evidence: Evidence { matched: 0, differing: evidence.differing }, ..Pair::default() };
+            }
+        }
+        Some(self.withdrawal(number, given, evidence))
+    }
+
+    /// Takes a folder out of its group.
+    fn leave(&mut self, number: u32) {
+        let folder = &mut self.folders[number as usize];
+        folder.advice = None;
+        if let Some(group) = folder.group.take() {
+            self.groups[group as usize].members.retain(|&member| member != number);
+        }
+    }
+
+    fn withdrawal(&self, number: u32, given: u64, evidence: Evidence) -> Advice {
+        let prefix = self.folders[number as usize].prefix.to_string();
+        Advice {
+            sequence: 0,
+            kind: Kind::Mirror,
+            action: Action::Fetch,
+            prefix,
+            of: None,
+            withdraws: Some(given),
+            rule: None,
+            matched: evidence.matched,
+            differing: evidence.differing,
+            bound: 0.0,
+            pages: 0,
+        }
+    }
+
+    /// Notes the number that advice for a folder was given.
+    pub(crate) fn numbered(&mut self, advice: &Advice) {
+        let folder = self.numbers.get(&*advice.prefix).map(|&number| &mut self.folders[number as usize]);
+        if let (Some(Folder { advice: Some((given, _)), .. }), Action::Rewrite) = (folder, advice.action) {
+            *given = advice.sequence;
+        }
+    }
+}
+
+/// Two names of one site are aliases; everything else is a mirror.
+fn kind(prefix: &str, of: &str) -> Kind {
+    let is_site = |prefix: &str| folders(prefix).count() == 1;
+    match is_site(prefix) && is_site(of) && domain_of(prefix) == domain_of(of) {
+        true => Kind::Alias,
+        false => Kind::Mirror,
+    }
+}
