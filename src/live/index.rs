@@ -1,45 +1,33 @@
 //! The index: what has been fetched, and what follows from it.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::json;
-
-use crate::advice::mirrors::{Fetched, Instead, Mirrors};
-use crate::advice::place::{aligned, host, place, place_of};
-use crate::advice::rules::DomainRules;
-use crate::advice::traps::{FolderCounts, Traps};
+use crate::advice::advisor::Advisor;
+use crate::advice::mirrors::Instead;
+use crate::advice::place::{host, place_of};
 use crate::advice::{Advice, is_probe};
 use crate::answer::{Answer, Collection, Figures, Known, Near, State, Verdict};
 use crate::digest::Digest;
+use crate::folder::{ADVICE, check_settings, line, lock, write_advice};
 use crate::log::{Log, Place};
-use crate::near::{Earlier, WHOLE, resemblance, sample_of};
+use crate::near::{Earlier, WHOLE};
 use crate::pages::{NONE, Pages, Row};
 use crate::postings::{A_POSTING, Postings};
-use crate::record::{PageRecord, Record};
+use crate::record::{PageRecord, Record, url_of};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, doc_id};
 use webtwin_job::{Job, Overlap};
-use webtwin_pages::public_suffix::domain_of;
 use webtwin_pages::url::CanonicalUrl;
-
-/// Version of the folder: of the forms of its files, and of the rules by which a log makes advice.
-const FORMAT: u32 = 1;
 
 /// Most postings in memory. Where memory has a bound, a quarter of it.
 const POSTINGS_IN_MEMORY: u64 = 1 << 20;
 
 /// Bytes of memory for anything but what grows with the crawl: the process, and pages on their way.
 const AT_REST: u64 = 64 << 20;
-
-/// Pages of a host that are looked at again when one of its folders is found to be a mirror.
-const MOST_LOOKED_AT: usize = 1 << 10;
-
-/// Least resemblance, furniture included, of pages in one place of mirrors that are copies.
-const IN_ONE_PLACE: u64 = 4_000;
 
 /// Bytes of a page in the list of its registered domain.
 const A_PAGE_OF_DOMAIN: u64 = 8;
@@ -65,16 +53,6 @@ pub struct Index {
     advice_file: File,
     /// Held as long as the index is open.
     _lock: File,
-}
-
-/// The sources of advice, and the advice so far.
-#[derive(Debug, Default)]
-struct Advisor {
-    folders: FolderCounts,
-    mirrors: Mirrors,
-    traps: Traps,
-    rules: DomainRules,
-    given: Vec<Advice>,
 }
 
 /// Pages and notes that were added and are not on disk yet.
@@ -103,14 +81,7 @@ impl Index {
     pub fn open(folder: &Path, job: &Job) -> Result<Index> {
         let failed = |cause| Error::storage(folder.display().to_string(), cause);
         fs::create_dir_all(folder).map_err(failed)?;
-        let lock = File::create(folder.join("lock")).map_err(failed)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(Error::Usage(format!("{}: another process has this index open", folder.display())));
-            }
-            Err(TryLockError::Error(cause)) => return Err(failed(cause)),
-        }
+        let lock = lock(folder)?;
         check_settings(folder, job)?;
         let mut pages = Pages::default();
         let mut postings = Postings::open(&folder.join("postings"), postings_in_memory(job.effort.memory_bytes))?;
@@ -397,69 +368,6 @@ impl Index {
     }
 }
 
-impl Advisor {
-    fn observe(&mut self, log: &Log, pages: &mut Pages, page: u32, record: &PageRecord) -> Result<()> {
-        let of = match record.of {
-            Some((of, _)) => Some((of, url_of(log, pages, of)?)),
-            None => None,
-        };
-        let is_placeholder = record.notice != 0;
-        // Copies with the same name in another folder are perhaps a mirror, and no trap.
-        let repeats = |(of, url): &(u32, String)| {
-            pages.host_of(*of) == pages.host_of(page) && aligned(&record.url, url).is_none()
-        };
-        let is_idle = is_placeholder || of.as_ref().is_some_and(repeats);
-        self.folders.add(&record.url, is_idle, is_placeholder);
-        let domain = domain_of(&record.url);
-        self.rules.observe(domain, page, of.is_some_and(|(_, url)| domain_of(&url) == domain));
-        let fetched = Fetched { pages, log, folders: &self.folders };
-        let advice = self.mirrors.observe(fetched, page, &record.url)?;
-        self.give(advice);
-        while let Some(mirrors) = self.mirrors.take_certain() {
-            look_again(log, pages, &mirrors)?;
-        }
-        // Copies of another folder of the host are a mirror, not a trap.
-        if self.mirrors.of(&record.url).is_none() {
-            let advice = self.traps.observe(&self.folders, &record.url, is_idle);
-            self.give(advice);
-        }
-        Ok(())
-    }
-
-    fn take_rules(&mut self, domain: &str, rules: Vec<webtwin_core::url_rules::rows::RuleRow>) {
-        let advice = self.rules.take(domain, rules);
-        self.give(advice);
-    }
-
-    /// Numbers advice.
-    fn give(&mut self, advice: impl IntoIterator<Item = Advice>) {
-        for advice in advice {
-            let advice = Advice { sequence: self.given.len() as u64 + 1, ..advice };
-            self.mirrors.numbered(&advice);
-            self.traps.numbered(&advice);
-            self.rules.numbered(&advice);
-            self.given.push(advice);
-        }
-    }
-}
-
-/// Joins the clusters of pages that came before two folders were found to be mirrors, and are in one place of them.
-fn look_again(log: &Log, pages: &mut Pages, [ours, theirs]: &[String; 2]) -> Result<()> {
-    let Some(host) = pages.known_host(host(ours)) else { return Ok(()) };
-    for page in pages.on_host(host).take(MOST_LOOKED_AT).collect::<Vec<_>>() {
-        let url = url_of(log, pages, page)?;
-        let Some(rest) = url.strip_prefix(ours.as_str()) else { continue };
-        let Some(other) = pages.by_place(place(theirs, rest)) else { continue };
-        if pages.cluster(page) != pages.cluster(other) {
-            let samples = [sample_of(log, pages, page)?, sample_of(log, pages, other)?];
-            if resemblance(&samples[0], &samples[1]) >= IN_ONE_PLACE {
-                pages.join(page, other);
-            }
-        }
-    }
-    Ok(())
-}
-
 /// Postings that the newest pages may have in memory.
 fn postings_in_memory(memory_bytes: u64) -> usize {
     let most = match memory_bytes {
@@ -484,56 +392,4 @@ fn put(pages: &mut Pages, record: &PageRecord, place: Place) -> u32 {
     });
     record.joins.iter().for_each(|&other| pages.join(other, page));
     page
-}
-
-/// The URL of a page.
-///
-/// # Errors
-/// Those of a log that cannot be read.
-pub(crate) fn url_of(log: &Log, pages: &Pages, page: u32) -> Result<String> {
-    Record::url(&log.read(pages.record(page))?)
-}
-
-/// Name of the file of advice, a line each.
-const ADVICE: &str = "advice.ndjson";
-
-fn line(advice: &Advice) -> String {
-    serde_json::to_string(advice).expect("advice is plain values") + "\n"
-}
-
-/// Writes the advice of the log anew, and opens the file for more.
-fn write_advice(folder: &Path, given: &[Advice]) -> std::io::Result<File> {
-    let (path, temporary) = (folder.join(ADVICE), folder.join("advice.part"));
-    let mut file = File::create(&temporary)?;
-    file.write_all(given.iter().map(line).collect::<String>().as_bytes())?;
-    fs::rename(&temporary, &path)?;
-    Ok(file)
-}
-
-/// Refuses a folder that was begun with other settings.
-fn check_settings(folder: &Path, job: &Job) -> Result<()> {
-    let settings = json!({
-        "format": FORMAT,
-        "limits": job.input.limits,
-        "links": job.links,
-        "chunks": job.chunks,
-        "overlap": job.overlap,
-    });
-    let path = folder.join("live.json");
-    let failed = |cause| Error::storage(path.display().to_string(), cause);
-    match fs::read(&path) {
-        Ok(bytes) if serde_json::from_slice::<serde_json::Value>(&bytes).ok().as_ref() == Some(&settings) => Ok(()),
-        Ok(_) => Err(Error::Usage(format!(
-            "{}: this index was begun with other settings, or by another version; use those of its live.json, or an empty folder",
-            folder.display()
-        ))),
-        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
-            let temporary = folder.join("live.part");
-            let mut file = File::create(&temporary).map_err(failed)?;
-            let text = serde_json::to_string_pretty(&settings).expect("settings are plain values") + "\n";
-            file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
-            fs::rename(&temporary, &path).and_then(|()| File::open(folder)?.sync_all()).map_err(failed)
-        }
-        Err(cause) => Err(failed(cause)),
-    }
 }

@@ -15,6 +15,7 @@ pub mod advice;
 mod agreement;
 mod answer;
 mod digest;
+mod folder;
 mod index;
 mod log;
 mod near;

@@ -170,7 +170,7 @@ impl Earlier<'_> {
         }
         alike.sort_unstable_by_key(order);
         for &(other, resemblance) in alike.iter().take(MOST_COMPARED) {
-            let url = crate::index::url_of(self.log, self.pages, other)?;
+            let url = crate::record::url_of(self.log, self.pages, other)?;
             let (shared, larger) = shared(other);
             let has_its_name = aligned(&page.url, &url).is_some();
             let is_enough = has_its_name || shared * WHOLE >= UNDER_OTHER_NAMES * (larger + u64::from(doubt));
@@ -186,7 +186,7 @@ impl Earlier<'_> {
     fn has_neighbour(&self, url: &str, host: u32, page: u32) -> Result<bool> {
         let members = std::iter::once(page).chain(self.pages.copies(page).take(MOST_MEMBERS));
         match members.into_iter().find(|&member| self.pages.host_of(member) == host) {
-            Some(member) => Ok(aligned(url, &crate::index::url_of(self.log, self.pages, member)?).is_none()),
+            Some(member) => Ok(aligned(url, &crate::record::url_of(self.log, self.pages, member)?).is_none()),
             None => Ok(false),
         }
     }

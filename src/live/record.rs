@@ -4,6 +4,8 @@ use bincode::Options;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
+use crate::log::Log;
+use crate::pages::Pages;
 use webtwin_base::error::{Error, Result};
 use webtwin_core::url_rules::rows::RuleRow;
 
@@ -108,6 +110,14 @@ impl Record {
         let rest = payload.strip_prefix(&[RECORD]).ok_or_else(wrong)?;
         codec().deserialize(rest).map_err(|_| wrong())
     }
+}
+
+/// The URL of a page.
+///
+/// # Errors
+/// Those of a log that cannot be read.
+pub(crate) fn url_of(log: &Log, pages: &Pages, page: u32) -> Result<String> {
+    Record::url(&log.read(pages.record(page))?)
 }
 
 #[cfg(test)]

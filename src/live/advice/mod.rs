@@ -8,6 +8,7 @@
 //!
 //! Advice is numbered in the order in which it became certain. It is never changed: it is withdrawn by another one, with a number of its own.
 
+pub(crate) mod advisor;
 pub(crate) mod mirrors;
 pub(crate) mod place;
 pub(crate) mod rules;

@@ -127,7 +127,7 @@ pub(crate) struct Fetched<'i> {
 
 impl Fetched<'_> {
     fn url(&self, page: u32) -> Result<String> {
-        crate::index::url_of(self.log, self.pages, page)
+        crate::record::url_of(self.log, self.pages, page)
     }
 }
 

@@ -1,0 +1,98 @@
+//! All sources of advice, fed with one page after another; and the numbers of advice.
+
+use super::Advice;
+use super::mirrors::{Fetched, Mirrors};
+use super::place::{aligned, host, place};
+use super::rules::DomainRules;
+use super::traps::{FolderCounts, Traps};
+use crate::log::Log;
+use crate::near::{resemblance, sample_of};
+use crate::pages::Pages;
+use crate::record::{PageRecord, url_of};
+use webtwin_base::error::Result;
+use webtwin_core::url_rules::rows::RuleRow;
+use webtwin_pages::public_suffix::domain_of;
+
+/// Pages of a host that are looked at again when one of its folders is found to be a mirror.
+const MOST_LOOKED_AT: usize = 1 << 10;
+
+/// Least resemblance, furniture included, of pages in one place of mirrors that are copies.
+const IN_ONE_PLACE: u64 = 4_000;
+
+/// The sources of advice, and the advice so far.
+#[derive(Debug, Default)]
+pub(crate) struct Advisor {
+    pub folders: FolderCounts,
+    pub mirrors: Mirrors,
+    pub traps: Traps,
+    pub rules: DomainRules,
+    pub given: Vec<Advice>,
+}
+
+impl Advisor {
+    /// Takes a page that was added.
+    ///
+    /// # Errors
+    /// Those of a log that cannot be read.
+    pub(crate) fn observe(&mut self, log: &Log, pages: &mut Pages, page: u32, record: &PageRecord) -> Result<()> {
+        let of = match record.of {
+            Some((of, _)) => Some((of, url_of(log, pages, of)?)),
+            None => None,
+        };
+        let is_placeholder = record.notice != 0;
+        // Copies with the same name in another folder are perhaps a mirror, and no trap.
+        let repeats = |(of, url): &(u32, String)| {
+            pages.host_of(*of) == pages.host_of(page) && aligned(&record.url, url).is_none()
+        };
+        let is_idle = is_placeholder || of.as_ref().is_some_and(repeats);
+        self.folders.add(&record.url, is_idle, is_placeholder);
+        let domain = domain_of(&record.url);
+        self.rules.observe(domain, page, of.is_some_and(|(_, url)| domain_of(&url) == domain));
+        let fetched = Fetched { pages, log, folders: &self.folders };
+        let advice = self.mirrors.observe(fetched, page, &record.url)?;
+        self.give(advice);
+        while let Some(mirrors) = self.mirrors.take_certain() {
+            look_again(log, pages, &mirrors)?;
+        }
+        // Copies of another folder of the host are a mirror, not a trap.
+        if self.mirrors.of(&record.url).is_none() {
+            let advice = self.traps.observe(&self.folders, &record.url, is_idle);
+            self.give(advice);
+        }
+        Ok(())
+    }
+
+    /// Takes the rules of a domain.
+    pub(crate) fn take_rules(&mut self, domain: &str, rules: Vec<RuleRow>) {
+        let advice = self.rules.take(domain, rules);
+        self.give(advice);
+    }
+
+    /// Numbers advice.
+    fn give(&mut self, advice: impl IntoIterator<Item = Advice>) {
+        for advice in advice {
+            let advice = Advice { sequence: self.given.len() as u64 + 1, ..advice };
+            self.mirrors.numbered(&advice);
+            self.traps.numbered(&advice);
+            self.rules.numbered(&advice);
+            self.given.push(advice);
+        }
+    }
+}
+
+/// Joins the clusters of pages that came before two folders were found to be mirrors, and are in one place of them.
+fn look_again(log: &Log, pages: &mut Pages, [ours, theirs]: &[String; 2]) -> Result<()> {
+    let Some(host) = pages.known_host(host(ours)) else { return Ok(()) };
+    for page in pages.on_host(host).take(MOST_LOOKED_AT).collect::<Vec<_>>() {
+        let url = url_of(log, pages, page)?;
+        let Some(rest) = url.strip_prefix(ours.as_str()) else { continue };
+        let Some(other) = pages.by_place(place(theirs, rest)) else { continue };
+        if pages.cluster(page) != pages.cluster(other) {
+            let samples = [sample_of(log, pages, page)?, sample_of(log, pages, other)?];
+            if resemblance(&samples[0], &samples[1]) >= IN_ONE_PLACE {
+                pages.join(page, other);
+            }
+        }
+    }
+    Ok(())
+}

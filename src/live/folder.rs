@@ -1,0 +1,76 @@
+//! The folder of an index, apart from its log and its runs: the lock, the settings that it was begun with, and the file of advice.
+
+use std::fs::{self, File, TryLockError};
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::advice::Advice;
+use webtwin_base::error::{Error, Result};
+use webtwin_job::Job;
+
+/// Version of the folder: of the forms of its files, and of the rules by which a log makes advice.
+const FORMAT: u32 = 1;
+
+/// Locks a folder for this process, as long as the file is open.
+///
+/// # Errors
+/// [`Error::Usage`] when another process has it locked; [`Error::Storage`] when it cannot be.
+pub(crate) fn lock(folder: &Path) -> Result<File> {
+    let failed = |cause| Error::storage(folder.display().to_string(), cause);
+    let lock = File::create(folder.join("lock")).map_err(failed)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(Error::Usage(format!("{}: another process has this index open", folder.display())));
+        }
+        Err(TryLockError::Error(cause)) => return Err(failed(cause)),
+    }
+    Ok(lock)
+}
+
+/// Name of the file of advice, a line each.
+pub(crate) const ADVICE: &str = "advice.ndjson";
+
+/// Returns the line of advice.
+pub(crate) fn line(advice: &Advice) -> String {
+    serde_json::to_string(advice).expect("advice is plain values") + "\n"
+}
+
+/// Writes the advice of the log anew, and opens the file for more.
+pub(crate) fn write_advice(folder: &Path, given: &[Advice]) -> std::io::Result<File> {
+    let (path, temporary) = (folder.join(ADVICE), folder.join("advice.part"));
+    let mut file = File::create(&temporary)?;
+    file.write_all(given.iter().map(line).collect::<String>().as_bytes())?;
+    fs::rename(&temporary, &path)?;
+    Ok(file)
+}
+
+/// Refuses a folder that was begun with other settings.
+pub(crate) fn check_settings(folder: &Path, job: &Job) -> Result<()> {
+    let settings = json!({
+        "format": FORMAT,
+        "limits": job.input.limits,
+        "links": job.links,
+        "chunks": job.chunks,
+        "overlap": job.overlap,
+    });
+    let path = folder.join("live.json");
+    let failed = |cause| Error::storage(path.display().to_string(), cause);
+    match fs::read(&path) {
+        Ok(bytes) if serde_json::from_slice::<serde_json::Value>(&bytes).ok().as_ref() == Some(&settings) => Ok(()),
+        Ok(_) => Err(Error::Usage(format!(
+            "{}: this index was begun with other settings, or by another version; use those of its live.json, or an empty folder",
+            folder.display()
+        ))),
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
+            let temporary = folder.join("live.part");
+            let mut file = File::create(&temporary).map_err(failed)?;
+            let text = serde_json::to_string_pretty(&settings).expect("settings are plain values") + "\n";
+            file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+            fs::rename(&temporary, &path).and_then(|()| File::open(folder)?.sync_all()).map_err(failed)
+        }
+        Err(cause) => Err(failed(cause)),
+    }
+}
