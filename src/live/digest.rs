@@ -31,22 +31,13 @@ pub struct Digest {
     pub fetch_time: i64,
     /// Fingerprint of its whole text; of its bytes where the text is too short. 0 for a page without content.
     pub exact: u64,
-    /// Hash of its title; 0 without one.
+    /// Hash of its notice of nothing, or else of its title: pages of a host that have it in common may be one page. 0 for neither.
     pub title: u32,
     /// Notice that there is nothing at its URL ([`webtwin_core::text::notices`]); 0 for none.
     pub notice: u64,
-    /// Distinct chunks of its text.
-    pub chunks: u32,
     /// Hashes of the chunks that it is compared by, ascending: the smallest of all, so that the samples of two pages agree on what
     /// both pages have.
     pub sample: Vec<u64>,
-}
-
-impl Digest {
-    /// Returns its notice of nothing, or else its title: pages of a host that have it in common may be one page. 0 for neither.
-    pub fn title_or_notice(&self) -> u32 {
-        if self.notice == 0 { self.title } else { (self.notice as u32).max(1) }
-    }
 }
 
 /// Makes digests, one page after another, as a run with the same job reads them; one for each thread.
@@ -100,14 +91,15 @@ impl Digester {
         };
         let title: String = extracted.title.split_whitespace().flat_map(|word| [word, " "]).collect();
         let title = if title.is_empty() { 0 } else { (xxh3_64(title.as_bytes()) as u32).max(1) };
+        let notice = self.notices.of(if document.exact == 0 { "" } else { extracted.text }, url.as_str());
+        let title = if notice == 0 { title } else { (notice as u32).max(1) };
         Ok(Ok(Digest {
             doc_id: doc_id(url.as_str()),
             url: url.as_str().to_string(),
             fetch_time: page.fetch_time,
             exact,
             title,
-            notice: self.notices.of(if document.exact == 0 { "" } else { extracted.text }, url.as_str()),
-            chunks: self.fprints.len() as u32,
+            notice,
             sample: sample(&self.fprints),
         }))
     }

@@ -142,7 +142,7 @@ impl Index {
         if let Some(known) = self.pages.by_id(page.doc_id)
             && self.pages.exact(known) == page.exact
         {
-            let answer = self.answer(known)?;
+            let answer = self.answer(known, self.record(known)?)?;
             return Ok(Answer { state: State::Again, ..answer });
         }
         if self.pages.len() as u32 == NONE {
@@ -161,7 +161,7 @@ impl Index {
         let number = put(&mut self.pages, &record, place);
         record.postings().for_each(|hash| self.postings.insert(hash, number));
         self.advisor.observe(&self.log, &mut self.pages, number, &record)?;
-        self.answer(number)
+        self.answer(number, record)
     }
 
     /// Notes that a URL was fetched and gave no page.
@@ -237,7 +237,8 @@ impl Index {
         let copies = self.pages.copies(page).take(MOST_COPIES);
         let copies = copies.map(|member| url_of(&self.log, &self.pages, member)).collect::<Result<_>>()?;
         let record = self.record(page)?;
-        Ok(Some(Known { answer: self.answer(page)?, fetch_time: record.fetch_time, copies }))
+        let fetch_time = record.fetch_time;
+        Ok(Some(Known { answer: self.answer(page, record)?, fetch_time, copies }))
     }
 
     /// Decides whether a URL should be fetched, and from where.
@@ -333,8 +334,7 @@ impl Index {
         }
     }
 
-    fn answer(&self, page: u32) -> Result<Answer> {
-        let record = self.record(page)?;
+    fn answer(&self, page: u32, record: PageRecord) -> Result<Answer> {
         let near = match record.of {
             None => None,
             Some((of, resemblance)) => {
@@ -386,7 +386,7 @@ fn put(pages: &mut Pages, record: &PageRecord, place: Place) -> u32 {
         place: place_of(&record.url),
         record: place,
         host,
-        title: if record.notice == 0 { record.title } else { (record.notice as u32).max(1) },
+        title: record.title,
         counting: record.counting,
         of: record.of.map_or(NONE, |(of, _)| of),
     });

@@ -193,10 +193,10 @@ impl Earlier<'_> {
 
     /// The page of the same host that shows the same under another URL.
     fn view(&self, page: &Digest, host: u32, chunks: &Chunks) -> Result<Option<Copied>> {
-        if self.overlap.views == 0.0 || page.title_or_notice() == 0 {
+        if self.overlap.views == 0.0 || page.title == 0 {
             return Ok(None);
         }
-        let Some(other) = self.pages.by_title(host, page.title_or_notice()) else { return Ok(None) };
+        let Some(other) = self.pages.by_title(host, page.title) else { return Ok(None) };
         let theirs = sample_of(self.log, self.pages, other)?;
         let resemblance = resemblance(&page.sample, &theirs);
         let views = units(self.overlap.views);

@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 
 use hashbrown::HashTable;
-use xxhash_rust::xxh3::xxh3_64;
 
 use crate::log::Place;
 use webtwin_base::ids::{DocId, splitmix64};
@@ -166,23 +165,23 @@ impl Pages {
 
     /// The newest page of a URL.
     pub(crate) fn by_id(&self, doc_id: DocId) -> Option<u32> {
-        self.by_id.find(mixed(doc_id), |&page| self.doc_ids[page as usize] == doc_id).copied()
+        self.by_id.find(splitmix64(doc_id), |&page| self.doc_ids[page as usize] == doc_id).copied()
     }
 
     /// The first page with a text.
     pub(crate) fn by_exact(&self, exact: u64) -> Option<u32> {
-        self.by_exact.find(mixed(exact), |&page| self.exacts[page as usize] == exact).copied()
+        self.by_exact.find(splitmix64(exact), |&page| self.exacts[page as usize] == exact).copied()
     }
 
     /// The first page at a place.
     pub(crate) fn by_place(&self, place: u64) -> Option<u32> {
-        self.by_place.find(mixed(place), |&page| self.places[page as usize] == place).copied()
+        self.by_place.find(splitmix64(place), |&page| self.places[page as usize] == place).copied()
     }
 
     /// The newest page of a host with a title.
     pub(crate) fn by_title(&self, host: u32, title: u32) -> Option<u32> {
         let is_it = |&page: &u32| (self.hosts[page as usize], self.titles[page as usize]) == (host, title);
-        self.by_title.find(mixed(title_key(host, title)), is_it).copied()
+        self.by_title.find(splitmix64(title_key(host, title)), is_it).copied()
     }
 
     /// Hash of a page's URL.
@@ -241,9 +240,9 @@ fn put<Columns>(
     columns: &Columns,
     key: impl Fn(&Columns, usize) -> u64,
 ) {
-    let of = |page: &u32| mixed(key(columns, *page as usize));
+    let of = |page: &u32| splitmix64(key(columns, *page as usize));
     let own = key(columns, number as usize);
-    let entry = table.entry(mixed(own), |&page| key(columns, page as usize) == own, of);
+    let entry = table.entry(splitmix64(own), |&page| key(columns, page as usize) == own, of);
     match entry {
         hashbrown::hash_table::Entry::Occupied(mut there) if which == Put::Last => *there.get_mut() = number,
         hashbrown::hash_table::Entry::Occupied(_) => {}
@@ -255,18 +254,10 @@ fn title_key(host: u32, title: u32) -> u64 {
     u64::from(host) << 32 | u64::from(title)
 }
 
-/// Spreads keys, some of which are no hashes.
-fn mixed(key: u64) -> u64 {
-    splitmix64(key)
-}
-
-/// Hash of a text.
-pub(crate) fn hash(text: &str) -> u64 {
-    xxh3_64(text.as_bytes())
-}
-
 #[cfg(test)]
 mod tests {
+    use webtwin_base::ids::doc_id as hash;
+
     use super::*;
 
     fn row(url: &str, exact: u64, title: u32, of: u32) -> Row {

@@ -35,8 +35,6 @@ pub(crate) struct PageRecord {
     pub title: u32,
     /// As [`Digest::notice`].
     pub notice: u64,
-    /// As [`Digest::chunks`].
-    pub chunks: u32,
     /// The page that it is a copy of, with the resemblance in units of 1/10,000.
     pub of: Option<(u32, u16)>,
     /// Other pages whose clusters it joins with that one.
@@ -58,7 +56,6 @@ impl PageRecord {
             exact: page.exact,
             title: page.title,
             notice: page.notice,
-            chunks: page.chunks,
             of: None,
             joins: Vec::new(),
             counting: 0,
@@ -132,7 +129,6 @@ mod tests {
             exact: 2,
             title: 3,
             notice: 4,
-            chunks: 5,
             of: Some((6, 7)),
             joins: vec![1],
             counting: 8,

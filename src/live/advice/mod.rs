@@ -81,6 +81,25 @@ pub struct Advice {
     pub pages: u64,
 }
 
+impl Advice {
+    /// Makes advice that has no number yet.
+    fn new(kind: Kind, action: Action, prefix: &str, evidence: Evidence) -> Advice {
+        Advice {
+            sequence: 0,
+            kind,
+            action,
+            prefix: prefix.to_string(),
+            of: None,
+            withdraws: None,
+            rule: None,
+            matched: evidence.matched,
+            differing: evidence.differing,
+            bound: f64::from(evidence.bound()) / 10_000.0,
+            pages: 0,
+        }
+    }
+}
+
 /// Evidence for advice, and against it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Evidence {

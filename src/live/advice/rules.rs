@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::thread::JoinHandle;
 
-use super::{Action, Advice, Kind};
+use super::{Action, Advice, Evidence, Kind};
 use crate::log::{Place, Reader};
 use crate::record::Record;
 use webtwin_base::error::{Error, Result};
@@ -159,17 +159,6 @@ fn rules_of(domain: &str, log: &Reader, pages: &[(Place, u32)]) -> Result<Vec<Ru
 
 fn advice(domain: &str, rule: RuleRow, action: Action, withdraws: Option<u64>) -> Advice {
     let counts = rule.counts();
-    Advice {
-        sequence: 0,
-        kind: Kind::UrlRule,
-        action,
-        prefix: domain.to_string(),
-        of: None,
-        withdraws,
-        matched: counts.support,
-        differing: counts.violations,
-        bound: f64::from(counts.bound()) / 10_000.0,
-        pages: 0,
-        rule: Some(rule),
-    }
+    let evidence = Evidence { matched: counts.support, differing: counts.violations };
+    Advice { withdraws, rule: Some(rule), ..Advice::new(Kind::UrlRule, action, domain, evidence) }
 }

@@ -4,11 +4,12 @@
 //! URL that there could be. Of each folder the pages are counted, and those that are copies of a page of the same host or say that there is
 //! nothing. A folder with [`LEAST_IDLE`] of these, and hardly any others, is a trap. What is still fetched of it goes on being counted.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::place::folders;
 use super::{Action, Advice, Evidence, Kind};
-use crate::pages::hash;
 
 /// Fewest pages that repeat others.
 const LEAST_IDLE: u64 = 50;
@@ -27,6 +28,13 @@ pub(crate) struct Count {
     pub placeholders: u64,
 }
 
+impl Count {
+    /// The evidence that the folder is a trap.
+    fn evidence(&self) -> Evidence {
+        Evidence { matched: self.idle, differing: self.pages - self.idle }
+    }
+}
+
 /// Pages of all folders: some 40 bytes a folder.
 #[derive(Debug, Default)]
 pub(crate) struct FolderCounts {
@@ -36,7 +44,7 @@ pub(crate) struct FolderCounts {
 impl FolderCounts {
     /// Pages of a folder.
     pub(crate) fn of(&self, folder: &str) -> Count {
-        let [pages, idle, placeholders] = self.counts.get(&hash(folder)).copied().unwrap_or_default();
+        let [pages, idle, placeholders] = self.counts.get(&xxh3_64(folder.as_bytes())).copied().unwrap_or_default();
         Count { pages: pages.into(), idle: idle.into(), placeholders: placeholders.into() }
     }
 
@@ -49,7 +57,7 @@ impl FolderCounts {
     /// Counts a page in all of its folders.
     pub(crate) fn add(&mut self, url: &str, is_idle: bool, is_placeholder: bool) {
         for folder in folders(url) {
-            let count = self.counts.entry(hash(folder)).or_default();
+            let count = self.counts.entry(xxh3_64(folder.as_bytes())).or_default();
             count[0] += 1;
             count[1] += u32::from(is_idle);
             count[2] += u32::from(is_placeholder);
@@ -63,7 +71,7 @@ pub(crate) struct Traps {
     /// By prefix: the number of the advice, and the evidence since.
     given: HashMap<Box<str>, (u64, Evidence)>,
     /// Folders of which advice was withdrawn.
-    withdrawn: HashMap<Box<str>, ()>,
+    withdrawn: HashSet<Box<str>>,
 }
 
 impl Traps {
@@ -77,21 +85,21 @@ impl Traps {
             }
             let (number, evidence) = (*number, *evidence);
             self.given.remove(&*folder);
-            self.withdrawn.insert(folder.as_str().into(), ());
-            return Some(advice(Kind::Trap, Action::Fetch, &folder, evidence, 0, Some(number)));
+            self.withdrawn.insert(folder.as_str().into());
+            let advice = Advice::new(Kind::Trap, Action::Fetch, &folder, evidence);
+            return Some(Advice { withdraws: Some(number), ..advice });
         }
         // The widest folder for which it is so.
         let is_trap = |folder: &&str| {
-            let Count { pages, idle, .. } = counts.of(folder);
-            let evidence = Evidence { matched: idle, differing: pages - idle };
-            idle >= LEAST_IDLE && evidence.bound() >= LEAST_BOUND && !self.withdrawn.contains_key(*folder)
+            let count = counts.of(folder);
+            count.idle >= LEAST_IDLE && count.evidence().bound() >= LEAST_BOUND && !self.withdrawn.contains(*folder)
         };
         let folder = if is_idle { folders(url).find(is_trap)? } else { return None };
-        let Count { pages, idle, placeholders } = counts.of(folder);
-        let kind = if 2 * placeholders > idle { Kind::Placeholder } else { Kind::Trap };
+        let count = counts.of(folder);
+        let kind = if 2 * count.placeholders > count.idle { Kind::Placeholder } else { Kind::Trap };
         self.given.insert(folder.into(), (0, Evidence::default()));
-        let evidence = Evidence { matched: idle, differing: pages - idle };
-        Some(advice(kind, Action::Skip, folder, evidence, pages, None))
+        let advice = Advice::new(kind, Action::Skip, folder, count.evidence());
+        Some(Advice { pages: count.pages, ..advice })
     }
 
     /// Notes the number that advice for a trap was given.
@@ -104,22 +112,6 @@ impl Traps {
     /// The trap that a URL is in, if its last part is: the folder itself is none.
     pub(crate) fn of<'u>(&self, url: &'u str) -> Option<&'u str> {
         folders(url).find(|folder| self.given.contains_key(*folder))
-    }
-}
-
-fn advice(kind: Kind, action: Action, prefix: &str, evidence: Evidence, pages: u64, withdraws: Option<u64>) -> Advice {
-    Advice {
-        sequence: 0,
-        kind,
-        action,
-        prefix: prefix.to_string(),
-        of: None,
-        withdraws,
-        rule: None,
-        matched: evidence.matched,
-        differing: evidence.differing,
-        bound: f64::from(evidence.bound()) / 10_000.0,
-        pages,
     }
 }
 

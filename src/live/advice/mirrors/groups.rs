@@ -53,19 +53,8 @@ impl Mirrors {
             folder.group = Some(number);
             if member != group.kept && folder.advice.is_none() {
                 folder.advice = Some((0, Evidence::default()));
-                advice.push(Advice {
-                    sequence: 0,
-                    kind: kind(&prefix, &kept),
-                    action: Action::Rewrite,
-                    prefix,
-                    of: Some(kept),
-                    withdraws: None,
-                    rule: None,
-                    matched: evidence.matched,
-                    differing: evidence.differing,
-                    bound: f64::from(evidence.bound()) / 10_000.0,
-                    pages,
-                });
+                let given = Advice::new(kind(&prefix, &kept), Action::Rewrite, &prefix, evidence);
+                advice.push(Advice { of: Some(kept), pages, ..given });
             }
         }
         // The kept folder may have been rewritten to one that is inside another.
@@ -121,20 +110,9 @@ impl Mirrors {
     }
 
     fn withdrawal(&self, number: u32, given: u64, evidence: Evidence) -> Advice {
-        let prefix = self.folders[number as usize].prefix.to_string();
-        Advice {
-            sequence: 0,
-            kind: Kind::Mirror,
-            action: Action::Fetch,
-            prefix,
-            of: None,
-            withdraws: Some(given),
-            rule: None,
-            matched: evidence.matched,
-            differing: evidence.differing,
-            bound: 0.0,
-            pages: 0,
-        }
+        let prefix = &self.folders[number as usize].prefix;
+        let advice = Advice::new(Kind::Mirror, Action::Fetch, prefix, evidence);
+        Advice { withdraws: Some(given), ..advice }
     }
 
     /// Notes the number that advice for a folder was given.

@@ -144,8 +144,8 @@ impl Mirrors {
         // What is below a mirror already has been compared with others: those propose what is new.
         if self.rule(url).is_none() {
             // The first page of a cluster brings all mirrors together, the last ones those that are fetched side by side.
-            let last = fetched.pages.copies(page).take(MOST_MEMBERS);
-            for member in [cluster].into_iter().chain(last).filter(|&member| member != page) {
+            let last = fetched.pages.copies(page).take(MOST_MEMBERS).filter(|&member| member != cluster);
+            for member in [cluster].into_iter().filter(|&first| first != page).chain(last) {
                 if let Some((ours, theirs)) = aligned(url, &fetched.url(member)?) {
                     self.propose(ours, theirs);
                 }
