@@ -24,7 +24,7 @@ def page(number):
     return f"<html><title>Page {number}</title><body><h1>Page {number}</h1>{words}</body></html>"
 
 
-class Site(http.server.BaseHTTPRequestHandler):
+class Site(local_site.Page):
     """/a/ is the original, /b/ its mirror; /new/ is a copy that came after the crawl, and /other a page of its own."""
 
     fetched = []
@@ -43,20 +43,14 @@ class Site(http.server.BaseHTTPRequestHandler):
         else:
             self.send_error(404)
             return
-        data = body.encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_):
-        pass
+        self.answer(body.encode())
 
 
 SPIDER = """
 import json, sys, scrapy
 from scrapy.crawler import CrawlerProcess
+
+import local_site
 class Spider(scrapy.Spider):
     name = "try"
     start_urls = [sys.argv[1]]

@@ -17,6 +17,8 @@ import tempfile
 import threading
 import time
 
+import local_site
+
 WEBTWIN = sys.argv[1]
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -43,7 +45,7 @@ def onward(path):
     return [*sum(dead, []), *ONLY[5:]] if path == CHAIN[-1] else []
 
 
-class Site(http.server.BaseHTTPRequestHandler):
+class Site(local_site.Page):
     """The first origin has /manual/, whose pages link to two more, as a tree; the second one has its mirror and CHAIN.
 
     The chain is longer than the tree is high, so what is at its end comes after the advice: pages within the mirror of
@@ -70,15 +72,7 @@ class Site(http.server.BaseHTTPRequestHandler):
         Site.fetched.append((is_first, self.path, body is not None))
         if Site.midway and len(Site.fetched) == 10:
             Site.midway()
-        data = (body or "There is nothing.").encode()
-        self.send_response(200 if body else 404)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_):
-        pass
+        self.answer((body or "There is nothing.").encode(), 200 if body else 404)
 
 
 SPIDER = """

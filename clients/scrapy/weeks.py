@@ -15,6 +15,8 @@ import tempfile
 import threading
 from urllib.parse import urlsplit
 
+import local_site
+
 WEBTWIN = sys.argv[1]
 HERE = pathlib.Path(__file__).resolve().parent
 PAGES = 40
@@ -42,18 +44,11 @@ class Host:
     def start(self, port=0):
         host = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
+        class Handler(local_site.Page):
             def do_GET(self):
                 host.fetched.append(self.path)
                 data = host.page(self.path)
-                self.send_response(200 if data else 404)
-                self.send_header("Content-Type", "text/html; charset=utf-8")
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, *_):
-                pass
+                self.answer(data, 200 if data else 404)
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
