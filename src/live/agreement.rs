@@ -1,4 +1,4 @@
-//! Live clusters held against those of a run over the same pages: the batch stays the truth.
+//! Live clusters compared with those of a run over the same pages: the batch stays the truth.
 
 use std::collections::HashMap;
 

@@ -73,7 +73,7 @@ pub struct Known {
 pub enum Verdict {
     /// Fetch it.
     Fetch {
-        /// `new`, or `probe`: advice speaks against it, and is to be held against what it gives.
+        /// `new`, or `probe`: advice speaks against it, and its page shows whether that is right.
         why: &'static str,
     },
     /// Do not fetch it.

@@ -61,7 +61,7 @@ impl Digester {
         }
     }
 
-    /// Returns the digest of a page, or why the page is none.
+    /// Returns the digest of a page, or why the page is refused.
     ///
     /// # Errors
     /// Those of a helper process that reads a document made for paper.

@@ -38,7 +38,7 @@ pub(crate) fn line(advice: &Advice) -> String {
     serde_json::to_string(advice).expect("advice is plain values") + "\n"
 }
 
-/// Writes the advice of the log anew, and opens the file for more.
+/// Writes the advice of the log again, and opens the file for more.
 pub(crate) fn write_advice(folder: &Path, given: &[Advice]) -> std::io::Result<File> {
     let (path, temporary) = (folder.join(ADVICE), folder.join("advice.part"));
     let mut file = File::create(&temporary)?;

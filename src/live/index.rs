@@ -17,7 +17,7 @@ use crate::log::{Log, Place};
 use crate::near::{Earlier, WHOLE};
 use crate::pages::{NONE, Pages, Row};
 use crate::postings::{A_POSTING, Postings};
-use crate::record::{PageRecord, Record, url_of};
+use crate::record::{PageRecord, Record, page_record, url_of};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, doc_id};
 use webtwin_job::{Job, Overlap};
@@ -106,8 +106,7 @@ impl Index {
             Ok(())
         })?;
         if (pages.len() as u32) < first_missing {
-            let why =
-                "postings have pages that the log lacks; remove the folder `postings`, they are made anew from the log";
+            let why = "postings have pages that the log lacks; remove the folder `postings`, they are made again from the log";
             return Err(Error::input(folder.display().to_string(), why));
         }
         let advice_file = write_advice(folder, &advisor.given).map_err(failed)?;
@@ -142,7 +141,7 @@ impl Index {
         if let Some(known) = self.pages.by_id(page.doc_id)
             && self.pages.exact(known) == page.exact
         {
-            let answer = self.answer(known, self.record(known)?)?;
+            let answer = self.answer(known, page_record(&self.log, &self.pages, known)?)?;
             return Ok(Answer { state: State::Again, ..answer });
         }
         if self.pages.len() as u32 == NONE {
@@ -236,7 +235,7 @@ impl Index {
         let Some(page) = self.pages.by_id(doc_id(url.as_str())) else { return Ok(None) };
         let copies = self.pages.copies(page).take(MOST_COPIES);
         let copies = copies.map(|member| url_of(&self.log, &self.pages, member)).collect::<Result<_>>()?;
-        let record = self.record(page)?;
+        let record = page_record(&self.log, &self.pages, page)?;
         let fetch_time = record.fetch_time;
         Ok(Some(Known { answer: self.answer(page, record)?, fetch_time, copies }))
     }
@@ -324,13 +323,6 @@ impl Index {
             log: &self.log,
             mirrors: &self.advisor.mirrors,
             overlap: &self.overlap,
-        }
-    }
-
-    fn record(&self, page: u32) -> Result<PageRecord> {
-        match Record::decode(&self.log.read(self.pages.record(page))?)? {
-            Record::Page(record) => Ok(record),
-            _ => Err(Error::Invariant("the record of a page is none of a page".into())),
         }
     }
 

@@ -27,8 +27,8 @@ use crate::digest::Digest;
 use crate::log::Log;
 use crate::pages::Pages;
 use crate::postings::Postings;
-use crate::record::{PageRecord, Record};
-use webtwin_base::error::{Error, Result};
+use crate::record::{PageRecord, page_record};
+use webtwin_base::error::Result;
 use webtwin_job::Overlap;
 
 /// Most pages that are found by one chunk. Another page that has it is not found by it.
@@ -217,14 +217,11 @@ impl Earlier<'_> {
 /// # Errors
 /// Those of its record.
 pub(crate) fn sample_of(log: &Log, pages: &Pages, page: u32) -> Result<Vec<u64>> {
-    let mut page = page;
-    loop {
-        match Record::decode(&log.read(pages.record(page))?)? {
-            // Of two pages with one text, the first one has the sample.
-            Record::Page(PageRecord { of: Some((of, _)), sample, .. }) if sample.is_empty() && of != page => page = of,
-            Record::Page(record) => return Ok(record.sample),
-            _ => return Err(Error::Invariant("the record of a page is none of a page".into())),
-        }
+    let record = page_record(log, pages, page)?;
+    match record.of {
+        // Of two pages with one text, the first one has the sample.
+        Some((of, _)) if record.sample.is_empty() => sample_of(log, pages, of),
+        _ => Ok(record.sample),
     }
 }
 

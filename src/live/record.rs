@@ -94,13 +94,13 @@ impl Record {
         // A record begins with the number of its variant, and a page with its URL.
         let head: std::result::Result<(u32, String), _> =
             bincode::DefaultOptions::new().with_varint_encoding().allow_trailing_bytes().deserialize(&payload[1..]);
-        head.map(|head| head.1).map_err(|_| Error::Invariant("a record of the log is none of a page".into()))
+        head.map(|head| head.1).map_err(|_| Error::Invariant("a page has a record of another kind".into()))
     }
 
     /// The record of a payload.
     ///
     /// # Errors
-    /// [`Error::Invariant`] when it is none: a frame with a checksum that is right holds what this program wrote.
+    /// [`Error::Invariant`] when it has another form: a frame with a checksum that is right holds what this program wrote.
     pub(crate) fn decode(payload: &[u8]) -> Result<Record> {
         let wrong =
             || Error::Invariant("a record of the log has another form; it was written by another version".into());
@@ -109,7 +109,18 @@ impl Record {
     }
 }
 
-/// The URL of a page.
+/// Reads the record of a page.
+///
+/// # Errors
+/// Those of a log that cannot be read.
+pub(crate) fn page_record(log: &Log, pages: &Pages, page: u32) -> Result<PageRecord> {
+    match Record::decode(&log.read(pages.record(page))?)? {
+        Record::Page(record) => Ok(record),
+        _ => Err(Error::Invariant("a page has a record of another kind".into())),
+    }
+}
+
+/// Reads the URL of a page.
 ///
 /// # Errors
 /// Those of a log that cannot be read.

@@ -1,4 +1,4 @@
-//! The index from without: pages in, answers and advice out, and the same again after it was opened anew.
+//! The index from without: pages in, answers and advice out, and the same again after it was opened again.
 
 use std::path::Path;
 

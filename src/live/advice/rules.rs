@@ -1,7 +1,7 @@
 //! URL rules, learned again whenever a registered domain has a quarter more copies than the last time.
 //!
 //! The learner is that of a run ([`webtwin_core::url_rules`]); it works beside, and what it finds is written to the log, so an
-//! index that is opened again learns nothing anew.
+//! index that is opened again learns nothing again.
 
 use std::collections::HashMap;
 use std::thread::JoinHandle;

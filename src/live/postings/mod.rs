@@ -4,10 +4,10 @@
 //! like size are merged into one by the same thread. So a page waits for no disk, and a chunk is looked for in the table,
 //! perhaps in a frozen one, and in some ten runs, most of which a filter rules out.
 //!
-//! Runs follow from the log, which has the postings of each page. A run that is missing or damaged when the index is opened is made anew.
+//! Runs follow from the log, which has the postings of each page. A run that is missing or damaged when the index is opened is made again.
 //!
 //! # Source
-//! O'Neil et al., *The log-structured merge-tree* (1996). Sorted tables that are probed by interpolation and permuted anew are those of
+//! O'Neil et al., *The log-structured merge-tree* (1996). Sorted tables that are probed by interpolation and permuted are those of
 //! \[MJS07\] section 3; here a key is a chunk, so one table does.
 
 mod filter;
@@ -179,7 +179,7 @@ impl Postings {
 
 impl Drop for Postings {
     fn drop(&mut self) {
-        // What it writes is made anew if it fails.
+        // What it writes is made again if it fails.
         let _ = self.finish_work();
     }
 }
@@ -221,7 +221,7 @@ mod tests {
             let mut map: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
             for (page, list) in lists.iter().enumerate() {
                 if (seed >> (page % 64)) & 7 == 7 {
-                    // Opened again: what is in no run is inserted anew.
+                    // Opened again: what is in no run is inserted again.
                     drop(postings);
                     postings = Postings::open(folder.path(), 50).unwrap();
                     let first = postings.first_missing() as usize;

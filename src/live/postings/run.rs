@@ -101,7 +101,7 @@ impl Run {
         Ok(Run { path, file, pages, firsts, filter })
     }
 
-    /// Opens a run; `None` if the file is none, or damaged in what is read of it now.
+    /// Opens a run; `None` if the file has another form, or is damaged in what is read of it now.
     ///
     /// # Errors
     /// [`Error::Storage`] when it cannot be read.
@@ -173,7 +173,8 @@ impl Run {
         self.file.read_exact_at(&mut bytes, at).map_err(|cause| Error::storage(name(), cause))?;
         let checksum = u64::from_le_bytes(bytes[BLOCK - 8..].try_into().expect("eight bytes"));
         if xxh3_64(&bytes[..BLOCK - 8]) != checksum {
-            let why = format!("damaged at byte {at}; end the server, remove the file and start again: it is made anew");
+            let why =
+                format!("damaged at byte {at}; end the server, remove the file and start again: it is made again");
             return Err(Error::input(name(), why));
         }
         let postings = (0..POSTINGS_A_BLOCK).map(move |at| {

@@ -67,7 +67,7 @@ impl Mirrors {
         }
         let (kept, others) = (group.kept, group.members.clone());
         self.groups.push(group);
-        // From now on each is held against the one that is kept.
+        // From now on each is compared with the one that is kept.
         for member in others.into_iter().filter(|&member| member != kept) {
             self.propose_pair(member, kept);
         }
