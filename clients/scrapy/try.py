@@ -13,6 +13,8 @@ import sys
 import tempfile
 import threading
 
+import local_site
+
 WEBTWIN = sys.argv[1]
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -49,8 +51,6 @@ class Site(local_site.Page):
 SPIDER = """
 import json, sys, scrapy
 from scrapy.crawler import CrawlerProcess
-
-import local_site
 class Spider(scrapy.Spider):
     name = "try"
     start_urls = [sys.argv[1]]
