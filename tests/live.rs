@@ -10,7 +10,7 @@ use webtwin::ids::splitmix64;
 
 use crate::serve::schema::wrong;
 use crate::support::planted::write_crawl;
-use crate::support::program::{fail, succeed};
+use crate::support::program::{fail, files, said, succeed, succeeded, webtwin};
 use crate::support::server::{Answer, Client, Server, escaped};
 
 const NDJSON: &str = "application/x-ndjson";
@@ -270,6 +270,57 @@ fn live_clusters_are_held_against_those_of_a_run() {
         "pages": 90, "live_pairs": 30, "run_pairs": 30, "common_pairs": 30, "precision": 1.0, "recall": 1.0
     });
     assert_eq!(agreement, expected);
+}
+
+#[test]
+fn a_scheduled_run_restores_what_live_has_read_and_has_the_bytes_of_a_run_from_scratch() {
+    let (folder, index) = folder();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (crawl, state) = (at("crawl"), at("state"));
+    write_crawl(&crawl, 300, 7);
+    let glob = format!("{crawl}/*.warc*");
+    // What it prints on stderr.
+    let run = |arguments: &[&str]| {
+        let output = webtwin(arguments).output().unwrap();
+        let told = said(&output);
+        succeeded(arguments, output);
+        told
+    };
+    let live = || run(&["live", &index, "--follow", &glob, "--no-listen", "--once", "--state", &state]);
+    let restored = |output: &str| {
+        let told = run(&["run", "--state", &state, "--input", &glob, "--output", &at(output)]);
+        told.lines().find(|line| line.starts_with("state: ")).unwrap().to_string()
+    };
+    let is_scratch = |output: &str, scratch: &str| {
+        succeed(&["run", "--input", &glob, "--output", &at(scratch)]);
+        assert_eq!(files(&at(output)), files(&at(scratch)));
+    };
+    let told = live();
+    let is_warc = |name: &std::ffi::OsStr| name.to_str().unwrap().contains(".warc");
+    let inputs = std::fs::read_dir(&crawl).unwrap().filter(|file| is_warc(&file.as_ref().unwrap().file_name())).count();
+    assert_eq!(told.matches("is read ahead").count(), inputs, "{told}");
+    assert!(!live().contains("is read ahead"), "they are in the state");
+    assert_eq!(
+        restored("first"),
+        format!(
+            "state: {inputs} of {inputs} work items are recorded, in a new state; {inputs} of them were read ahead"
+        )
+    );
+    is_scratch("first", "first-scratch");
+    // From now on the generation has them.
+    assert_eq!(std::fs::read_dir(format!("{state}/ahead")).unwrap().count(), 0);
+
+    // A file that has grown, and a new one.
+    let [grown, new] = ["grown.warc", "new.warc"].map(|name| format!("{crawl}/{name}"));
+    std::fs::write(&new, record("http://new.example/", 1)).unwrap();
+    std::fs::write(&grown, record("http://new.example/1", 2)).unwrap();
+    assert_eq!(live().matches("is read ahead").count(), 2);
+    std::fs::write(&grown, [record("http://new.example/1", 2), record("http://new.example/2", 1)].concat()).unwrap();
+    let all = inputs + 2;
+    let expected =
+        format!("{} of {all} work items are recorded, in generation 1, of which 0 are gone or have changed", all - 1);
+    assert_eq!(restored("second"), format!("state: {expected}; 1 of them were read ahead"));
+    is_scratch("second", "second-scratch");
 }
 
 /// Kills of a test; `scripts/live/kills` asks for more.

@@ -3,14 +3,25 @@
 //! Where a thread returns in order, its temporary files go as they are dropped. A process that is ended by a signal, or
 //! by the heartbeat because a worker does not return, drops nothing: [`exit`] removes what is left.
 
-use std::collections::BTreeSet;
 use std::io::{ErrorKind, Result};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread::sleep;
+use std::time::Duration;
 
 use crate::console::tell;
 
-static LEFT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+/// Paths of all temporary files and folders.
+///
+/// A thread that holds the lock allocates nothing, because one that gets no memory waits until the process has ended, and the
+/// thread that ends it needs the lock.
+static LEFT: Mutex<Option<Box<Node>>> = Mutex::new(None);
+
+/// A path in a linked list, which grows and shrinks without an allocation under the lock.
+struct Node {
+    path: PathBuf,
+    next: Option<Box<Node>>,
+}
 
 /// A file, or a folder with all that is in it, that is removed when this is dropped, if it is still there.
 #[derive(Debug)]
@@ -19,13 +30,16 @@ pub struct Temporary(PathBuf);
 impl Temporary {
     /// Takes charge of a path, at which there need not be anything yet.
     pub fn at(path: PathBuf) -> Temporary {
-        left().insert(path.clone());
+        let mut node = Box::new(Node { path: path.clone(), next: None });
+        let mut first = left();
+        node.next = first.take();
+        *first = Some(node);
         Temporary(path)
     }
 
     /// Leaves what is there, whatever happens from now on.
     pub fn release(self) {
-        left().remove(&self.0);
+        forget(&self.0);
         std::mem::forget(self);
     }
 
@@ -40,29 +54,59 @@ impl Drop for Temporary {
         if let Err(cause) = remove(&self.0) {
             tell(format_args!("left behind: {}: {cause}", self.0.display()));
         }
-        left().remove(&self.0);
+        forget(&self.0);
     }
+}
+
+/// Takes a path out of the list.
+fn forget(path: &Path) {
+    let mut first = left();
+    let mut at = &mut *first;
+    while at.as_ref().is_some_and(|node| node.path != path) {
+        at = &mut at.as_mut().expect("it is a node").next;
+    }
+    let gone = at.take().map(|mut node| {
+        *at = node.next.take();
+        node
+    });
+    drop(first);
+    drop(gone);
 }
 
 /// Ends the process with `code`, and removes all temporary files that other threads are at work on.
 pub fn exit(code: u8) -> ! {
-    // Held to the end, so that nobody begins another file.
-    let left = left();
-    for path in left.iter() {
-        // Whoever ends the process is told why already, and what stays is found by its name.
-        let _ = remove(path);
+    // Held to the end, so that no thread begins another file.
+    let first = left();
+    remove_all(&first);
+    std::process::exit(i32::from(code))
+}
+
+/// As [`exit`], from a place that may hold the lock itself, since removing files allocates: then what is left stays.
+pub fn exit_from_anywhere(code: u8) -> ! {
+    // Other threads hold the lock for moments only.
+    for _ in 0..100 {
+        match LEFT.try_lock() {
+            Err(TryLockError::WouldBlock) => sleep(Duration::from_millis(10)),
+            Ok(first) => {
+                remove_all(&first);
+                break;
+            }
+            Err(TryLockError::Poisoned(first)) => {
+                remove_all(first.get_ref());
+                break;
+            }
+        }
     }
     std::process::exit(i32::from(code))
 }
 
-/// As [`exit`], from a place that may hold the lock itself: then what is left stays.
-pub fn exit_from_anywhere(code: u8) -> ! {
-    match LEFT.try_lock() {
-        Ok(left) => left.iter().for_each(|path| _ = remove(path)),
-        Err(TryLockError::Poisoned(left)) => left.get_ref().iter().for_each(|path| _ = remove(path)),
-        Err(TryLockError::WouldBlock) => {}
+/// Removes the files of a list.
+fn remove_all(first: &Option<Box<Node>>) {
+    for node in std::iter::successors(first.as_deref(), |node| node.next.as_deref()) {
+        // A thread that is at work in a folder may create a file while it is removed. If it stays all the same, it is found by its
+        // name; the reason why the process ends has been printed already.
+        let _ = remove(&node.path).or_else(|_| remove(&node.path));
     }
-    std::process::exit(i32::from(code))
 }
 
 fn remove(path: &Path) -> Result<()> {
@@ -77,7 +121,7 @@ fn remove(path: &Path) -> Result<()> {
 }
 
 /// No code panics while it holds the lock.
-fn left() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+fn left() -> MutexGuard<'static, Option<Box<Node>>> {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -99,6 +143,8 @@ mod tests {
         drop((file, inner, renamed));
         let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["result"]);
-        assert!(left().iter().all(|path| !path.starts_with(folder.path())));
+        let first = left();
+        let mut nodes = std::iter::successors(first.as_deref(), |node| node.next.as_deref());
+        assert!(nodes.all(|node| !node.path.starts_with(folder.path())));
     }
 }

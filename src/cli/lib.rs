@@ -20,6 +20,8 @@ mod print_text;
 pub mod program;
 mod progress;
 mod quantity;
+#[cfg(feature = "serve")]
+mod read_ahead;
 mod records;
 mod recrawl;
 mod report;

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::signals;
+use super::{read_ahead, signals};
 use webtwin_base::console::{print, tell};
 use webtwin_base::error::{Error, Result};
 use webtwin_job::Job;
-use webtwin_live::serve::{Settings, Until, limits, serve};
+use webtwin_live::serve::{OnComplete, Settings, Until, limits, serve};
 use webtwin_live::{Agreement, Index};
 use webtwin_results::Run;
 use webtwin_results::scan::scan;
@@ -17,6 +17,7 @@ const EXAMPLES: &str = "\
 Examples:
   webtwin live index/ --follow 'crawl/*.warc.gz'
   webtwin live index/ --follow 'crawl/*.warc.gz' --no-listen --once
+  webtwin live index/ --follow 'crawl/*.warc.gz' --state state/   # then: webtwin run --state state/ --input 'crawl/*.warc.gz' ...
   webtwin live index/ --against out/            # the clusters, beside those of a run over the same pages
   curl -s --data-binary @page.warc.gz -H 'content-type: application/warc' http://127.0.0.1:8601/v1/pages
   curl -s --data-binary @urls.txt http://127.0.0.1:8601/v1/pages.txt
@@ -40,6 +41,10 @@ pub(super) struct Args {
     /// End when the followed files have not grown for this many seconds
     #[arg(long, value_name = "SECONDS", requires = "follow")]
     until_idle: Option<u64>,
+    /// Read followed files into this state once they are complete, so that `webtwin run --state URL` with the same --input
+    /// need not read them again
+    #[arg(long, value_name = "URL", requires = "follow")]
+    state: Option<String>,
     /// Compare the clusters of the index with those of this result of `webtwin run` over the same pages, print how they agree, and end
     #[arg(long, value_name = "RESULT", conflicts_with_all = ["follow", "listen", "key", "host"])]
     against: Option<String>,
@@ -92,9 +97,17 @@ pub(super) fn run(args: Args) -> Result<()> {
         (false, Some(seconds)) => Until::Idle(Duration::from_secs(seconds)),
         (false, None) => Until::Stopped,
     };
+    let on_complete = match &args.state {
+        None => None,
+        Some(state) => {
+            let reader = read_ahead::Reader::new(state, job.clone())?;
+            Some(Box::new(move |file: &Path| reader.read(file)) as OnComplete)
+        }
+    };
     let settings = Settings {
         folder: args.folder,
         job,
+        on_complete,
         follow: args.follow,
         until,
         threads,

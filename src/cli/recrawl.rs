@@ -21,7 +21,7 @@ use webtwin_storage::expand::expand;
 use webtwin_storage::location::{Location, seen_from_anywhere, working_folder};
 use webtwin_storage::manifest;
 use webtwin_storage::output::{self, random_id};
-use webtwin_storage::state::{Generation, State, StateRecords};
+use webtwin_storage::state::{Generation, ReadAhead, State, StateRecords};
 
 /// Arguments of a scheduled job; each is a setting.
 #[derive(Debug, Args)]
@@ -245,16 +245,13 @@ impl Scheduled {
             return Err(Error::Usage(format!("--replace {other}: no live input; there are {}", some(&work.inputs))));
         }
         let reading = Digest::of_reading(job).hex();
-        let serves = |generation: &&Generation| {
-            let same_ghostscript = |version: &String| version == ghostscript_version();
-            generation.reading == reading && generation.ghostscript.as_ref().is_none_or(same_ghostscript)
-        };
-        let serving = before.as_ref().filter(serves);
-        let mut records = StateRecords::new(&state, serving, &work.keys());
+        let serving = before.as_ref().filter(|before| serves(&before.reading, &before.ghostscript, &reading));
+        let ahead = ahead_serving(&state, &reading)?;
+        let mut records = StateRecords::new(&state, serving, ahead, &work.keys());
         records.forget(|item| replaced.contains(&work.inputs[work.items[item].input as usize]));
-        let (found, stale) = (records.found(), records.stale());
+        let (found, ahead, stale) = (records.found(), records.found_ahead(), records.stale());
         if let Some(before) = &before {
-            let unchanged = found == work.items.len() && stale == 0 && before.job == implied.digest(job);
+            let unchanged = found - ahead == work.items.len() && stale == 0 && before.job == implied.digest(job);
             if unchanged && Location::parse(&before.result)?.into_folder().join(manifest::NAME)?.exists()? {
                 let (number, folder, result) = (before.number, state.folder(), &before.result);
                 let missing = comparison_to_make(&state, before, &job.recrawl)?
@@ -276,7 +273,8 @@ impl Scheduled {
                     format!("generation {}, of which {stale} are gone or have changed", before.number)
                 }
             };
-            tell(format_args!("state: {found} of {items} work items are recorded, in {from}"));
+            let of_these = if ahead > 0 { format!("; {ahead} of them were read ahead") } else { String::new() };
+            tell(format_args!("state: {found} of {items} work items are recorded, in {from}{of_these}"));
         }
         let least = least(before.as_ref(), job);
         let folder = working_folder();
@@ -293,6 +291,21 @@ impl Scheduled {
         };
         Ok(Next { state, records: Arc::new(records), generation, implied, files_before: earlier.files_there, least })
     }
+}
+
+/// Returns whether records that were read with settings `of` can be restored by a job that reads with settings `reading`.
+pub(super) fn serves(of: &str, ghostscript: &Option<String>, reading: &str) -> bool {
+    of == reading && ghostscript.as_ref().is_none_or(|version| version == ghostscript_version())
+}
+
+/// Returns what was read ahead with settings `reading`.
+///
+/// # Errors
+/// Returns [`Error::Storage`](webtwin_base::error::Error::Storage) when the state cannot be read.
+pub(super) fn ahead_serving(state: &State, reading: &str) -> Result<Vec<ReadAhead>> {
+    let mut ahead = state.ahead()?;
+    ahead.retain(|list| serves(&list.reading, &list.ghostscript, reading));
+    Ok(ahead)
 }
 
 /// What the crawl of a job is held against: the pages of the generation before or, with a crawler that obeys the avoid list, those that

@@ -72,6 +72,7 @@ fn show(args: &ShowArgs) -> Result<()> {
             Err(error) => return Err(error),
         }
     }
+    let read_ahead: usize = state.ahead()?.iter().flat_map(|list| &list.files).map(|file| file.records.len()).sum();
     if args.json {
         let of = |generation: &webtwin_storage::state::Generation| {
             serde_json::json!({
@@ -82,7 +83,8 @@ fn show(args: &ShowArgs) -> Result<()> {
             })
         };
         let all: Vec<serde_json::Value> = generations.iter().map(of).collect();
-        return print(|out| writeln!(out, "{}", serde_json::json!({ "state": args.state, "generations": all })));
+        let state = serde_json::json!({ "state": args.state, "generations": all, "read_ahead": read_ahead });
+        return print(|out| writeln!(out, "{state}"));
     }
     print(|out| {
         writeln!(out, "{:>10} {:>10} {:>12} {:>6}  result", "generation", "records", "MB", "files")?;
@@ -90,6 +92,9 @@ fn show(args: &ShowArgs) -> Result<()> {
             let megabytes = generation.bytes() as f64 / 1e6;
             let (number, records, files) = (generation.number, generation.records(), generation.files.len());
             writeln!(out, "{number:>10} {records:>10} {megabytes:>12.1} {files:>6}  {}", generation.result)?;
+        }
+        if read_ahead > 0 {
+            writeln!(out, "read ahead by webtwin live, for the next run: {read_ahead} records")?;
         }
         writeln!(out, "live inputs, from {}:", newest.working_folder)?;
         newest.inputs.iter().try_for_each(|input| writeln!(out, "  {input}"))?;

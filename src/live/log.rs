@@ -33,6 +33,9 @@ const SEGMENT_BYTES: u64 = 64 << 20;
 /// Longest payload: a page with the longest URL and sample has less.
 const LONGEST: usize = 1 << 20;
 
+/// Bytes that [`Log::read_start`] reads.
+const START: usize = 256;
+
 /// Kind of the frame that ends a group.
 const COMMIT: u8 = 0;
 
@@ -188,6 +191,22 @@ impl Log {
             return Ok(frame(&self.waiting, at).expect("it was appended").to_vec());
         }
         read_from(&self.segments[segment], offset).map_err(|fault| fault.of(&self.segment_path(segment)))
+    }
+
+    /// Reads the first bytes of a payload, as many as a page with a URL of usual length needs, without comparing its checksum, which
+    /// was compared when the log was opened.
+    ///
+    /// # Errors
+    /// Returns [`Error::Storage`] when it cannot be read.
+    pub(crate) fn read_start<T>(&self, place: Place, decode: impl FnOnce(&[u8]) -> Option<T>) -> Result<Option<T>> {
+        let (segment, offset) = place.parts();
+        if !self.has(place) {
+            return Ok(decode(&self.waiting[(offset - self.written) as usize..]));
+        }
+        let mut start = [0; START];
+        let read = read_at(&self.segments[segment], &mut start, offset);
+        let read = read.map_err(|cause| failed(&self.segment_path(segment), cause))?;
+        Ok(decode(&start[..read]))
     }
 
     /// Returns whether everything has been flushed.

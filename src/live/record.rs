@@ -86,15 +86,12 @@ impl Record {
         payload
     }
 
-    /// The URL of a page, without the rest of its record.
-    ///
-    /// # Errors
-    /// As [`Record::decode`].
-    pub(crate) fn url(payload: &[u8]) -> Result<String> {
+    /// Returns the URL of a page from the first bytes of its payload; `None` if they do not have all of it.
+    fn url(payload: &[u8]) -> Option<String> {
         // A record begins with the number of its variant, and a page with its URL.
         let head: std::result::Result<(u32, String), _> =
-            bincode::DefaultOptions::new().with_varint_encoding().allow_trailing_bytes().deserialize(&payload[1..]);
-        head.map(|head| head.1).map_err(|_| Error::Invariant("a page has a record of another kind".into()))
+            bincode::DefaultOptions::new().with_varint_encoding().allow_trailing_bytes().deserialize(payload.get(1..)?);
+        head.ok().map(|head| head.1)
     }
 
     /// The record of a payload.
@@ -125,7 +122,10 @@ pub(crate) fn page_record(log: &Log, pages: &Pages, page: u32) -> Result<PageRec
 /// # Errors
 /// Those of a log that cannot be read.
 pub(crate) fn url_of(log: &Log, pages: &Pages, page: u32) -> Result<String> {
-    Record::url(&log.read(pages.record(page))?)
+    match log.read_start(pages.record(page), Record::url)? {
+        Some(url) => Ok(url),
+        None => page_record(log, pages, page).map(|record| record.url),
+    }
 }
 
 #[cfg(test)]
@@ -150,6 +150,7 @@ mod tests {
         let payload = Record::Page(page.clone()).encode();
         assert_eq!(Record::decode(&payload).unwrap(), Record::Page(page));
         assert_eq!(Record::url(&payload).unwrap(), "http://a.example/");
+        assert_eq!(Record::url(&payload[..10]), None);
         assert!(Record::decode(&payload[..payload.len() - 1]).is_err() && Record::decode(b"").is_err());
     }
 }

@@ -44,12 +44,18 @@ pub(crate) fn place_of(url: &str) -> u64 {
 
 /// Writes the rest of a URL in lower case, without the ending of its last name.
 fn name(rest: &str) -> String {
+    let (stem, query) = stem(rest);
+    let mut name = stem.to_lowercase();
+    name.push_str(query);
+    name
+}
+
+/// Returns the path of the rest of a URL without the ending of its last name, and the query.
+fn stem(rest: &str) -> (&str, &str) {
     let (path, query) = rest.split_at(path_bytes(rest));
     let last = path.rfind('/').map_or(0, |at| at + 1);
     let end = path[last..].rfind('.').filter(|&at| at > 0).map_or(path.len(), |at| last + at);
-    let mut name = path[..end].to_lowercase();
-    name.push_str(query);
-    name
+    (&path[..end], query)
 }
 
 /// Returns the ending of the last name of a URL, with its dot; empty for none.
@@ -62,10 +68,18 @@ pub(crate) fn ending(url: &str) -> &str {
 /// Returns the folders of two URLs below which both have the same place; `None` if not even the last names agree, or the
 /// folders are one.
 pub(crate) fn aligned<'u>(ours: &'u str, theirs: &'u str) -> Option<(&'u str, &'u str)> {
-    let rest = |url: &'u str, folder: &str| name(&url[folder.len()..]);
-    let mut found = None;
+    // Canonical URLs are ASCII, so their case is too.
+    let mut found: Option<(&str, &str)> = None;
     for (our, their) in folders(ours).rev().zip(folders(theirs).rev()) {
-        if rest(ours, our) != rest(theirs, their) {
+        let is_same = match found {
+            None => {
+                let (own, other) = (stem(&ours[our.len()..]), stem(&theirs[their.len()..]));
+                own.0.eq_ignore_ascii_case(other.0) && own.1 == other.1
+            }
+            // What follows the next folder is the same already.
+            Some((below, there)) => below[our.len()..].eq_ignore_ascii_case(&there[their.len()..]),
+        };
+        if !is_same {
             break;
         }
         found = Some((our, their));
@@ -75,7 +89,26 @@ pub(crate) fn aligned<'u>(ours: &'u str, theirs: &'u str) -> Option<(&'u str, &'
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// The definition of [`aligned`].
+    fn aligned_by_names<'u>(ours: &'u str, theirs: &'u str) -> Option<(&'u str, &'u str)> {
+        let rest = |url: &'u str, folder: &str| name(&url[folder.len()..]);
+        let pairs = folders(ours).rev().zip(folders(theirs).rev());
+        let same = pairs.take_while(|(our, their)| rest(ours, our) == rest(theirs, their));
+        same.last().filter(|(our, their)| our != their)
+    }
+
+    proptest! {
+        #[test]
+        fn folders_are_aligned_as_defined(paths in prop::array::uniform2("[aAb./]{0,8}[?]?[a/.]{0,2}")) {
+            let urls = [format!("http://a.example/{}", paths[0]), format!("http://b.example/{}", paths[1])];
+            prop_assert_eq!(aligned(&urls[0], &urls[1]), aligned_by_names(&urls[0], &urls[1]));
+            prop_assert_eq!(aligned(&urls[0], &urls[0]), None);
+        }
+    }
 
     #[test]
     fn folders_and_what_two_urls_have_in_common() {

@@ -11,8 +11,9 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::sleep;
+use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use flate2::bufread::GzDecoder;
@@ -41,6 +42,9 @@ const LONGEST: u64 = 4 << 30;
 /// Bytes without a record that are left out together.
 const GARBAGE: u64 = 1 << 20;
 
+/// Time without growth after which a file is taken to be complete.
+const COMPLETE: Duration = Duration::from_secs(120);
+
 /// First bytes of a frame with a zstd dictionary, which is at the beginning of a file.
 const DICTIONARY: [u8; 4] = [0x5d, 0x2a, 0x4d, 0x18];
 
@@ -53,6 +57,9 @@ pub enum Until {
     Idle(Duration),
 }
 
+/// Called with the name of each file that is complete, on a thread of its own. An error is printed as a warning.
+pub type OnComplete = Box<dyn Fn(&Path) -> Result<()> + Send + Sync>;
+
 /// The files that are followed, and how far each has been read.
 pub(super) struct Followed {
     pub patterns: Vec<String>,
@@ -63,15 +70,29 @@ pub(super) struct Followed {
     pub digesters: Arc<Digesters>,
     pub counts: Arc<Mutex<Counts>>,
     pub stop: Arc<AtomicBool>,
+    pub on_complete: Option<OnComplete>,
 }
 
 /// A file that is followed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Growing {
+    /// Its name, as the pattern has it: relative if that is.
+    name: PathBuf,
     inode: Option<u64>,
     offset: u64,
     /// Bytes that were there at the last look.
     bytes: u64,
+    /// Time at which it was last seen to grow.
+    grown: Instant,
+    /// True if it has been passed on as complete since.
+    is_complete: bool,
+}
+
+impl Growing {
+    /// A file that has been read up to an offset.
+    fn at(offset: u64) -> Growing {
+        Growing { name: PathBuf::new(), inode: None, offset, bytes: 0, grown: Instant::now(), is_complete: false }
+    }
 }
 
 impl Followed {
@@ -79,17 +100,18 @@ impl Followed {
     ///
     /// # Errors
     /// Those of patterns and of the writer. A file that cannot be read is a warning, and tried again.
-    pub(super) fn run(self) -> Result<()> {
+    pub(super) fn run(mut self) -> Result<()> {
         let mut growing: BTreeMap<PathBuf, Growing> = BTreeMap::new();
         for (name, offset) in self.shared.index().files() {
-            growing.insert(name.into(), Growing { offset, ..Growing::default() });
+            growing.insert(name.into(), Growing::at(offset));
         }
+        let completed = self.on_complete.take().map(Completed::start).transpose()?;
         let (mut last, mut failed) = (Instant::now(), BTreeSet::new());
         while !self.is_stopped() {
             let mut news: Vec<(PathBuf, Growing)> = Vec::new();
-            for path in self.paths()? {
-                let file = growing.remove(&path).unwrap_or_default();
-                news.push((path, file));
+            for (path, name) in self.paths()? {
+                let file = growing.remove(&path).unwrap_or_else(|| Growing::at(0));
+                news.push((path, Growing { name, ..file }));
             }
             let news: Vec<_> = news.into_iter().map(|of| Mutex::new(Some(of))).collect();
             let looked = threads::for_each(self.threads, news.len(), Vec::new, |done, at| {
@@ -101,7 +123,7 @@ impl Followed {
                 done.push((path, file, has_grown, outcome));
                 Ok(())
             })?;
-            for (path, file, has_grown, outcome) in looked.into_iter().flatten() {
+            for (path, mut file, has_grown, outcome) in looked.into_iter().flatten() {
                 match outcome {
                     Err(error @ (Error::Storage { .. } | Error::Input { .. })) => {
                         if failed.insert(path.clone()) {
@@ -113,18 +135,30 @@ impl Followed {
                 }
                 if has_grown {
                     last = Instant::now();
+                    (file.grown, file.is_complete) = (last, false);
                 }
                 growing.insert(path, file);
             }
+            let is_end = matches!(self.until, Until::Idle(time) if last.elapsed() >= time);
+            if let Some(completed) = &completed {
+                let is_complete =
+                    |file: &&mut Growing| !file.is_complete && file.bytes > 0 && file.bytes == file.offset;
+                for file in growing.values_mut().filter(is_complete) {
+                    if is_end || file.grown.elapsed() >= COMPLETE {
+                        file.is_complete = true;
+                        completed.pass(&file.name);
+                    }
+                }
+            }
             match self.until {
-                Until::Idle(time) if last.elapsed() >= time => {
+                Until::Idle(_) if is_end => {
                     for (path, file) in growing.iter().filter(|(_, file)| file.bytes > file.offset) {
                         let (rest, path) = (file.bytes - file.offset, path.display());
                         tell(format_args!(
                             "warning: {path}: its last {rest} bytes are no whole record, and were not read"
                         ));
                     }
-                    return Ok(());
+                    return completed.map_or(Ok(()), Completed::end);
                 }
                 _ => sleep(LOOK),
             }
@@ -136,14 +170,14 @@ impl Followed {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The files that there are now.
-    fn paths(&self) -> Result<BTreeSet<PathBuf>> {
-        let mut paths = BTreeSet::new();
+    /// The files that there are now, by their absolute paths, each with its name in the pattern.
+    fn paths(&self) -> Result<BTreeMap<PathBuf, PathBuf>> {
+        let mut paths = BTreeMap::new();
         for pattern in &self.patterns {
             let wrong = |cause: glob::PatternError| Error::Usage(format!("--follow {pattern}: {cause}"));
             // A folder that cannot be read may be readable at the next look.
             let found = glob::glob(pattern).map_err(wrong)?.flatten().filter(|path| path.is_file());
-            paths.extend(found.map(|path| std::path::absolute(&path).unwrap_or(path)));
+            paths.extend(found.map(|name| (std::path::absolute(&name).unwrap_or_else(|_| name.clone()), name)));
         }
         Ok(paths)
     }
@@ -241,6 +275,38 @@ impl Followed {
         added.map_err(|why| Error::storage(name.to_string(), why))?;
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).merge(&counts);
         Ok(())
+    }
+}
+
+/// A thread to which complete files are passed. It is left behind when the process ends before it has done with them.
+struct Completed {
+    send: Sender<PathBuf>,
+    thread: JoinHandle<()>,
+}
+
+impl Completed {
+    fn start(on_complete: OnComplete) -> Result<Completed> {
+        let (send, receive) = channel::<PathBuf>();
+        let thread = threads::start(move || {
+            for name in receive {
+                if let Err(error) = on_complete(&name) {
+                    tell(format_args!("warning: {} is not read ahead of a run: {error}", name.display()));
+                }
+            }
+        })?;
+        Ok(Completed { send, thread })
+    }
+
+    fn pass(&self, name: &Path) {
+        // A thread that has panicked has printed why; the files are read by the next run.
+        let _ = self.send.send(name.to_path_buf());
+    }
+
+    /// Waits until all files are done with.
+    fn end(self) -> Result<()> {
+        drop(self.send);
+        let panicked = |_| Error::Invariant("the thread that reads complete files has panicked".into());
+        self.thread.join().map_err(panicked)
     }
 }
 
@@ -366,6 +432,7 @@ mod tests {
             digesters: Arc::new(Digesters::new(job)),
             counts: Arc::default(),
             stop: Arc::default(),
+            on_complete: None,
         }
     }
 

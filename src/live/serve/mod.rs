@@ -25,7 +25,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use self::follow::Followed;
-pub use self::follow::Until;
+pub use self::follow::{OnComplete, Until};
 pub use self::reading::Counts;
 use self::reading::Digesters;
 use self::writer::Writer;
@@ -53,6 +53,8 @@ pub struct Settings {
     pub job: Job,
     /// Files to follow: globs.
     pub follow: Vec<String>,
+    /// Receives the names of followed files once they are complete.
+    pub on_complete: Option<OnComplete>,
     /// When to end.
     pub until: Until,
     /// Threads that read followed files.
@@ -117,6 +119,7 @@ pub fn serve(settings: Settings, started: impl FnOnce(Option<SocketAddr>, Handle
         digesters: Arc::clone(&digesters),
         counts: Arc::clone(&counts),
         stop: Arc::clone(&handle.stop),
+        on_complete: settings.on_complete,
     };
     started(front.as_ref().map(|front| front.address()), handle.clone());
     let done = match (front, listener) {

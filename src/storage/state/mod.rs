@@ -3,6 +3,7 @@
 //! ```text
 //! STATE/gen-000017.json       a generation: the live inputs, and for each of their work items where its record is
 //! STATE/copies/gen-000017.json    the same bytes again, read where the first file is damaged or missing
+//! STATE/ahead/3fa9….json      records that were read ahead of any run
 //! STATE/runs/3f/3fa9….run     records one after another, under the hash of the file's bytes; or what a worker has found
 //! ```
 //!
@@ -13,6 +14,7 @@
 //! generation is committed. Where neither is whole nobody knows what was live, and going on from an older generation would give
 //! another answer; so that is refused, until a person removes the generation ([`State::drop_damaged`]).
 
+mod ahead;
 mod generation;
 mod records;
 mod shares;
@@ -20,6 +22,7 @@ mod shares;
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
+pub use ahead::ReadAhead;
 pub use generation::{Generation, Pages, RecordAt, RecordFile};
 pub use records::StateRecords;
 
@@ -207,6 +210,14 @@ impl State {
                 }
             }
         }
+        for file in self.ahead()?.iter().flat_map(|list| &list.files) {
+            let records: Vec<&RecordAt> =
+                file.records.iter().filter(|record| seen.insert((file.name.clone(), record.offset))).collect();
+            let bytes = self.run_at(&file.name)?;
+            checked.records += records.len();
+            checked.bytes += records.iter().map(|record| record.bytes).sum::<u64>();
+            checked.damaged.extend(records::damaged(&bytes, &records).then(|| bytes.name().to_string()));
+        }
         checked.damaged.dedup();
         Ok(checked)
     }
@@ -235,6 +246,9 @@ impl State {
     pub fn prune(&self, keep: usize) -> Result<Pruned> {
         let numbers = self.generations()?;
         let (old, kept) = numbers.split_at(numbers.len().saturating_sub(keep.max(1)));
+        if let Some(&newest) = kept.last() {
+            self.prune_ahead(&self.generation(newest)?)?;
+        }
         let named = self.named(kept)?;
         let mut pruned = Pruned::default();
         for &number in old {
@@ -262,12 +276,13 @@ impl State {
         unnamed.try_for_each(|file| self.run_at(&file.name)?.remove())
     }
 
-    /// Names of the files of records that these generations name.
+    /// Names of the files of records that these generations, and lists of what was read ahead, name.
     fn named(&self, generations: &[u64]) -> Result<BTreeSet<String>> {
         let mut named = BTreeSet::new();
         for &number in generations {
             named.extend(self.generation(number)?.all_files().map(|file| file.name.clone()));
         }
+        named.extend(self.ahead()?.into_iter().flat_map(|list| list.files).map(|file| file.name));
         Ok(named)
     }
 }

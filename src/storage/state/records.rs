@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{Generation, RecordAt, RecordFile, State};
+use super::{Generation, ReadAhead, RecordAt, RecordFile, State};
 use crate::location::Location;
 use crate::mapped::{Residence, file_bytes};
 use crate::open::{OpenFile, open};
@@ -21,8 +21,11 @@ use webtwin_base::read_at::ReadAt;
 pub struct StateRecords {
     state: State,
     keys: Vec<String>,
-    /// Files of the generation before, opened when they are first needed; `None` where they cannot be.
+    /// Files of the generation before, and then files that were read ahead; opened when they are first needed, `None` where
+    /// they cannot be.
     files: Vec<(RecordFile, OnceLock<Option<Arc<OpenFile>>>)>,
+    /// Number of files of the generation before.
+    files_before: usize,
     /// File and record of each item.
     places: Vec<Option<(usize, usize)>>,
     /// Files of which less than half is live: their records move to new files.
@@ -37,12 +40,15 @@ pub struct StateRecords {
 }
 
 impl StateRecords {
-    /// The records that `before` has of the items with these keys.
-    pub fn new(state: &State, before: Option<&Generation>, keys: &[u128]) -> StateRecords {
+    /// Finds the records of the items with these keys: those that were read ahead, and those of the generation before.
+    pub fn new(state: &State, before: Option<&Generation>, ahead: Vec<ReadAhead>, keys: &[u128]) -> StateRecords {
         let keys: Vec<String> = keys.iter().map(|key| format!("{key:032x}")).collect();
-        let files: Vec<RecordFile> = before.map_or(Vec::new(), |generation| generation.files.clone());
+        let mut files: Vec<RecordFile> = before.map_or(Vec::new(), |generation| generation.files.clone());
+        let files_before = files.len();
+        files.extend(ahead.into_iter().flat_map(|list| list.files));
         let mut by_key = HashMap::new();
-        for (file, records) in files.iter().enumerate() {
+        // A record of the generation before replaces one that was read ahead.
+        for (file, records) in files.iter().enumerate().rev() {
             by_key.extend(records.records.iter().enumerate().map(|(n, record)| (record.key.as_str(), (file, n))));
         }
         let places: Vec<_> = keys.iter().map(|key| by_key.get(key.as_str()).copied()).collect();
@@ -55,6 +61,7 @@ impl StateRecords {
             state: state.clone(),
             keys,
             files: files.into_iter().map(|file| (file, OnceLock::new())).collect(),
+            files_before,
             places,
             sparse,
             written: Mutex::default(),
@@ -77,9 +84,15 @@ impl StateRecords {
         self.places.iter().flatten().count()
     }
 
+    /// Items whose record was read ahead.
+    pub fn found_ahead(&self) -> usize {
+        self.places.iter().flatten().filter(|(file, _)| *file >= self.files_before).count()
+    }
+
     /// Records of the generation before whose items are gone or have changed.
     pub fn stale(&self) -> usize {
-        self.files.iter().map(|(file, _)| file.records.len()).sum::<usize>() - self.found()
+        let records: usize = self.files[..self.files_before].iter().map(|(file, _)| file.records.len()).sum();
+        records - (self.found() - self.found_ahead())
     }
 
     /// The files that were written, by this process.

@@ -50,14 +50,14 @@ fn records_are_handed_on_from_generation_to_generation_until_their_items_go() {
     let temporary = tempfile::tempdir().unwrap();
     let state = state(temporary.path());
     assert!(state.newest().unwrap().is_none());
-    let records = StateRecords::new(&state, None, &KEYS[..3]);
+    let records = StateRecords::new(&state, None, Vec::new(), &KEYS[..3]);
     assert!((0..3).all(|number| records.read(number).is_none()));
     write(&records, &[2, 0]);
     write(&records, &[1]);
     let first = next(&state, &records);
 
     // An item is gone, another is new.
-    let mut records = StateRecords::new(&state, Some(&first), &KEYS[1..]);
+    let mut records = StateRecords::new(&state, Some(&first), Vec::new(), &KEYS[1..]);
     assert_eq!((records.found(), records.stale()), (2, 1));
     assert_eq!(records.read(0).unwrap(), text(1));
     assert_eq!(records.read(1).unwrap(), text(2));
@@ -67,7 +67,7 @@ fn records_are_handed_on_from_generation_to_generation_until_their_items_go() {
     write(&records, &[2]);
     let second = next(&state, &records);
     assert_eq!((second.number, second.records()), (2, 2));
-    let records = StateRecords::new(&state, Some(&second), &KEYS);
+    let records = StateRecords::new(&state, Some(&second), Vec::new(), &KEYS);
     let found: Vec<bool> = (0..4).map(|number| records.read(number).is_some()).collect();
     assert_eq!(found, [false, false, true, true], "the record that was forgotten is not handed on");
     assert_eq!(records.damaged.into_inner(), 0);
@@ -77,12 +77,12 @@ fn records_are_handed_on_from_generation_to_generation_until_their_items_go() {
 fn what_no_item_takes_up_is_left_over_if_it_is_whole() {
     let temporary = tempfile::tempdir().unwrap();
     let state = state(temporary.path());
-    let records = StateRecords::new(&state, None, &KEYS);
+    let records = StateRecords::new(&state, None, Vec::new(), &KEYS);
     write(&records, &[0, 1]);
     write(&records, &[2, 3]);
     let generation = next(&state, &records);
     // The first item is gone, the last one is there and is not taken up.
-    let records = StateRecords::new(&state, Some(&generation), &KEYS[1..]);
+    let records = StateRecords::new(&state, Some(&generation), Vec::new(), &KEYS[1..]);
     let left = |memory_is_bounded| {
         let files = records.left_over(&|item| item != 2, memory_is_bounded);
         let texts =
@@ -108,11 +108,11 @@ fn what_no_item_takes_up_is_left_over_if_it_is_whole() {
 fn a_file_with_few_live_records_gives_them_to_new_ones() {
     let temporary = tempfile::tempdir().unwrap();
     let state = state(temporary.path());
-    let records = StateRecords::new(&state, None, &KEYS);
+    let records = StateRecords::new(&state, None, Vec::new(), &KEYS);
     write(&records, &[0, 1, 2, 3]);
     let first = next(&state, &records);
     for (keys, moves) in [(&KEYS[..], false), (&KEYS[2..], false), (&KEYS[3..], true)] {
-        let records = StateRecords::new(&state, Some(&first), keys);
+        let records = StateRecords::new(&state, Some(&first), Vec::new(), keys);
         assert!((0..keys.len()).all(|number| records.moves(number) == moves), "{keys:?}");
     }
 }
@@ -132,7 +132,7 @@ fn of_two_runs_that_make_one_generation_one_wins() {
 fn a_flipped_bit_or_a_missing_end_anywhere_costs_a_record_or_names_its_file() {
     let temporary = tempfile::tempdir().unwrap();
     let state = state(temporary.path());
-    let records = StateRecords::new(&state, None, &KEYS);
+    let records = StateRecords::new(&state, None, Vec::new(), &KEYS);
     write(&records, &[1, 2]);
     let first = next(&state, &records);
     let good =
@@ -155,7 +155,7 @@ fn a_flipped_bit_or_a_missing_end_anywhere_costs_a_record_or_names_its_file() {
                     true => assert_eq!(state.newest().unwrap().unwrap(), first, "{at} {cut}"),
                     false => {
                         let newest = state.newest().unwrap();
-                        let records = StateRecords::new(&state, newest.as_ref(), &KEYS);
+                        let records = StateRecords::new(&state, newest.as_ref(), Vec::new(), &KEYS);
                         let read: Vec<_> = [1, 2].into_iter().filter_map(|n| Some((n, records.read(n)?))).collect();
                         assert!(read.iter().all(|(n, record)| *record == text(*n)), "{at} {cut}");
                         assert!(read.len() < 2 && records.damaged.into_inner() > 0, "{at} {cut}");
@@ -166,15 +166,15 @@ fn a_flipped_bit_or_a_missing_end_anywhere_costs_a_record_or_names_its_file() {
         fs::write(&file, whole).unwrap();
     }
     fs::remove_file(files(temporary.path()).remove(0)).unwrap();
-    assert_eq!(StateRecords::new(&state, Some(&first), &KEYS).read(1), None);
+    assert_eq!(StateRecords::new(&state, Some(&first), Vec::new(), &KEYS).read(1), None);
 }
 
 #[test]
 fn a_generation_of_which_nothing_is_whole_is_named_with_the_command_that_goes_on() {
     let temporary = tempfile::tempdir().unwrap();
     let state = state(temporary.path());
-    let first = next(&state, &StateRecords::new(&state, None, &KEYS));
-    let second = next(&state, &StateRecords::new(&state, Some(&first), &KEYS));
+    let first = next(&state, &StateRecords::new(&state, None, Vec::new(), &KEYS));
+    let second = next(&state, &StateRecords::new(&state, Some(&first), Vec::new(), &KEYS));
     let [file, copy] = ["gen-000002.json", "copies/gen-000002.json"].map(|name| temporary.path().join(name));
     let whole = fs::read(&file).unwrap();
     assert_eq!(fs::read(&copy).unwrap(), whole);
@@ -224,7 +224,7 @@ fn old_generations_go_with_the_files_that_only_they_name_unless_these_are_young(
     let state = state(temporary.path());
     let mut newest = None;
     for number in 0..3 {
-        let records = StateRecords::new(&state, newest.as_ref(), &KEYS[number..=number]);
+        let records = StateRecords::new(&state, newest.as_ref(), Vec::new(), &KEYS[number..=number]);
         write(&records, &[0]);
         // Every generation has a file of its own: the text differs.
         let mut encode = |_, record: &mut Vec<u8>| {
@@ -246,4 +246,49 @@ fn old_generations_go_with_the_files_that_only_they_name_unless_these_are_young(
     assert_eq!((pruned.generations, pruned.files), (1, 2));
     assert_eq!(state.check().unwrap().damaged, Vec::<String>::new());
     assert_eq!(state.prune(0).unwrap(), Pruned::default(), "one always stays");
+}
+
+#[test]
+fn records_read_ahead_are_restored_by_the_next_run_and_belong_to_its_generation() {
+    let temporary = tempfile::tempdir().unwrap();
+    let state = state(temporary.path());
+    assert_eq!(state.ahead().unwrap(), []);
+    // Two lists, of which the second repeats an item of the first with another text.
+    for numbers in [&[0, 1][..], &[1, 2]] {
+        let records = StateRecords::new(&state, None, Vec::new(), &KEYS);
+        write(&records, numbers);
+        state.add_ahead("as ever", None, &records).unwrap();
+    }
+    let lists = state.ahead().unwrap();
+    assert_eq!((lists.len(), lists[0].reading.as_str()), (2, "as ever"));
+    assert_eq!(state.check().unwrap().damaged, Vec::<String>::new());
+
+    let records = StateRecords::new(&state, None, lists.clone(), &KEYS);
+    assert_eq!((records.found(), records.found_ahead(), records.stale()), (3, 3, 0));
+    assert!((0..3).all(|number| records.read(number).unwrap() == text(number)));
+    // One item is read ahead for a later run.
+    let first = next(&state, &StateRecords::new(&state, None, lists.clone(), &KEYS[1..]));
+    assert_eq!(first.records(), 2);
+    state.prune(1).unwrap();
+    let left = state.ahead().unwrap();
+    assert_eq!(left.len(), 1, "the list with the item that is no input stays");
+    let records = StateRecords::new(&state, Some(&first), left.clone(), &KEYS);
+    assert_eq!((records.found(), records.found_ahead(), records.stale()), (3, 1, 0));
+
+    // Its files of records stay, however old; a damaged list costs time only.
+    let old = SystemTime::now() - 2 * STILL_WRITTEN;
+    for file in files(temporary.path()) {
+        fs::File::options().write(true).open(file).unwrap().set_modified(old).unwrap();
+    }
+    assert_eq!(state.prune(1).unwrap().files, 0);
+    let list = fs::read_dir(temporary.path().join("ahead")).unwrap().next().unwrap().unwrap().path();
+    let whole = fs::read(&list).unwrap();
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        fs::write(&list, bytes).unwrap();
+        assert_eq!(state.ahead().unwrap(), [], "byte {at}");
+    }
+    fs::write(&list, whole).unwrap();
+    assert_eq!(state.ahead().unwrap(), left);
 }

@@ -23,6 +23,7 @@ pub(super) const ROUTES: &[&str] = &[
     "/v1/run",
     "/v1/alternates",
     "/v1/redirect",
+    "/v1/search",
     "/v1/reload",
     "/",
     "/collections",
@@ -31,6 +32,7 @@ pub(super) const ROUTES: &[&str] = &[
     "/collection/",
     "/page",
     "/compare",
+    "/search",
     "/style.css",
 ];
 

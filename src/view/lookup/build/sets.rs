@@ -46,7 +46,12 @@ impl Words {
             self.words.push(word.into());
             self.words.len() - 1
         });
-        u8::try_from(at).map_err(|_| Error::input("clusters", "more than 256 roles; was it written by webtwin?"))
+        u8::try_from(at).map_err(|_| {
+            Error::input(
+                "tables of the result",
+                "more than 256 different roles and reasons; was it written by webtwin?",
+            )
+        })
     }
 }
 
