@@ -1,4 +1,4 @@
-//! Scripts without spaces between words.
+//! Scripts that are written without spaces between words.
 
 /// True if this character's script is written without spaces between words, and Unicode's tables do not segment it
 /// either: Thai, Lao, Burmese, Khmer, Hiragana and Han. (Katakana forms words; Hangul is written with spaces.)
