@@ -106,7 +106,7 @@ pub const SCRAPY: (&str, &str) = ("scrapy_webtwin.py", include_str!("../../../cl
 /// | `scrapy-deny.txt` | Scrapy `LinkExtractor(deny=...)` | a regular expression per line |
 /// | `browsertrix.yaml` | Browsertrix | `exclude`, a list of regular expressions |
 /// | `heritrix-surts.txt` | Heritrix | `+` and a SURT prefix per line |
-/// | `heritrix-beans.xml` | Heritrix | rules that read this file, and reject the URLs that no prefix may cover |
+/// | `heritrix-beans.xml` | Heritrix | rules that read `heritrix-surts.txt`, and reject the URLs that no prefix may cover |
 pub const EXPORTS: [Export<AvoidLists>; 7] = [
     Export::of_lines("urls.txt", |site, text| each(site, |p| p.single, |p| line(text, &p.prefix))),
     Export::of_lines("prefixes.txt", |site, text| each(site, |p| !p.single, |p| line(text, &p.prefix))),

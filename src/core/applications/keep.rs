@@ -23,7 +23,6 @@
 //! because a pin on a page of a mirror expresses a choice of the mirror. Votes for pages that were
 //! kept before come next, so that new clusters, which have no earlier choice, cannot change the
 //! kept collection.
-//! next, so that new clusters, which remember nothing, cannot turn a collection over.
 
 use std::cmp::Reverse;
 

@@ -185,8 +185,8 @@ impl Growth<'_> {
         for (left, right) in matched {
             self.collection_of[(first + right) as usize] = Some(collections[left as usize]);
         }
-        // Along an edge a page without a collection has no parent in `ri` to correspond to. Against
-        // an edge it founds a collection, which then lacks the page of `ri`.
+        // Against an edge, `rj` may have more pages than `ri` under `Extended`. The unmatched pages
+        // found collections that lack the page of `ri`.
         if !forward {
             self.found_collections(rj);
         }

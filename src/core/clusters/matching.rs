@@ -102,7 +102,8 @@ mod tests {
         }
     }
 
-    /// p1 -> {q1, q2, q3}, p2 -> q1, p3 -> q1: all of a, b, s, d are 3, and no one-to-one mapping exists.
+    /// p1 -> {q1, q2, q3}, p2 -> q1, p3 -> q1: all of a, b, s, d are 3, and no one-to-one mapping
+    /// exists.
     #[test]
     fn the_merge_condition_can_hold_without_a_mapping() {
         let edge = |left, right| Candidate { left, right, links: 1 };

@@ -5,8 +5,9 @@
 //! is its smallest page.
 //!
 //! # Source
-//! \[CSG00\] Algorithm 3.1 step 5 for growth; sections 2.2 and 6 for the second phase that "tries to combine similar
-//! collections that are connected via short segments", which the paper leaves open.
+//! \[CSG00\] Algorithm 3.1 step 5 for growth; sections 2.2 and 6 for the second phase that "tries
+//! to combine similar collections that are connected via short segments", which the paper leaves
+//! open.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};

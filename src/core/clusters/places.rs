@@ -47,7 +47,7 @@ const MOST: usize = 64;
 /// last segment.
 #[derive(Debug, Clone)]
 pub struct Folders {
-    /// Whole URL after folding, each folder followed by a slash.
+    /// The whole URL after folding, each folder followed by a slash.
     folded: Vec<u8>,
     /// Start of each segment of the path.
     starts: Vec<usize>,
@@ -204,7 +204,7 @@ pub struct Roots {
 
 impl Roots {
     /// Indexes roots, given in any order. If collections of one similar cluster have the same root,
-    /// it stands for the one with the most votes, then for the one with the smaller first page.
+    /// it is that of the collection with the most votes, then of the one with the smaller first page.
     pub fn new(roots: &[Root]) -> Roots {
         let mut by_hash: HashMap<[u32; 2], Vec<Root>> = HashMap::new();
         roots.iter().for_each(|root| by_hash.entry(root.root).or_default().push(*root));
@@ -244,7 +244,8 @@ pub mod says {
     }
 }
 
-/// A page below a root: 32 bytes. Rows order by similar cluster and place, then collection and page.
+/// A page below a root: 32 bytes. Rows order by similar cluster and place, then collection and
+/// page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Placed {
@@ -258,7 +259,7 @@ pub struct Placed {
     pub page: Page,
     /// Number of votes for the root.
     pub votes: u32,
-    /// Content value of the page ([says]), which is [`says::CHUNKS`] if it has chunks.
+    /// Content value of the page ([`says`]), which is [`says::CHUNKS`] if it has chunks.
     pub says: u32,
     /// 1 if the page links to another page of its host, else 0.
     pub links: u32,

@@ -301,7 +301,7 @@ fn agreeing([left, right]: [Vec<Alone<'_>>; 2], having: &mut [u32]) -> Vec<Candi
                     found.push(Candidate { a: x.page, b: y.page, collections: [x.collection, y.collection], links });
                 }
             }
-            // No right page with this name has a link that is greater.
+            // No right page with this name has this link or a greater one.
             if named.first().is_none_or(|one| one.0 != page.seen.name) {
                 break;
             }
@@ -327,10 +327,11 @@ pub fn share(part: u64, whole: u64) -> u32 {
     if whole == 0 { WHOLE } else { (u128::from(part) * u128::from(WHOLE) / u128::from(whole)) as u32 }
 }
 
-/// Returns the indices of candidates that exceed all other candidates of one of their pages by
-/// [`MARGIN`], in no particular order. An index occurs twice if this holds for both pages.
-/// Considers the pages of worker `index` among `peers` workers. `texts` has the agreement of the
-/// texts of each candidate.
+/// Returns the indices of candidates that are the best by far for one of their pages, in no
+/// particular order. A candidate is the best by far if it exceeds by [`MARGIN`] all other
+/// candidates of that page in the same other collection. An index occurs twice if this is true for
+/// both pages. Considers the pages of worker `index` among `peers` workers. `texts` has the
+/// agreement of the texts of each candidate.
 ///
 /// # Cost
 /// A sort of the worker's pages. Memory: 16 bytes for each of about a million pages at a time, and

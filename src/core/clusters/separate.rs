@@ -24,7 +24,7 @@ use std::collections::HashSet;
 use super::ground::Ground;
 use super::union_find::UnionFind;
 
-/// Minimum number of trivial clusters of a set that a piece must have to count as having the set.
+/// Minimum number of trivial clusters of a set in a piece for the piece to have the set.
 const LEAST: u32 = 3;
 
 /// A set of trivial clusters that belong together.
@@ -37,8 +37,8 @@ struct Set {
 }
 
 impl Set {
-    /// True if some piece has this set, and less than a tenth of the other set or fewer than
-    /// [`LEAST`] of its trivial clusters.
+    /// True if some piece has this set without the other one: at least three tenths and [`LEAST`]
+    /// trivial clusters of this set, and less than a tenth or fewer than [`LEAST`] of the other.
     fn stands_without(&self, other: &Set) -> bool {
         let mut rest = &other.pieces[..];
         self.pieces.iter().filter(|(_, count)| *count >= LEAST && 10 * count >= 3 * self.size).any(|&(piece, _)| {

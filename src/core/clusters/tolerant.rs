@@ -342,7 +342,7 @@ pub fn similar_clusters(
     found
 }
 
-/// Step 2: returns the name of the similar cluster of every piece.
+/// Returns the name of the similar cluster of every piece (step 2).
 fn mirrors(labels: &[ClusterId], sizes_of_clusters: &[u32], pieces: &[PieceId]) -> Vec<SimilarClusterId> {
     let sizes = sizes(pieces);
     let size = |piece: PieceId| sizes[piece] as usize;

@@ -11,7 +11,8 @@
 //! hold for pairs that are thinned in parts, combined, and thinned again.
 //!
 //! # Source
-//! Nagamochi and Ibaraki, *A linear-time algorithm for finding a sparse k-connected spanning subgraph* (1992), k = 2.
+//! Nagamochi and Ibaraki, *A linear-time algorithm for finding a sparse k-connected spanning
+//! subgraph* (1992), k = 2.
 
 use std::cmp::Reverse;
 
@@ -59,8 +60,8 @@ pub fn thin(edges: &mut Vec<Edge>) {
     edges.sort_unstable_by_key(|edge| (Reverse(edge.strength), edge.a, edge.b));
     let pages = pages(edges);
     let (mut first, mut second) = (UnionFind::new(pages.len()), UnionFind::new(pages.len()));
-    // A pair that joins nothing in the first forest may still close the only cycle around a bridge,
-    // so a second forest is kept.
+    // In the first forest alone every pair would be a bridge. The second forest keeps a cycle
+    // through each pair that is not one.
     edges.retain(|edge| {
         let (a, b) = (number(&pages, edge.a), number(&pages, edge.b));
         first.union(a, b) || second.union(a, b)

@@ -220,7 +220,8 @@ fn why_apart(
             found * 100.0
         )];
     }
-    // The pair was compared, so at least one record was removed earlier in favour of a third one.
+    // The pair was a candidate, so unless the corpus has changed, at least one of the records was
+    // removed in favour of a third one.
     let mut reasons = Vec::new();
     for (at, letters) in [["A", "B"], ["B", "A"]].into_iter().enumerate() {
         if let (Some(removed), Some(other)) = (&records[at].removed, to_kept[at]) {
@@ -243,6 +244,7 @@ fn why_apart(
 pub fn tell(said: &Duplicates<'_>, limit: usize) -> String {
     let mut out = String::new();
     let mut line = |text: &str| printable(&mut out, text);
+    // The reasons and the difference refer to the records by these letters.
     for (letter, side) in ["A", "B"].into_iter().zip(&said.records) {
         line(&format!("{letter}  {}", side.name));
         let mut about = format!("   {} bytes of text", side.text_bytes);
@@ -262,6 +264,7 @@ pub fn tell(said: &Duplicates<'_>, limit: usize) -> String {
     said.reasons.iter().for_each(|reason| line(&format!("  {reason}")));
     line("BY MEASURE:");
     line(&format!("  exact: {}", if said.same_text { "the same text" } else { "not the same text" }));
+    // The measured values are printed with their thresholds, so that near misses are visible.
     match &said.minhash {
         None => line("  minhash: not used by the run"),
         Some(of) => {

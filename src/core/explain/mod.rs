@@ -72,9 +72,9 @@ fn cluster_as_text<S: serde::Serializer>(of: &Option<(DocId, usize)>, to: S) -> 
 pub struct Step {
     /// URLs of the two pages.
     pub pages: [String; 2],
-    /// Word of the measure in the table `pairs`.
+    /// Value of the column `measure` in the table `pairs`.
     pub measure: String,
-    /// Column `value` of the pair in the table `pairs`.
+    /// Value of the column `value` in the table `pairs`.
     pub value: u32,
 }
 
@@ -96,7 +96,8 @@ pub struct OverlapSays {
     pub used: bool,
     /// True if the pages have the same whole text.
     pub exact: bool,
-    /// F in the run's table `pairs`, if the pages, or the copies that represent them, are a pair there.
+    /// F in the run's table `pairs`, if the pages, or the copies that represent them, are a pair
+    /// there.
     pub pair: Option<u32>,
     /// F: number of chunks on both pages that count by the known pages.
     pub shared: u32,
@@ -134,7 +135,7 @@ pub struct HammingSays {
     pub distance: Option<u32>,
     /// Maximum number of bits in which similar pages differ.
     pub k: u32,
-    /// For each page, the nearest page on the other's host and its distance in bits, if that page
+    /// Nearest page on the other's host, for each page, and its distance in bits, if that page
     /// is nearer than the other.
     pub nearer: [Option<(String, u32)>; 2],
 }
@@ -153,7 +154,7 @@ pub struct SharedChunk {
 /// Message for pages with so few chunks that the other page cannot be similar to them.
 pub const TOO_FEW: &str = "and all of the smaller page's would not do";
 
-/// Formats the difference of two texts, at most `limit` lines of it, and passes each line to
+/// Formats the difference of two texts, at most `limit` lines, and passes each line to
 /// `line`.
 fn difference(diff: &[Piece<'_>], limit: usize, mut line: impl FnMut(&str)) {
     let mut lines: Vec<String> = Vec::new();

@@ -8,7 +8,6 @@
 //! # Cost
 //! One test of a bit for a block that was verified before; one test of a flag for a section that
 //! was verified as a whole.
-//! For a block that was checked before, one look at a bit; for a section that was checked as a whole, at a flag.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -276,7 +276,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
         Ok(from..until.max(from))
     }
 
-    /// Step 1: returns those of `rows`, all with the prefix of a permuted fingerprint, that agree
+    /// Returns, as step 1, those of `rows`, all with the prefix of a permuted fingerprint, that agree
     /// with it on the whole key. Returns all `rows` if there are few.
     ///
     /// # Errors
@@ -297,7 +297,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
         Ok(from..until)
     }
 
-    /// Step 2: appends the fingerprints of those of `rows`, all with the prefix of a permuted
+    /// Appends, as step 2, the fingerprints of those of `rows`, all with the prefix of a permuted
     /// fingerprint, that differ from it in at most `k` bits.
     ///
     /// # Errors

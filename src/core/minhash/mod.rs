@@ -19,8 +19,9 @@
 //! candidates; the sets themselves decide whether a candidate is similar.
 //!
 //! # Source
-//! Broder, *On the resemblance and containment of documents* (1997): shingles, resemblance, minima under permutations.
-//! Leskovec, Rajaraman, Ullman, *Mining of massive datasets*, chapter 3: bands and rows.
+//! Broder, *On the resemblance and containment of documents* (1997): shingles, resemblance, minima
+//! under permutations. Leskovec, Rajaraman, Ullman, *Mining of massive datasets*, chapter 3: bands
+//! and rows.
 //!
 //! # Deviations
 //! - Shingles are represented by hashes of 32 bits. Two sets of n shingles share n² / 2³² by

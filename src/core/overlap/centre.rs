@@ -11,8 +11,8 @@
 //! needed: O(log² pages) with high probability.
 //!
 //! # Source
-//! Blelloch, Fineman and Shun, *Greedy sequential maximal independent set and matching are parallel on average* (2012), for
-//! the number of rounds.
+//! Blelloch, Fineman and Shun, *Greedy sequential maximal independent set and matching are parallel
+//! on average* (2012), for the number of rounds.
 
 use super::SimilarPair;
 use super::prune::PageSet;

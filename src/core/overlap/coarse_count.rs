@@ -9,7 +9,8 @@
 //! up before heavy buckets are determined.
 //!
 //! # Source
-//! \[SGM98\] section 2.2; several hash functions as in its \[17\], *Computing iceberg queries efficiently*.
+//! \[SGM98\] section 2.2; several hash functions as in its \[17\], *Computing iceberg queries
+//! efficiently*.
 //!
 //! # Deviations
 //! - A bucket is heavy if A\[i\] >= T. The paper has "> T", which would lose pairs with F = T.
@@ -224,7 +225,8 @@ mod tests {
 
     #[test]
     fn light_pairs_are_kept_out_while_counters_are_few_times_their_pairs() {
-        // 400,000 pairs that occur once and 100 that occur 25 times; a counter for every three pairs.
+        // 400,000 pairs that occur once and 100 that occur 25 times; a counter for every three
+        // pairs.
         let layout = Layout { lines: 2_048, hashes: 2, parts: 1 };
         let mut counter = CoarseCounter::new(layout);
         (0..400_000).for_each(|pair| counter.add(pair));

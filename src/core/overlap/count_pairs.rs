@@ -89,7 +89,7 @@ pub fn count(
                 slot = (slot + 1) & ((1 << bits) - 1);
             }
         }
-        // The table order depends on hashes, but the pairs must come in ascending order.
+        // `enough` has the order in which counts reached `least`, but pairs must be ascending.
         enough.sort_unstable();
         enough.iter().for_each(|&(b, slot)| found(Page(first.0 + at as u32), b, table[slot as usize].1));
     }

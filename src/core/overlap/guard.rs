@@ -22,7 +22,7 @@ pub struct Match {
     pub to: Page,
     /// Number of fingerprints shared.
     pub shared: u32,
-    /// Chunks of the larger of the two pages; resemblance is `shared / larger`.
+    /// Number of chunks of the larger of the two pages; resemblance is `shared / larger`.
     pub larger: u32,
 }
 

@@ -61,7 +61,7 @@ impl FPrintDocId {
         FPrintDocId { fprint_high: (fprint >> 32) as u32, fprint_low: fprint as u32, doc }
     }
 
-    /// Fingerprint of the chunk.
+    /// Returns the fingerprint of the chunk.
     pub fn fprint(&self) -> FPrint {
         u64::from(self.fprint_high) << 32 | u64::from(self.fprint_low)
     }

@@ -29,8 +29,9 @@
 //! each other.
 //!
 //! # Source
-//! \[DDGMP03\] take agreeing links as evidence of replicas; here identical links are evidence against. The order is
-//! that of Kruskal (1956), the sample that of Broder, *On the resemblance and containment of documents* (1997).
+//! \[DDGMP03\] take agreeing links as evidence of replicas; here identical links are evidence
+//! against. The order is that of Kruskal (1956), the sample that of Broder, *On the resemblance and
+//! containment of documents* (1997).
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -233,7 +234,8 @@ mod tests {
 
     #[test]
     fn two_chapters_of_two_mirrors_stay_two_clusters() {
-        // Chapters 0 and 1 of one mirror link to its index 10, chapters 2 and 3 of the other to its index 20.
+        // Chapters 0 and 1 of one mirror link to its index 10, chapters 2 and 3 of the other to its
+        // index 20.
         let pages = [(0, 10), (1, 10), (2, 20), (3, 20)]
             .map(|(page, index)| Linked::new(Page(page), [Page(index)].into_iter()));
         let pair = |a, b, value| SimilarPair { a: Page(a), b: Page(b), value };
@@ -244,7 +246,8 @@ mod tests {
 
     #[test]
     fn editions_that_are_mirrored_side_by_side_stay_apart_and_versions_do_not() {
-        // Pages 0 and 1 of one host, 2 and 3 of the other, 4 alone on a third; every page links to an index of its own.
+        // Pages 0 and 1 of one host, 2 and 3 of the other, 4 alone on a third; every page links to
+        // an index of its own.
         let pages: Vec<_> = (0..5).map(|page| Linked::new(Page(page), [Page(10 + page)].into_iter())).collect();
         let pair = |a, b, value| SimilarPair { a: Page(a), b: Page(b), value };
         let kept = |mut pairs: Vec<SimilarPair>| {

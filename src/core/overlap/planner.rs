@@ -10,9 +10,9 @@ use super::coarse_count::Layout;
 /// Method of counting pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Sort all pairs (\[SGM98\] section 2.1).
+    /// Sorting of all pairs (\[SGM98\] section 2.1).
     SortBased,
-    /// Count in buckets first (\[SGM98\] section 2.2).
+    /// Counting in buckets first, then of the candidates (\[SGM98\] section 2.2).
     CoarseCount(Layout),
 }
 
@@ -79,7 +79,7 @@ pub fn least_disk_bytes(bytes: u64, in_memory: u64) -> u64 {
     (bytes >> MOST_PASS_BITS).saturating_sub(in_memory) * 4
 }
 
-/// Bytes per pair.
+/// Number of bytes of a pair.
 const PAIR: u64 = 8;
 
 /// Minimum T for coarse counting. With a smaller T nearly all buckets are heavy.
@@ -96,15 +96,15 @@ const PILOT: u64 = 4_000_000;
 
 /// Nanoseconds of one worker per pair, measured on one core of an EPYC of 2023 while two were busy.
 mod cost {
-    /// Emit, exchange, put into a bucket, count.
+    /// Emitting a pair, exchanging it, putting it into a bucket and counting it.
     pub(super) const SORT: u64 = 25;
-    /// Write to disk and read again, 8 bytes.
+    /// Writing 8 bytes to disk and reading them again.
     pub(super) const SPILL: u64 = 12;
-    /// Skip a pair of another part.
+    /// Skipping a pair of another part.
     pub(super) const PASS_OVER: u64 = 3;
-    /// Count a pair in A.
+    /// Counting a pair in A.
     pub(super) const HASH: u64 = 12;
-    /// Look a pair up in BITMAP.
+    /// Looking a pair up in BITMAP.
     pub(super) const SELECT: u64 = 8;
 }
 

@@ -7,7 +7,8 @@
 //! of document frequencies, are emitted from the core alone.
 //!
 //! # Deviations
-//! \[SGM98\] has no such step. It removes no pair with F >= T (`the_core_holds_every_similar_pair`).
+//! \[SGM98\] has no such step. It removes no pair with F >= T
+//! (`the_core_holds_every_similar_pair`).
 
 use webtwin_base::ids::{Number, Page};
 use webtwin_job::Overlap;
@@ -133,7 +134,7 @@ impl PageSet {
         pages.truncate(kept);
     }
 
-    /// Number of pages in the set.
+    /// Returns the number of pages in the set.
     pub fn count(&self) -> u64 {
         self.0.iter().map(|word| u64::from(word.count_ones())).sum()
     }
@@ -171,7 +172,7 @@ impl Ranks {
         self.set.contains(page).then(|| (self.before[word] + below.count_ones()) as usize)
     }
 
-    /// Number of pages in the set.
+    /// Returns the number of pages in the set.
     pub fn count(&self) -> usize {
         self.set.count() as usize
     }

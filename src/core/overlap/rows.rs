@@ -14,10 +14,10 @@ pub trait Row: Pod + Ord + Send {
     /// Creates the row of a fingerprint and a page.
     fn new(fprint: FPrint, doc: Page) -> Self;
 
-    /// The spread fingerprint; its leading bits are well mixed.
+    /// Returns the spread fingerprint; its leading bits are well mixed.
     fn key(&self) -> u64;
 
-    /// The page that has the chunk.
+    /// Returns the page that has the chunk.
     fn doc(&self) -> Page;
 }
 

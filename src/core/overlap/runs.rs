@@ -31,7 +31,7 @@ impl Iterator for Record<'_> {
 
 impl ExactSizeIterator for Record<'_> {}
 
-/// The runs in a sequence of records.
+/// Iterator over the runs in a sequence of records.
 #[derive(Debug, Clone)]
 pub struct Runs<'a>(pub &'a [u32]);
 

@@ -23,7 +23,6 @@
 //!   "machines have multiple IP addresses".
 //! - All pages of a server with one text are called URL aliases, both if they are one file under
 //!   two names, as in the paper, and if they are the same "not found" page under many names.
-//!   in the paper, or the same "not found" page under many.
 
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
@@ -59,7 +58,7 @@ fn halves(hash: u64) -> [u32; 2] {
 /// Path of the front page of a server.
 pub const FRONT: &str = "/";
 
-/// The pages that two servers share; `a < b`.
+/// Numbers of pages that two servers share; `a < b`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub struct ServerPair {

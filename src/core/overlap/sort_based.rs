@@ -1,4 +1,5 @@
-//! The sort-based approach (\[SGM98\] section 2.1), on one thread and in memory: the reference for the dataflow.
+//! The sort-based approach (\[SGM98\] section 2.1), on one thread and in memory: the reference for
+//! the dataflow.
 
 use std::collections::{BTreeMap, BTreeSet};
 

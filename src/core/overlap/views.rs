@@ -278,8 +278,8 @@ pub fn by_definition(pages: &[Shown], settings: &Overlap) -> ([Vec<SimilarPair>;
     for host in hosts {
         let count = texts_on(host).len() as u32;
         let on_host = || with_text().filter(|&page| of(page).host == host);
-        // A title makes views only if some URL with it has a query. Without one, equal titles are
-        // chapters rather than views.
+        // Views with one title differ in their queries, so a title is skipped if no URL with it has
+        // a query.
         for title in &titles {
             let with = || on_host().filter(|&page| of(page).title == **title);
             let texts = texts_of(&mut with());

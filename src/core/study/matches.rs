@@ -9,8 +9,9 @@
 //! documents found are compared as a whole.
 //!
 //! # Source
-//! \[PBZ06\] section 3: "a duplicate is detected if all shingles of a document in C have a match in a document of S_i and both
-//! documents have the same number of shingles"; false matches at its end.
+//! \[PBZ06\] section 3: "a duplicate is detected if all shingles of a document in C have a match in
+//! a document of S_i and both documents have the same number of shingles"; false matches at its
+//! end.
 
 use bytemuck::{Pod, Zeroable};
 

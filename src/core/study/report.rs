@@ -17,7 +17,6 @@
 //!   including false matches. A false match that the steps never search, because its document left
 //!   C before the other's step, makes no near-duplicate either; so Table 3 depends on m as Table 2
 //!   does.
-//!   its document left C before the other's step, makes no near-duplicate either; so Table 3 depends on m as Table 2 does.
 
 use std::collections::BTreeMap;
 

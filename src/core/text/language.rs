@@ -7,7 +7,7 @@
 //! Only a sample of the text is read (three short windows). If most of its letters are of one
 //! script other than Latin, the script determines the language or restricts the choice. Otherwise
 //! each word that is a function word of a language counts for that language. The language with the
-//! most such words is returned if it has a clear majority ([`LanguageDetector::detect`]).
+//! most such words is returned if it has a clear margin ([`LanguageDetector::detect`]).
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -280,7 +280,7 @@ impl LanguageDetector {
 /// Maximum bytes of a function word in Latin script.
 const LONGEST_WORD: usize = 12;
 
-/// True for vowel signs and similar marks, which are part of the word around them.
+/// True if a character is a vowel sign or a similar mark, which is part of the word around them.
 fn is_mark(letter: char) -> bool {
     matches!(u32::from(letter), 0x0300..=0x036f | 0x064b..=0x065f | 0x0900..=0x0903 | 0x093a..=0x094f | 0x0e31..=0x0e4e)
 }

@@ -4,8 +4,8 @@
 //! terms, or a single term, identified by its 64-bit hash.
 //!
 //! # Source
-//! \[MJS07\] section 2: "features are computed using standard IR techniques like tokenization, case folding, stop-word
-//! removal, stemming and phrase detection".
+//! \[MJS07\] section 2: "features are computed using standard IR techniques like tokenization, case
+//! folding, stop-word removal, stemming and phrase detection".
 //!
 //! # Deviations
 //! - The paper does not define which phrases it detects. Here they are all runs of a given number

@@ -63,6 +63,7 @@ impl Edit {
         let in_query = |with: &dyn Fn(&str) -> Option<String>| {
             let query = address.query?;
             let edited = with(query);
+            // An unchanged URL is not edited, so it must not count as evidence.
             (edited.as_deref() != Some(query)).then(|| address.with_query(edited.as_deref()))
         };
         match self {
@@ -87,6 +88,7 @@ impl Edit {
             Edit::PathParameter(name) => without_path_parameter(address.path, name).map(|left| path(&left)),
             Edit::Slash(Slash::Add) => {
                 let last = address.path.rsplit('/').next().unwrap_or_default();
+                // A last segment with a dot names a file, and files have no slash at the end.
                 (!last.is_empty() && !last.contains('.')).then(|| path(&format!("{}/", address.path)))
             }
             Edit::Slash(Slash::Drop) => address.path.strip_suffix('/').filter(|left| !left.is_empty()).map(path),
@@ -100,6 +102,7 @@ impl Edit {
             Edit::Template(from, to) => {
                 let (target, (before, after)) = (address.target(), from.split_once('*')?);
                 let value = target.strip_prefix(before)?.strip_suffix(after)?;
+                // Without this test a template would match all URLs with this prefix and suffix.
                 is_name(value).then(|| format!("{}{}", address.origin, to.replacen('*', value, 1)))
             }
             Edit::Page(to) => {
@@ -174,7 +177,7 @@ impl Edit {
     }
 }
 
-/// True for a name or a number, the texts that the `*` of an [`Edit::Template`] matches.
+/// True if a text is a name or a number, the texts that the `*` of an [`Edit::Template`] matches.
 pub fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~%+".contains(&byte))
 }
@@ -227,7 +230,7 @@ fn without_id(path: &str, before: &str, after: &str) -> Option<String> {
     }
 }
 
-/// True for an id: [`SHORTEST_ID`] or more letters and digits.
+/// True if a text is an id: [`SHORTEST_ID`] or more letters and digits.
 pub fn is_id(text: &str) -> bool {
     text.len() >= SHORTEST_ID && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }

@@ -72,7 +72,7 @@ pub fn steiner() -> BlockDesign {
     greedy(8, 4, 3).expect("greedy choice finds it")
 }
 
-/// Repeatedly takes the key that covers the most error patterns not covered yet; ties go to the
+/// Takes, repeatedly, the key that covers the most error patterns not covered yet; ties go to the
 /// smallest key.
 ///
 /// Returns `None` if more than [`MOST_KEYS`] keys would be taken.
