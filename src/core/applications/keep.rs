@@ -241,9 +241,9 @@ pub enum Visit {
     Must,
     /// No page that stays for it contains `keep.min_resemblance` of its text.
     Unlike,
-    /// Its text is in another language than the text of the page that stays.
+    /// The text is in another language than the text of the page that stays.
     Language,
-    /// Its title names another subject than the title of the page that stays, on another host.
+    /// The title names another subject than the title of the page that stays, on another host.
     Title,
     /// Crawl paths to pages that stay lead through it.
     Way,
@@ -322,11 +322,11 @@ impl From<RoleNumber> for Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {
-    /// Its text equals that of the page kept.
+    /// The text equals that of the page kept.
     Exact,
-    /// It belongs to a mirror of a collection that is kept.
+    /// The page belongs to a mirror of a collection that is kept.
     Collection,
-    /// It is similar to the page kept.
+    /// The page is similar to the page kept.
     Similar,
 }
 

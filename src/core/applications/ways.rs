@@ -60,9 +60,9 @@ pub enum Scope {
     AllLinks,
 }
 
-/// Entry points and links of each pass: a crawler that starts at all pages with links from other hosts,
-/// one that starts with pages that are not linked, and one that stays on a host and starts at its
-/// root.
+/// Entry points and links of each pass: a crawler that starts at all pages with links from other
+/// hosts, one that starts with pages that are not linked, and one that stays on a host and starts
+/// at its root.
 pub const PASSES: [(u32, Scope); 3] = [
     (ROOT | SEED | NOT_LINKED | LINKED_FROM_ELSEWHERE, Scope::WithinHosts),
     (ROOT | SEED | NOT_LINKED, Scope::AllLinks),

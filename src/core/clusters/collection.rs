@@ -125,8 +125,8 @@ fn have_similar_parents(sets: &[Vec<ClusterId>], merge: MergeCondition) -> bool 
         || present.iter().enumerate().all(|(at, x)| present[at + 1..].iter().all(|y| meet(x, y)))
 }
 
-/// Tests Definitions 5 and 8 as the paper states them, pair by pair: the reference for the results
-/// of growth.
+/// True if Definitions 5 and 8 hold as the paper states them, pair by pair: the reference for the
+/// results of growth.
 ///
 /// `labels[page]` is the trivial cluster of a page. `links` are all links. Under `Extended`, sizes
 /// may differ and parents may be virtual, see the module documentation.

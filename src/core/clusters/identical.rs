@@ -57,9 +57,9 @@ mod tests {
 
     use super::*;
 
-    /// Tests Definition 3 as the paper states it: equal numbers of pages, and a mapping of each
-    /// page to one with the same text, such that two pages are linked exactly if the pages they map
-    /// to are.
+    /// True if Definition 3 holds as the paper states it: equal numbers of pages, and a mapping of
+    /// each page to one with the same text, such that two pages are linked exactly if the pages
+    /// they map to are.
     fn are_identical(pages: [&[(ClusterId, Page)]; 2], texts: &[Page], links: &[(Page, Page)]) -> bool {
         let [ours, theirs] = pages;
         let mapped = |page: Page| {

@@ -204,7 +204,8 @@ pub struct Roots {
 
 impl Roots {
     /// Indexes roots, given in any order. If collections of one similar cluster have the same root,
-    /// it is that of the collection with the most votes, then of the one with the smaller first page.
+    /// it is that of the collection with the most votes, then of the one with the smaller first
+    /// page.
     pub fn new(roots: &[Root]) -> Roots {
         let mut by_hash: HashMap<[u32; 2], Vec<Root>> = HashMap::new();
         roots.iter().for_each(|root| by_hash.entry(root.root).or_default().push(*root));

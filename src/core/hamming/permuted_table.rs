@@ -276,8 +276,8 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
         Ok(from..until.max(from))
     }
 
-    /// Returns, as step 1, those of `rows`, all with the prefix of a permuted fingerprint, that agree
-    /// with it on the whole key. Returns all `rows` if there are few.
+    /// Returns, as step 1, those of `rows`, all with the prefix of a permuted fingerprint, that
+    /// agree with it on the whole key. Returns all `rows` if there are few.
     ///
     /// # Errors
     /// Returns [`DamagedBlock`] if a row that is read is in a damaged block.

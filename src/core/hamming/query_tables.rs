@@ -279,8 +279,8 @@ impl ConditionTable {
             let (queries, numbers) = (&self.queries[bucket.clone()], &self.numbers[bucket]);
             let mut hit = |at: u32, query: usize, distance: u32| {
                 let difference = fingerprints[at as usize] ^ queries[query];
-                // `cross` and the joiner find all pairs within k bits. A pair that does not meet this
-                // condition, or that meets an earlier one, is found by another table.
+                // `cross` and the joiner find all pairs within k bits. A pair that does not meet
+                // this condition, or that meets an earlier one, is found by another table.
                 if self.condition.is_met(difference) && is_first(difference) {
                     sink(Hit { at, query: numbers[query], distance });
                 }

@@ -106,8 +106,8 @@ fn millionths(share: f64) -> u64 {
     (share * 1e6).round() as u64
 }
 
-/// Tests *ST* of \[CSG00\] Def. 4 by shared chunks: F >= T, and F >= fraction x (chunks of the
-/// larger page + doubt).
+/// True if two pages pass the test *ST* of \[CSG00\] Def. 4 by shared chunks: F >= T, and F >=
+/// fraction x (chunks of the larger page + doubt).
 pub fn is_pairwise_similar(shared: u32, left_chunks: u32, right_chunks: u32, settings: &Overlap) -> bool {
     let larger = u64::from(left_chunks.max(right_chunks)) + u64::from(settings.doubt);
     shared >= settings.min_shared && u64::from(shared) * 1_000_000 >= millionths(settings.min_resemblance) * larger

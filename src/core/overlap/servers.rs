@@ -139,8 +139,8 @@ impl Addresses {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerPairKind {
-    /// Two names of one server: nearly all pages of one are on the other, under the same path. If
-    /// both have one address, half of the pages suffice.
+    /// Two names of one server: nearly all pages of one are on the other, under the same path and
+    /// with the same text. If both have one address, half of the pages suffice, in any version.
     Alias,
     /// Nearly all pages of one server are on the other, at other paths or in other versions.
     Mirror,

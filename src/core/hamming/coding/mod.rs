@@ -1,9 +1,9 @@
 //! Compressed sorted fingerprints: blocks that are decoded one by one.
 //!
-//! Successive fingerprints of a sorted set of 2^d share their top d bits in expectation, so about f
-//! - d bits of each have to be stored. All coders here divide the sequence into blocks, store the
-//! first fingerprint of a block whole, and give each block a *key*, its last fingerprint, by which
-//! a search finds the block to decode.
+//! Successive fingerprints of a sorted set of 2^d share their top d bits in expectation, so about
+//! `f - d` bits of each have to be stored. All coders here divide the sequence into blocks, store
+//! the first fingerprint of a block whole, and give each block a *key*, its last fingerprint, by
+//! which a search finds the block to decode.
 //!
 //! | coder | bits a fingerprint, 2^23 of a set of 2^33 | decoding |
 //! |---|---|---|
