@@ -34,7 +34,7 @@ use crate::text::titles::TitleWords;
 use webtwin_base::ids::{ClusterId, FPrint, Page};
 use webtwin_job::{Keep, KeepBy};
 
-/// A page as one of several copies.
+/// A page as one of several copies. Steps sort these rows by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct PageCopy {

@@ -135,7 +135,7 @@ impl Host<'_> {
         let mut links_with: HashMap<(u32, u32), u32> = HashMap::new();
         let mut next = BinaryHeap::new();
         // Used if a round has one piece: pages to add to it without a queue, and pages that other
-        // pages of it have just been linked with.
+        // pages of the piece have just been linked with.
         let (mut free, mut nearer, mut is_nearer) = (Vec::new(), Vec::new(), vec![false; pages]);
         let mut pieces = 0;
         for start in starts {
@@ -246,7 +246,7 @@ pub fn join_pieces(
         }
     }
     beside.sort_unstable();
-    // All pieces around one break point are to be joined. Pairing each with the largest of them
+    // All pieces around one break point must be joined. Pairing each with the largest of them
     // needs fewer pairs than pairing every two of them.
     for of_break_point in beside.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)) {
         let pieces = of_break_point.iter().map(|row| row.2);

@@ -26,9 +26,9 @@
 //!    3 and d >= |Rj| / 3, both at least 2 ([`super::pieces::grow_pieces`]). Links that few of the
 //!    copies have, such as those from the home pages of two hosts to collections that both mirror,
 //!    join nothing;
-//! 2. *mirrors*: every trivial cluster points to the largest piece with a page of it. A piece is a
-//!    copy of the larger piece that most of its pages point to, if their number satisfies condition
-//!    2 ([`larger_copy`]). Copies of copies are one similar cluster;
+//! 2. *mirrors*: every trivial cluster points to the largest piece that has one of its pages. A
+//!    piece is a copy of the larger piece that most of its pages point to, if their number
+//!    satisfies condition 2 ([`larger_copy`]). Copies of copies are one similar cluster;
 //! 3. *segments*: pieces of one host and similar cluster with a link or a break point between them
 //!    are joined ([`super::pieces::join_pieces`]), and mirrors are found again;
 //! 4. *things*: collections that a host carries next to each other are separated
