@@ -57,7 +57,8 @@ pub fn ghostscript() -> Option<&'static str> {
 /// Returns the version of the installed Ghostscript, empty if there is none.
 ///
 /// After this call, [`ghostscript`] reports the version even if this process reads no PostScript. A
-/// resumed run needs that, because the run that it continues has read some.
+/// recrawl needs that, because the earlier pages that it reuses may have been read with
+/// Ghostscript.
 pub fn ghostscript_version() -> &'static str {
     VERSION.get_or_init(|| {
         let asked = Command::new(GHOSTSCRIPT).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();

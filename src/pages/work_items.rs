@@ -303,7 +303,8 @@ impl Work {
         self.items = Vec::with_capacity(chosen.len());
         for (number, item) in chosen.into_iter().enumerate() {
             let source = &self.sources[item.input as usize];
-            // The record that begins in a piece is read whole, so a few bytes of a file hold more than their share.
+            // The record that begins in a piece is read to its end, so a piece of a few bytes would
+            // yield more than its fraction of the file.
             let is_short =
                 matches!(source, Source::Warc(_) | Source::Jsonl(..)) && item.bytes / (parts as u64) < LEAST_PLACE;
             let kind = match source {
@@ -373,19 +374,21 @@ impl Work {
         Ok(RangeEnd { first_start: None, last_start: None, end: 0, records })
     }
 
-    /// Yields the records of an input at `offsets`, ascending, and possibly others near them.
+    /// Yields the records of an input at `offsets`, which must ascend, and possibly others near
+    /// them.
     ///
     /// # Errors
-    /// As [`Work::read`].
+    /// Returns any error of [`Work::read`].
     pub fn read_again(&self, input: u32, offsets: &[u64], settings: &Input, sink: &mut Sink<'_>) -> Result<()> {
         let read = self.sources[input as usize].read_at(offsets, |_| true, settings, sink);
         read.map_err(|error| error.of_input(&self.inputs[input as usize]))
     }
 
-    /// The offset from which on the records of each item are true: an item may begin inside a record that holds an
-    /// archive.
+    /// Returns the offset from which on the records of each item are true. An item may begin inside
+    /// a record that itself contains an archive.
     ///
-    /// `ends[item]` is the outcome of reading it; items of earlier crawls may not have been read.
+    /// `ends[item]` is the outcome of reading that item. Items of earlier crawls may not have been
+    /// read.
     pub fn floors(&self, ends: &[RangeEnd]) -> Vec<u64> {
         let mut floors = Vec::with_capacity(self.items.len());
         for items in self.items[..ends.len()].chunk_by(|x, y| x.input == y.input) {
@@ -412,7 +415,7 @@ pub(super) fn read_stream(origin: &Origin, compression: Compression, input: &Inp
     }
 }
 
-/// Yields the pages of a range of a made-up crawl; the offset of a page is its number.
+/// Yields the pages of a range of a synthetic crawl. The offset of a page is its number.
 pub(super) fn synthetic(synth: &Synth, numbers: Range<u64>, sink: &mut Sink<'_>) -> Result<()> {
     for (number, page) in numbers.clone().zip(synth.pages(numbers)) {
         sink(Found::Page(RawPage {
@@ -426,7 +429,8 @@ pub(super) fn synthetic(synth: &Synth, numbers: Range<u64>, sink: &mut Sink<'_>)
     Ok(())
 }
 
-/// What inputs stand for, ascending by name, each once, and whether any input names it.
+/// Returns the locations of the inputs, ascending by name and without repetitions. The flag of a
+/// location is true if an input names it directly.
 fn by_name(expanded: &[Expanded]) -> Vec<(&Location, bool)> {
     let mut locations = BTreeMap::new();
     for Expanded { locations: found, is_search, .. } in expanded {
@@ -439,18 +443,19 @@ fn by_name(expanded: &[Expanded]) -> Vec<(&Location, bool)> {
 
 /// An input whose format has been detected.
 pub(super) struct Looked {
-    /// As in the column `pages.source`.
+    /// Name of the input, as in the column `pages.source`.
     pub(super) name: String,
     pub(super) source: Source,
     /// Number of bytes, row groups or files to cut into pieces.
     units: u64,
-    /// Units per piece; `None` for pieces of `shard_bytes`.
+    /// Number of units per piece; `None` for pieces of `shard_bytes`.
     units_a_piece: Option<u64>,
     bytes: u64,
 }
 
 impl Looked {
-    /// Name without folders, and length, of a file that is read as WARC by itself.
+    /// Returns the name without folders, and the length, of a WARC file that is not in a zip
+    /// archive.
     fn warc_file(&self) -> Option<(String, u64)> {
         match &self.source {
             Source::Warc(Origin { location, entry: None, .. })

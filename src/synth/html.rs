@@ -1,4 +1,4 @@
-//! Names and bytes of pages.
+//! Names and HTML of synthetic pages.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use super::text::Writer;
 use super::warc::date;
 use super::{Opened, Synth};
 
-/// Most links from a hub to other hosts.
+/// Maximum number of links from a hub to other hosts.
 const HUB_LINKS: u64 = 200;
 
 impl Synth {
@@ -129,7 +129,7 @@ impl Synth {
         html
     }
 
-    /// Appends a list of links under a heading, if there are any.
+    /// Appends a list of links under a heading. Appends nothing if there are no links.
     fn links(
         &self,
         html: &mut String,
@@ -152,8 +152,8 @@ impl Synth {
         let _ = writeln!(html, "</{list}>");
     }
 
-    /// Appends a link from one page of a copy to another page of its version: relative, or to the primary site if the
-    /// copy lacks it.
+    /// Appends a link from one page of a copy to another page of its version. The link is relative,
+    /// or leads to the primary site if the copy lacks the page.
     fn link(&self, html: &mut String, copy: &Copy, view: &View, from: u32, to: u32) {
         html.push_str("<a href=\"");
         if !view.holds(to) {
@@ -177,7 +177,8 @@ impl Synth {
         key(self.plan.seed, &[33, u64::from(host)])
     }
 
-    /// Makes a page of an unrelated site around its content, a text about a topic; menu and footer are the site's.
+    /// Makes a page of an unrelated site. The content is a text about a topic; menu and footer are
+    /// those of the site.
     fn site_page(&self, host: u32, (topic, text): (u64, u64), content: impl FnOnce(&mut String, Writer<'_>)) -> String {
         let site = self.site_key(host);
         let (menu, writer) = (self.language.about(site, site), self.language.about(topic, text));
@@ -216,7 +217,8 @@ impl Synth {
             html.push_str("</li>\n");
         };
         match host {
-            // A manual's own site also names its mirrors, except those without links from elsewhere.
+            // The site of a manual also lists its mirrors, except those without links from
+            // elsewhere.
             Host::Primary(manual) => {
                 let known = self.plan.copies_of(manual).iter().filter(|copy| self.plan.is_linked(copy.host));
                 known.for_each(|copy| item(&mut html, copy));
@@ -234,7 +236,8 @@ impl Synth {
             self.link_to_primary(&mut html, stream.below(u64::from(self.plan.manuals())) as u32);
             html.push_str("</li>\n");
         }
-        // The reciprocal of a uniform draw has the tail of the web's degrees; the skew makes few hosts well known.
+        // The reciprocal of a uniform draw has the heavy tail of degrees on the web. The skewed
+        // draw makes a few hosts well known.
         for _ in 0..(100 / (1 + stream.below(100))).min(HUB_LINKS) {
             let other = self.plan.host(stream.skewed(self.plan.hosts()));
             if other != host && self.plan.is_linked(other) {
@@ -245,7 +248,7 @@ impl Synth {
         html
     }
 
-    /// Path of a page below the base of its copy.
+    /// Returns the path of a page below the base of its copy.
     pub(super) fn file(&self, outline: Outline, page: u32, kind: CopyKind) -> String {
         let stem = |page: u32| format!("{}-{page}", self.language.name(outline.page_key(page)));
         let suffix = if kind == CopyKind::Renamed { "htm" } else { "html" };
@@ -269,19 +272,19 @@ impl Synth {
         title + " Manual"
     }
 
-    /// Name of a manual, which its host, directories and target share.
+    /// Returns the name of a manual, which is used for its host, its directories and its target.
     pub(super) fn manual_name(&self, manual: u32) -> String {
         format!("{}{manual}", self.language.name(self.plan.outline(manual).key))
     }
 
-    /// Name of a version; each step of age is one minor version back.
+    /// Returns the name of a version. Each step of age is one minor version less.
     pub(super) fn version(&self, manual: u32, age: u32) -> String {
         let mut stream = Stream::new(key(self.plan.outline(manual).key, &[35]));
         let newest = self.plan.copies_a_manual + stream.below(10) as u32;
         format!("{}.{}", 1 + stream.below(6), newest - age)
     }
 
-    /// URL below which a copy's pages are; it ends with a slash.
+    /// Returns the URL below which the pages of a copy are, with a slash at the end.
     pub(super) fn base(&self, copy: &Copy) -> String {
         let host = self.host_name(copy.host);
         let manual = self.manual_name(copy.manual);
@@ -318,7 +321,7 @@ impl Synth {
         Host::Single(Stream::new(key).below(u64::from(self.plan.single_hosts)) as u32)
     }
 
-    /// Host of a near-copy; the pages of a group have different hosts.
+    /// Returns the host of a near-copy. The pages of a group are on different hosts.
     fn near_host(&self, group: u64, at: u64) -> u32 {
         let hosts = u64::from(self.plan.single_hosts);
         ((Stream::new(key(self.plan.seed, &[39, group])).below(hosts) + at) % hosts) as u32

@@ -38,7 +38,7 @@ pub(super) enum Content {
 pub(super) enum Role {
     /// No special role.
     Usual,
-    /// Its content is not shown.
+    /// The content is not shown.
     Hidden,
     /// The content is the title.
     Title,
