@@ -91,9 +91,9 @@ pub struct PageRow {
 /// A row of the table `clusters`. A page in no row is a cluster of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClusterRow {
-    /// Name of the trivial cluster.
+    /// Id of the trivial cluster.
     pub cluster: DocId,
-    /// A page in it.
+    /// Doc id of a page in the cluster.
     pub doc_id: DocId,
 }
 

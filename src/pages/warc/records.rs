@@ -130,13 +130,13 @@ impl Next {
 pub(super) struct Records<'o, 'r, 's, S> {
     pub window: Window<S>,
     pub out: &'o mut Out<'r, 's>,
-    /// Start of the first record read.
+    /// Start of the first record that was read.
     pub first: Option<u64>,
-    /// Start of the last record read.
+    /// Start of the last record that was read.
     pub last: Option<u64>,
-    /// Start of the record that follows the last one read, or the end of the source.
+    /// Start of the record after the last one that was read, or the end of the source.
     pub end: u64,
-    /// Where the record or gap at hand begins in the file, if any was read.
+    /// Position in the file at which the current record or gap begins, if one was read.
     pub place: Option<u64>,
     far_claims: u32,
     format: Format,
