@@ -113,7 +113,7 @@ fn make(folder: &Path, texts: u64) -> io::Result<(u64, u64)> {
         let out = BufWriter::new(File::create(file_of(folder, file))?);
         let mut out = zstd::stream::write::Encoder::new(out, LEVEL)?.auto_finish();
         for number in texts * file / FILES..texts * (file + 1) / FILES {
-            // The first text of each period has two copies within it.
+            // The first text of each period has two copies within the period.
             let original = number - number % PERIOD;
             let of_kind = |kind: u64| number % PERIOD == kind && original >= texts * file / FILES;
             let (is_copy, is_changed) = (of_kind(7), of_kind(13));

@@ -52,15 +52,15 @@ pub struct Options {
 pub struct Entry {
     /// Name on the command line.
     pub name: &'static str,
-    /// What it is, with its place in the paper.
+    /// Description, with the place in the paper.
     pub about: &'static str,
-    /// The unit of the scale.
+    /// Unit of the scale.
     pub unit: &'static str,
-    /// Scale that ends within a minute.
+    /// Scale at which the entry takes less than a minute.
     pub scale: u64,
     /// Scale of the paper, or of our target.
     pub full: u64,
-    /// Computes the rows.
+    /// Function that computes the rows.
     pub run: Run,
 }
 

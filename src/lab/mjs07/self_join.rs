@@ -1,4 +1,4 @@
-//! A set of fingerprints joined with itself.
+//! Self-join of a set of fingerprints.
 
 use super::super::measure::{core_seconds, median};
 use super::super::{Options, Row, figure};
@@ -9,7 +9,7 @@ use webtwin_base::ids::splitmix64;
 use webtwin_core::hamming::close_pairs::Joiner;
 use webtwin_core::hamming::kernels::{Level, within};
 
-/// Number `at` of the fingerprints: one in a hundred is an earlier one with 0 to 5 flips.
+/// Returns fingerprint number `at`. One in a hundred is an earlier one with 0 to 5 flips.
 pub(super) fn fingerprint(at: u64) -> u64 {
     match at % 100 {
         99 => {
@@ -19,7 +19,8 @@ pub(super) fn fingerprint(at: u64) -> u64 {
     }
 }
 
-/// The pairs among `count` of them that are near because one was made of the other, the earlier one first.
+/// Returns the planted pairs among the first `count` fingerprints: those that are near because one
+/// was made of the other. The earlier one comes first.
 pub(super) fn planted(count: u64) -> impl Iterator<Item = (u64, u64)> {
     let pairs = (99..count).step_by(100).map(|at| (at - 50, at));
     pairs.filter(|&(x, y)| (fingerprint(x) ^ fingerprint(y)).count_ones() <= K)

@@ -1,4 +1,5 @@
-//! A raw file of fingerprints made F, and F joined with itself, as `webtwin hamming build` and `batch` do.
+//! F made from a raw file of fingerprints, and joined with itself, as `webtwin hamming build` and
+//! `batch` do.
 
 use super::super::measure::seconds;
 use super::super::{Options, Place, Row, figure};
@@ -37,7 +38,7 @@ pub(super) fn run(options: &Options, place: &Place) -> Result<Vec<Row>> {
     }
 
     let (_, pairs) = files::pairs(&joining)?;
-    // The doc id of a raw fingerprint is its place.
+    // The doc id of a raw fingerprint is its place in the file.
     let (mut expected, mut missed) = (0, 0);
     for pair in planted(count) {
         expected += 1;

@@ -26,7 +26,8 @@ pub(super) fn figure_4(options: &Options) -> Result<Vec<Row>> {
     sizes(options, include_str!("../../../jobs/repro/pbz06-figure4.toml"), Year::Y2005, "pbz06-figure4")
 }
 
-/// Figures 2 to 4: documents per cluster, in the complete collection (a), the connected part (b) and the other (c).
+/// Reproduces Figures 2 to 4: documents per cluster, in the complete collection (a), the connected
+/// part (b) and the other part (c).
 fn sizes(options: &Options, job: &str, year: Year, file: &str) -> Result<Vec<Row>> {
     let studies = studies(options, job, &[year])?;
     let mut all = Vec::new();
@@ -69,15 +70,15 @@ fn sizes(options: &Options, job: &str, year: Year, file: &str) -> Result<Vec<Row
             percent(clusters.range(..=most).map(|(_, n)| n).sum(), summary.tables.complete.clusters)
         }
     };
-    // "In every case these values represent about 63% of the clusters"; 95.7 % is told of 2003, "the same figures were found
-    // for the other collections".
+    // "In every case these values represent about 63% of the clusters". 95.7 % is reported for
+    // 2003, and "the same figures were found for the other collections".
     let published = [62.92, 62.66, 62.48];
     all.extend(rows(&studies, "clusters of two documents", true, "% of clusters", up_to(2), published));
     all.extend(rows(&studies, "clusters of ten documents or fewer", true, "% of clusters", up_to(10), [95.7; 3]));
     Ok(all)
 }
 
-/// Figure 5 and section 4.2.
+/// Reproduces Figure 5 and the numbers of section 4.2.
 pub(super) fn figure_5(options: &Options) -> Result<Vec<Row>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-figure5.toml"), &YEARS)?;
     let mut all = Vec::new();
@@ -147,9 +148,10 @@ pub(super) fn figure_5(options: &Options) -> Result<Vec<Row>> {
     Ok(all)
 }
 
-/// Section 4.2: 2005 estimated by the growth in 2004; of a crawl, by its reference and by its other half.
+/// Returns the rows of section 4.2: 2005 estimated by the growth in 2004. For a real crawl, the
+/// estimates are by its reference and by its other half.
 fn estimates(studies: &[Study]) -> Vec<Row> {
-    // Published estimates after 20 and 50 %, and what is to be reached, in points.
+    // Published estimates after 20 and 50 %, and the maximum error as our target, in points.
     let published = [34.4, 35.6];
     let reach = [1.5, 0.3];
     let told = |what: &str, found: &[Estimate], paper: bool, held: bool| {

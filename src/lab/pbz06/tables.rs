@@ -1,4 +1,4 @@
-//! Table 1; Tables 2 to 6, as shares: the collections have different sizes.
+//! Table 1, and Tables 2 to 6 as percentages, because the collections differ in size.
 
 use super::super::source::not_ours;
 use super::super::{Options, Row, figure};
@@ -12,7 +12,8 @@ fn documents(studies: &[Study]) -> Vec<Row> {
     rows(studies, "documents", false, "documents", of, [2_067_278.0, 2_033_113.0, 2_174_520.0])
 }
 
-/// Made-up collections begin with the documents of Table 2, so without a study only the paper's figures are known.
+/// Reproduces Table 1. Synthetic collections begin with the documents of Table 2, so without a
+/// study only the values of the paper are reported.
 pub(super) fn table_1(options: &Options) -> Result<Vec<Row>> {
     let mut all = Vec::new();
     if let Some(run) = &options.input {
@@ -26,7 +27,7 @@ pub(super) fn table_1(options: &Options) -> Result<Vec<Row>> {
     for (year, (documents, gigabytes, compared)) in YEARS.into_iter().map(name).zip(published) {
         all.push(not_ours(&format!("{year}: documents"), documents, "documents"));
         all.push(not_ours(&format!("{year}: size"), gigabytes, "GB"));
-        // Of the documents of Table 1, those of Table 2.
+        // The documents in Table 2 as a percentage of those in Table 1.
         let share = 100.0 * compared / documents;
         all.push(not_ours(&format!("{year}: more than 450 characters"), share, "% of documents"));
     }
@@ -41,7 +42,8 @@ pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
     let mut all = documents(&studies);
     all.extend(rows(&studies, "clusters", true, "% of documents", of(|part| part.clusters), [12.17, 13.10, 11.75]));
     all.extend(rows(&studies, "duplicates", true, "% of documents", of(|part| part.duplicates), [38.9, 43.1, 35.8]));
-    // "Only 48.9% of the documents are unique": of 2004 the table itself has 43.8 %, of 2003 48.9 %.
+    // "Only 48.9% of the documents are unique": the table itself has 43.8 % for 2004 and 48.9 % for
+    // 2003.
     all.extend(rows(&studies, "unique", true, "% of documents", of(|part| part.unique), [48.92, 43.81, 52.45]));
     for study in &studies {
         let complete = &study.summary.tables.complete;
