@@ -165,6 +165,7 @@ pub(super) fn count(known: &Known, members: &[MemberRow], parts: &Parts) -> (Col
         counts.mixed += u64::from(targets.len() > 1);
     }
 
+    // Single texts (variant `near`) are targets, too, but not collections.
     let in_collections = || copies.iter().zip(&found).filter(|(copy, _)| copy.is_collection());
     let targets_of = |found_only: bool| {
         let chosen = in_collections().filter(|&(_, &found)| found || !found_only);

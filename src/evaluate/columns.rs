@@ -22,6 +22,7 @@ pub(super) fn read_columns<'t, const N: usize, const M: usize>(
     let mut lines = (1..).zip(text.lines());
     let (_, head) =
         lines.next().ok_or_else(|| Error::input(file, "is empty; a line with column names must be first"))?;
+    // Spreadsheet programs write a byte order mark at the start of a file.
     let head: Vec<&str> = head.trim_start_matches('\u{feff}').split('\t').collect();
     let column = |name: &str| {
         let mut at = (0..head.len()).filter(|&at| head[at] == name);

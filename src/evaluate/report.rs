@@ -93,6 +93,7 @@ impl Report {
         let count = |what: &str, count: u64, unit: &str| Row::new(what, Some(count as f64), unit);
         let share = |what: &str, ratio: Ratio| Row::new(what, ratio.value(), "share");
         let scores = |what: &str, precision: Ratio, recall: Ratio| {
+            // F1 is 0 if both are 0; the formula would divide by zero.
             let f1 = precision
                 .value()
                 .zip(recall.value())
@@ -116,6 +117,7 @@ impl Report {
         ];
         let [precision, recall, f1] = scores("pair", pairs.precision(), pairs.recall());
         rows.extend([precision.at_least(0.90), recall.at_least(0.92), f1]);
+        // A lower bound of the precision, in which every undecided pair counts as an error.
         let of_all = Ratio { part: pairs.hits, whole: pairs.predicted };
         rows.push(share("pair precision, accidental and open pairs taken as false", of_all));
         rows.extend(self.recall_of.iter().map(|(what, ratio)| share(&format!("recall of {what}"), *ratio)));

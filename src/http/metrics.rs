@@ -78,6 +78,7 @@ impl Metrics {
             if all == 0 {
                 continue;
             }
+            // Buckets of Prometheus are cumulative, but each counter only has its own interval.
             let mut below = 0;
             for (bound, count) in BOUNDS.iter().zip(&of.buckets) {
                 below += read(count);

@@ -86,6 +86,7 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap) -> Result<Tabl
     }
     drop(wholes);
     let exact = components(net, "exact copies", count, sets.forest().map(Ok))?;
+    // All workers need the exact copies, which take no part in pairs.
     let shared = net.broadcast("copies", copies)?;
     let mut copies = PageSet::new(count, |_| false);
     shared.iter().for_each(|&copy| copies.insert(copy));
@@ -93,6 +94,7 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap) -> Result<Tabl
     let of_exact = begun.elapsed().as_secs_f64();
 
     let sources = || {
+        // Small batches bound the number of rows that are made before they are sent.
         let (mut next, last) = (mine.start, mine.end);
         move |send: &mut dyn FnMut(FPrint, Page)| {
             let end = (next + 1500).min(last);

@@ -159,8 +159,8 @@ pub(crate) fn overlap_of_peer_table(path: &Path, docs: u32, min_shared: u32, mea
     })
 }
 
-/// Source of rows in the form that [`similar_pairs`] requires. It returns false after the last
-/// rows.
+/// Source of rows in the form that [`similar_pairs`] requires. Each call passes some rows and returns
+/// true if there are more.
 type Source = Box<dyn FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bool>>;
 
 /// Input of one worker.
@@ -186,6 +186,7 @@ fn measure(
 ) -> Result<Measured> {
     let memory_bytes = match means.memory_bytes {
         0 => 0,
+        // The pool covers neither the idle process nor the set of exact copies of each worker.
         allowed => allowed.saturating_sub(AT_REST + u64::from(pages) / 8 * means.workers as u64).max(1),
     };
     let pool = pool(memory_bytes, means.workers, &means.spill);

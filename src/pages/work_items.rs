@@ -198,6 +198,8 @@ impl Work {
             true => look(location, input).map(Ok),
             false => look_at_found(location, input),
         })?;
+        // A WACZ is skipped if all of its WARC files are inputs themselves, because their pages
+        // would be read twice.
         let files: BTreeSet<(String, u64)> =
             looked.iter().flatten().flatten().filter_map(|looked| looked.warc_file()).collect();
         let mut found = Vec::with_capacity(locations.len());

@@ -77,6 +77,7 @@ impl Asked {
         let pairs: Vec<(DocId, DocId)> = table.u64("a")?.iter().copied().zip(table.u64("b")?.iter().copied()).collect();
         let measures: Vec<(String, u32)> =
             table.text("measure")?.iter().map(String::from).zip(table.u32("value")?.iter().copied()).collect();
+        // In a pair of the measure `exact`, the first page represents the second.
         let exact = pairs.iter().zip(&measures).filter(|(_, (measure, _))| measure == "exact");
         let centres = exact.map(|(&(centre, copy), _)| (copy, centre)).collect();
         let table = run.table("clusters")?;
@@ -299,6 +300,7 @@ impl Asked {
             let [page, other] = [side, 1 - side].map(|side| &self.sides[side].url);
             reasons.push(format!("{page} names {other} as its edition in another language (hreflang)"));
         }
+        // Declared editions do not exclude other reasons, so they are not counted below.
         let before = reasons.len();
         for side in self.sides.iter().filter(|side| side.text_bytes < u64::from(self.job.chunks.min_text).max(1)) {
             reasons.push(format!(
@@ -323,6 +325,7 @@ impl Asked {
                     settings.doubt
                 ));
             }
+            // The guard only matters for pages that are similar.
             for (side, better) in self.sides.iter().zip(&overlap.better).filter(|_| suffices) {
                 if let Some(Rival { url, shared, larger }) = better.first() {
                     reasons.push(format!(

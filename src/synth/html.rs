@@ -28,6 +28,8 @@ impl Synth {
                     let mut stream = Stream::new(key(text, &[1]));
                     let others = self.plan.singles_on(host);
                     html.push_str("<p>");
+                    // The first link leads to the next page, so that all pages of the host are
+                    // reachable.
                     for other in [(at + 1) % others, stream.below(others), stream.below(others)] {
                         let _ = writeln!(
                             html,
@@ -89,6 +91,7 @@ impl Synth {
             html.push_str("</li>\n");
         }
         html.push_str("</ul>\n</div>\n");
+        // Pages of different versions differ at least in this line, even if their texts are equal.
         let _ = writeln!(html, "<p class=\"version\">{name}, version {version}</p>");
         let steps = [
             ("Previous", view.before(page)),
@@ -118,6 +121,7 @@ impl Synth {
             self.host_name(Host::Primary(copy.manual))
         );
         if dressed {
+            // A counter makes every dressed copy different, as on real mirrors.
             let visits = Stream::new(key(self.plan.seed, &[32, number])).below(1_000_000);
             let _ = writeln!(
                 html,

@@ -68,6 +68,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         let id = |url: &String| Ok(doc_id(compared::canonical(&file, url)?.as_str()));
         let tagged = |row: &Tagged| Ok((id(&row.urls[0])?, id(&row.urls[1])?, row.tag));
         let mut judged = read_tags(&file, &text)?;
+        // A page to keep is a decision about one page, not a judgement about a pair.
         judged.retain(|row| row.tag != Tag::Keep);
         let tagged = judged.iter().map(tagged).collect::<Result<Vec<_>>>()?;
         rows.extend(by_tags(&comparison, &tagged, &report.pairs));

@@ -32,6 +32,7 @@ pub(super) fn by_tags(comparison: &Comparison<'_>, tagged: &[(DocId, DocId, Tag)
                 continue;
             }
             Some((true, true)) => Stratum::Found,
+            // Precision and recall exclude such pairs, so their tags must not count either.
             Some((true, false)) if comparison.are_undecided(a, b) == Some(true) => {
                 undecided += 1;
                 continue;

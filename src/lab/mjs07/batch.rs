@@ -38,6 +38,7 @@ pub(super) fn run(options: &Options, place: &Place) -> Result<Vec<Row>> {
     }
 
     let (manifest, found) = files::pairs(&job)?;
+    // A planted query with more than k flips is too far from its fingerprint to be found.
     let near = planted.iter().enumerate().filter(|(_, planted)| planted.distance <= K);
     let (mut expected, mut missed) = (0, 0);
     for (query, planted) in near {

@@ -45,6 +45,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let kinds = [(1, job(0)), (2, job(0)), (2, job((160 << 20) + LITTLE * rows))];
     let mut took = [const { Vec::new() }; 3];
     let mut first: Option<Manifest> = None;
+    // The kinds take turns, so that a change of the load of the machine affects all of them.
     for pass in 0..PASSES * kinds.len() {
         let (workers, job) = &kinds[pass % kinds.len()];
         let (one, manifest) = build(*workers, job)?;

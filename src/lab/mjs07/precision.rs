@@ -91,6 +91,7 @@ pub(super) fn figure_1(options: &Options) -> Result<Vec<Row>> {
     let rows = compared::rows(&run, &pages, truth)?;
     let comparison = Comparison::new(&rows.pages, &rows.clusters, &rows.truth);
     let simhashes = pages.doc_ids()?.iter().zip(pages.0.u64_where("simhash", "has_simhash")?);
+    // A pair with a page that is not in the truth is neither true nor false.
     let known = simhashes.filter(|(page, _)| comparison.are_copies(**page, **page).is_some());
     let simhash_of: HashMap<DocId, SimHash> = known.filter_map(|(&page, simhash)| Some((page, simhash?))).collect();
     let counts = Distances::count(&simhash_of, comparison.groups_by_target().into_iter().flatten());
@@ -102,6 +103,7 @@ pub(super) fn figure_1(options: &Options) -> Result<Vec<Row>> {
     for k in 0..=LARGEST_K {
         let (precision, recall) = counts.among_all(k);
         let _ = write!(tsv, "{k}\t{}\t{}\t{precision:.4}\t{recall:.4}\t", counts.all[k], counts.copies[k]);
+        // The mean over the distances 1 to k is undefined for k = 0.
         let equally_many = (k > 0).then(|| counts.among_equally_many(k));
         let _ = writeln!(tsv, "{}", equally_many.map_or("\t".into(), |(p, r)| format!("{p:.4}\t{r:.4}")));
     }

@@ -58,6 +58,8 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let some = &sorted[..sorted.len().min(1 << 16)];
     let mut found = Vec::new();
     let (brute, ()) = core_seconds(|| within(Level::best(), some, K, &mut found));
+    // Brute force on all fingerprints would take too long, so its time is extrapolated from the
+    // sample.
     let a_pair = brute / (some.len() as f64 * some.len() as f64 / 2.0);
     let all = a_pair * sorted.len() as f64 * sorted.len() as f64 / 2.0;
     let reach = 10.0 * count as f64 / 1e8;

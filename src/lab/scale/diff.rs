@@ -65,7 +65,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
 /// Writes a synthetic result of about `pages` pages.
 fn make(folder: &Location, pages: u64, is_new: bool) -> Result<()> {
     let mut writer = Writer::new(folder)?;
-    // Of ten pages one is of the old crawl only, and one of the new crawl only.
+    // Of ten pages one is only in the old crawl, and one only in the new crawl.
     let (all, not_here) = (pages * 10 / 9, if is_new { 0 } else { 5 });
     let step = u64::MAX / all;
     for from in (0..all).step_by(ROWS as usize) {

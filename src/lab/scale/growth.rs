@@ -71,6 +71,7 @@ fn under(merge: MergeCondition, options: &Options) -> Result<Vec<Row>> {
     let memory_bytes = scaled(options.scale, FOR_SHARES * GIB) as u64;
     let pool = pool(memory_bytes, options.workers, &options.work);
     let truth = Planted::of(&graph);
+    // The peak must not include memory that only the making of the graph needed.
     forget_peak_memory();
     let before = processor_seconds();
     let parts = run_on(&Cluster::local(options.workers), 0, [0; 32], move |net| {
@@ -113,6 +114,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters) -> 
     let begun = Instant::now();
     let out = Links::new(net, Arc::clone(&web.directory), |page, targets| graph.links(page, targets))?;
     let mut done = Done { links: out.len() as u64, making: begun.elapsed().as_secs_f64(), ..Done::default() };
+    // All workers must begin the timed part together.
     net.all_gather("links made", ())?;
     let mut begun = Instant::now();
     let mut stages = Vec::new();

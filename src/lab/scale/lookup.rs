@@ -155,6 +155,7 @@ fn chunk(page: u64, at: u64) -> u64 {
 fn make(folder: &Location, pages: u64, chunks: bool) -> Result<()> {
     let mut writer = Writer::new(folder)?;
     let mut rows: Vec<(DocId, u64)> = (0..pages).map(|n| (doc_id(&url(n, pages)), n)).collect();
+    // The table `pages` of a result is sorted by doc id.
     rows.sort_unstable();
     let is_skipped = |n: u64| n % 4 == 1;
     for some in rows.chunks(ROWS) {

@@ -138,6 +138,8 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
             },
             &|_, _| {},
         );
+        // The policy learns from the observed ends, which the other callback records, so both
+        // closures share the list.
         let past = std::cell::RefCell::new(Vec::new());
         let mut hazard = |skipped: &[usize], known: &[Known], crawl: u32| -> Vec<usize> {
             let relation = |&at: &usize| Relation {

@@ -206,6 +206,7 @@ pub(super) fn parse(bytes: &[u8]) -> Head {
         } else if is("WARC-Profile") {
             head.profile = without_brackets(&value);
         } else if is("WARC-Segment-Number") {
+            // 0 is not a valid segment number, so it marks a value that cannot be parsed.
             head.segment = Some(text(&value).parse().unwrap_or(0));
         } else if is("WARC-Segment-Origin-ID") {
             head.segment_origin = without_brackets(&value);
@@ -224,6 +225,8 @@ pub(super) fn parse(bytes: &[u8]) -> Head {
         } else if is("Content-Length") {
             match &length {
                 None => head.length = number(&value),
+                // An equal repetition is harmless, but of two different lengths neither can be
+                // trusted.
                 Some(before) if *before != value => head.length = Err("two different Content-Lengths".to_owned()),
                 Some(_) => (),
             }

@@ -252,6 +252,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
             false => Reason::Garbage,
         };
         let next = self.find(from, u64::MAX, None)?;
+        // If the source ends within the gap, the way in which it ends is the better explanation.
         let reason = match (next, self.window.ended()) {
             (None, Some(Ending::Cut)) => Reason::Truncated,
             (None, Some(Ending::File)) if about == Reason::BadHeader => Reason::Truncated,

@@ -283,6 +283,8 @@ impl<'f> StoredRecords<'f> {
                 return Ok(None);
             }
         }
+        // A member must end directly after the trailer. In a plain file, the start of the next
+        // record must be seen.
         let behind = if self.decoder.is_some() { TRAILER.len() + 1 } else { TRAILER.len() + LOOK_BYTES };
         while self.buffer.filled().len() < behind && self.more(&mut at, behind)? {}
         let Some(next) = self.buffer.filled().strip_prefix(TRAILER) else { return Ok(None) };
