@@ -40,11 +40,11 @@
 //! read with coverage, whole copies, collections a copy and mixed clusters. A single cluster of all
 //! pages does well on all but the last.
 //!
-//! Two measures are reported in addition, because the limits of every run say nothing about this
-//! run. A page without a copy is not a replica, so coverage is reported for all target pages and
-//! for those that have a copy. A collection grows along links, and editions of a manual in thirty
-//! languages that no link joins are thirty collections. Copies are therefore counted as wholes and
-//! by their connected parts.
+//! Two measures are reported in addition, because objects that no run can find must not count
+//! against a run. A page without a copy is not a replica, so coverage is reported for all target
+//! pages and for those that have a copy. A collection grows along links, and editions of a manual
+//! in thirty languages that no link joins are thirty collections. Copies are therefore counted as
+//! wholes and by their connected parts.
 //!
 //! # Source
 //! \[CSG00\] section 4 for targets, counted and problem collections.

@@ -58,8 +58,8 @@ pub(crate) async fn accept(listener: TcpListener, front: Arc<Front>, router: axu
     ended(&front).await
 }
 
-/// Waits for the connections, which stop together with the service. A request gets its time limit,
-/// but no more.
+/// Waits for the connections, which stop together with the service. Waits at most for the time
+/// limit of a request.
 async fn ended(front: &Front) -> Result<()> {
     let _ = timeout(front.settings.limits.request, front.places.all_free()).await;
     Ok(())

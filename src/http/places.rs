@@ -4,8 +4,8 @@
 //! Only a request in progress keeps its place. A connection that waits for its client (for a head,
 //! a body, or another request) is displaced by a new connection:
 //!
-//! 1. first come connections whose clients have not been admitted yet, by a key or, where none is
-//!    needed, by a request that was answered. They keep a quarter of the places, so that new
+//! 1. first come connections whose clients have not been admitted yet, by a key or, where keys are
+//!    not needed, by a request that was answered. They keep a quarter of the places, so that new
 //!    clients can be admitted at all;
 //! 2. among these, connections of the network with the most connections, so that each network has
 //!    its fraction of the places regardless of the others;
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(places.counts(), (4, 2));
         drop([third, next]);
         assert_eq!(places.counts().0, 2);
-        // Displaced connections leave nothing behind when they end.
+        // Displaced connections release nothing a second time when they end.
         drop([first, second]);
         assert_eq!(places.counts().0, 2);
     }

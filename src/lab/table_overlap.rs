@@ -159,8 +159,8 @@ pub(crate) fn overlap_of_peer_table(path: &Path, docs: u32, min_shared: u32, mea
     })
 }
 
-/// Source of rows in the form that [`similar_pairs`] requires. Each call passes some rows and returns
-/// true if there are more.
+/// Source of rows in the form that [`similar_pairs`] requires. Each call passes some rows and
+/// returns true if there are more.
 type Source = Box<dyn FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bool>>;
 
 /// Input of one worker.

@@ -144,7 +144,7 @@ fn declaration(head: &[u8], at: &mut usize) -> Option<Option<&'static Encoding>>
     })?;
     let label = charset.or(if pragma { content } else { None });
     Some(label.and_then(Encoding::for_label).map(|encoding| match encoding {
-        // A `<meta>` that is readable byte by byte cannot be in UTF-16, whatever its label is.
+        // A `<meta>` that is readable byte by byte cannot be in UTF-16, regardless of its label.
         utf16 if utf16 == UTF_16LE || utf16 == UTF_16BE => UTF_8,
         user if user == X_USER_DEFINED => WINDOWS_1252,
         encoding => encoding,

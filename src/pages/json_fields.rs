@@ -24,7 +24,8 @@ pub struct Wanted {
 struct Path {
     /// Purpose of the field: a number below [`PURPOSES`], chosen by the caller.
     purpose: usize,
-    /// For each depth, the name at that depth, and the rest of the path from there.
+    /// Steps of the path: for each depth, the name at that depth, and the rest of the path from
+    /// there.
     steps: Vec<(String, String)>,
 }
 

@@ -167,7 +167,7 @@ fn refuse_rest(error: io::Error, offset: u64, bytes: u64, sink: &mut Sink<'_>) -
     sink(Found::Refused(Refused { bytes, ..Refused::new(offset, reason, detail) }))
 }
 
-/// Sets the number of bytes of the file that a refusal stands for.
+/// Sets the number of bytes of the file that a refusal covers.
 fn with_bytes(found: Found, bytes: u64) -> Found {
     match found {
         Found::Refused(refused) => Found::Refused(Refused { bytes, ..refused }),

@@ -7,13 +7,13 @@ use webtwin_job::{Input, Printed};
 /// Format of the body of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// HTML as fetched, from which text and links are to be extracted.
+    /// HTML as fetched, from which text and links must still be extracted.
     Html,
     /// XHTML as fetched, in which any element may close itself.
     Xhtml,
     /// Text that was already extracted (WET, a `text` column), without links.
     Text,
-    /// A PDF document, from which text and links are to be extracted.
+    /// A PDF document, from which text and links must still be extracted.
     Pdf,
     /// A PostScript program, whose text is its printed output.
     PostScript,
@@ -81,8 +81,7 @@ pub struct RawPage {
     pub address: u64,
     /// Identifiers by which revisit records may refer to the record of the page.
     pub names: Names,
-    /// For a WARC conversion record, the id of the record that was converted, in the form of
-    /// [`Names::id`].
+    /// Id of the record from which a WARC conversion record was made, in the form of [`Names::id`].
     pub converted_from: Option<u64>,
     /// Digests of each form of the payload, in the form of [`Names::payload`]. Empty unless
     /// [`Digests::Compute`](webtwin_job::Digests::Compute) asks for them.

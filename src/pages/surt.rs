@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn keys_are_those_of_capture_indexes() {
-        // What surt 0.3.1 prints.
+        // Output of surt 0.3.1.
         for (url, expected) in [
             ("http://www.example.com/a?b=c", "com,example)/a?b=c"),
             ("http://www2.example.com/", "com,example)/"),

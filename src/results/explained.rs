@@ -45,7 +45,7 @@ pub struct Asked {
     table: Vec<FPrintDocId>,
     known: Knowledge,
     texts: [String; 2],
-    /// For each page, true if it declares the other as its edition in another language.
+    /// True for each page that declares the other as its edition in another language.
     name_editions: [bool; 2],
 }
 

@@ -2,9 +2,10 @@
 //!
 //! The web is a synthetic crawl of seven fifths of `scale` pages, because the second crawl of the
 //! paper has 35 million pages and the first one 25 million. The first crawl fetches five sevenths
-//! of it. The second one fetches every page, except those that the list of the first crawl names or
-//! that begin with a prefix on it. That is the behaviour of a crawler with `exports/urls.txt` and
-//! `exports/prefixes.txt`. A last crawl without a list shows the second crawl for comparison.
+//! of these pages. The second one fetches every page, except those that the list of the first crawl
+//! names or that begin with a prefix on it. That is the behaviour of a crawler with
+//! `exports/urls.txt` and `exports/prefixes.txt`. A last crawl without a list shows the second
+//! crawl for comparison.
 //!
 //! # Deviations
 //! The paper does not describe the pages that only its second crawl has. There are therefore two

@@ -4,8 +4,8 @@
 //! over each stratum, for any order of rows.
 //!
 //! # Source
-//! \[MJS07\] section 4.1: "we randomly sampled an equal number of pairs of fingerprints that are at Hamming distance exactly k" and
-//! tagged each as true positive, false positive or unknown.
+//! \[MJS07\] section 4.1: "we randomly sampled an equal number of pairs of fingerprints that are at
+//! Hamming distance exactly k" and tagged each as true positive, false positive or unknown.
 
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt::Write;

@@ -361,7 +361,8 @@ mod tests {
 
     const YEARS: [Year; 3] = [Year::Y2003, Year::Y2004, Year::Y2005];
 
-    /// Tables 2 and 6, and section 4.1: "95.7% of the clusters have ten or less documents", "about 63% of the clusters".
+    /// Tables 2 and 6, and section 4.1: "95.7% of the clusters have ten or less documents", "about
+    /// 63% of the clusters".
     #[test]
     fn clusters_are_those_of_the_paper() {
         for (year, duplicates, clusters) in

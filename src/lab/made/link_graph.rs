@@ -17,7 +17,7 @@
 //! - Figure 12 is missing from our copy of the paper, so the sizes of the other collections are our
 //!   choice.
 //! - A graph of fewer than four million pages does not contain the five, which would be a quarter
-//!   of it.
+//!   of its pages.
 
 use super::groups::Groups;
 use webtwin_base::ids::{HostId, Page, splitmix64};

@@ -300,7 +300,8 @@ mod tests {
         (bars, (pages - sizes.len() as u32) * 1000 / pages)
     }
 
-    /// \[SGM98\] section 3: 64 %, 18 % and 5 % for exact copies; 52 % for two lines; savings 22, 29 and 33 %.
+    /// \[SGM98\] section 3: 64 %, 18 % and 5 % for exact copies; 52 % for two lines; savings 22, 29
+    /// and 33 %.
     #[test]
     fn planted_replicas_have_the_published_histogram() {
         for (chunking, alone, saved) in [(Chunking::TwoLines, 520, 327), (Chunking::FourLines, 580, 290)] {

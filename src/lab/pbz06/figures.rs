@@ -52,8 +52,8 @@ fn sizes(options: &Options, job: &str, year: Year, file: &str) -> Result<Vec<Row
             let largest = found.documents_per_cluster.keys().next_back().copied().unwrap_or(0);
             all.push(figure(&format!("{of}, {part}: largest cluster"), largest as f64, "documents"));
         }
-        // "The number of clusters with only two documents is greater for the complete collection than for the sum of the two
-        // subcollections": 158,000 against 83,000 and 63,000 in 2003.
+        // "The number of clusters with only two documents is greater for the complete collection
+        // than for the sum of the two subcollections": 158,000 against 83,000 and 63,000 in 2003.
         let two =
             |part: &webtwin_core::study::report::Part| part.documents_per_cluster.get(&2).copied().unwrap_or(0) as f64;
         let parts_per_complete = (two(&tables.connected) + two(&tables.disconnected)) / two(&tables.complete).max(1.0);

@@ -25,7 +25,7 @@ pub(super) struct Studied {
 }
 
 /// Studies a synthetic collection in one process. Compares the clusters by the multiset rule, and
-/// the connected part, with what was planted.
+/// the connected part, with the planted truth.
 ///
 /// # Errors
 /// Returns any error of [`find`], and [`Error::Invariant`] if the findings differ from the planted

@@ -83,7 +83,8 @@ pub(super) fn table_4(options: &Options) -> Result<Vec<Row>> {
     for (what, of, published) in parts {
         all.extend(rows(&studies, what, true, "% of its documents", of, published));
     }
-    // "The absolute real number of duplicates is two or three times the absolute number of duplicates in the connected component."
+    // "The absolute real number of duplicates is two or three times the absolute number of
+    // duplicates in the connected component."
     let times = |s: &Summary| s.tables.complete.duplicates as f64 / s.tables.connected.duplicates.max(1) as f64;
     all.extend(rows(&studies, "duplicates, complete for one connected", true, "times", times, [2.91, 2.59, 2.16]));
     Ok(all)

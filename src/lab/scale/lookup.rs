@@ -161,7 +161,7 @@ fn make(folder: &Location, pages: u64, chunks: bool) -> Result<()> {
     for some in rows.chunks(ROWS) {
         let ids = |value: &dyn Fn(u64) -> u64| Column::Id(some.iter().map(|row| value(row.1)).collect());
         let texts = |value: &dyn Fn(u64) -> String| Column::Text(some.iter().map(|row| value(row.1)).collect());
-        // A copy has the text of the page before it, except where families are to be found.
+        // A copy has the text of the page before it, unless texts are compared by chunks.
         let text = |n: u64| splitmix64(if is_skipped(n) && !chunks { n - 1 } else { n } | (1 << 61));
         let host = |n: u64| url(n, pages).split('/').nth(2).unwrap_or_default().to_string();
         writer.add(

@@ -18,8 +18,8 @@
 //! URLs. A page may also lead to another page, like a redirect (`leads`).
 //!
 //! # Cost
-//! Time is linear in the body and memory a small multiple of it, for any tags and references. Once
-//! the buffers have grown, nothing is allocated per page.
+//! Time is linear in the body and memory a small multiple of its size, for any tags and references.
+//! Once the buffers have grown, nothing is allocated per page.
 //!
 //! # Deviations
 //! - There is no tree, so tags that a browser would ignore or move (`</p>` alone, text in a table)

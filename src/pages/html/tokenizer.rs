@@ -34,7 +34,7 @@ pub(super) trait Sink {
     /// Receives text of a CDATA section of XHTML, in which nothing is a reference.
     fn verbatim(&mut self, text: &str);
 
-    /// Receives a start tag. Returns true if its content is to be read as [`Element::content`]
+    /// Receives a start tag. Returns true if its content must be read as [`Element::content`]
     /// requires.
     fn start(&mut self, tag: &Tag<'_>) -> bool;
 

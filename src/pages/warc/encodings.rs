@@ -213,10 +213,11 @@ mod tests {
     use super::*;
 
     const PAGE: &[u8] = b"<html><p>to be decoded, to be decoded, to be decoded</p></html>";
-    /// `brotli -q 5` of [`PAGE`] written by hand as one uncompressed meta-block: a window of 16 bits, then
-    /// length - 1 in 16 bits, the bytes, and an empty last meta-block.
+    /// Returns `brotli -q 5` of [`PAGE`], written by hand as one uncompressed meta-block: a window
+    /// of 16 bits, then length - 1 in 16 bits, the bytes, and an empty last meta-block.
     fn brotli_stored(page: &[u8]) -> Vec<u8> {
-        // Bits, low first: 0 (WBITS = 16), 0 (ISLAST), 00 (4 nibbles), 16 bits of length - 1, 1 (ISUNCOMPRESSED).
+        // Bits, low first: 0 (WBITS = 16), 0 (ISLAST), 00 (4 nibbles), 16 bits of length - 1, 1
+        // (ISUNCOMPRESSED).
         let head = ((page.len() as u32 - 1) << 4) | 1 << 20;
         let mut bytes = head.to_le_bytes()[..3].to_vec();
         bytes.extend_from_slice(page);

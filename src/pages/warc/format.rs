@@ -97,7 +97,7 @@ impl Format {
     /// Corrects the head of a record by its payload.
     ///
     /// In ARC, a response without an HTTP head (HTTP/0.9) is the page itself, and a record without
-    /// any content is what archives leave in place of a record that they have removed.
+    /// any content is the placeholder of a record that an archive has removed.
     pub(super) fn settle<'h>(self, head: &'h Head, payload: &[u8]) -> Cow<'h, Head> {
         match self {
             Format::Arc if payload.iter().all(|&byte| byte == 0 || byte.is_ascii_whitespace()) => {

@@ -45,8 +45,8 @@ const RETRIES: u32 = 64;
 pub(super) enum Place {
     /// A member that starts with a record. It has been opened.
     Record,
-    /// A member that starts with other content, which may continue what is before it. It has been
-    /// opened.
+    /// A member that starts with other content, which may continue the content before it. It has
+    /// been opened.
     More,
     /// An empty member that ends at this position.
     Empty(u64),
@@ -83,7 +83,7 @@ impl Start {
         self.from == From::Record
     }
 
-    /// True if this is a member that may continue what is before it.
+    /// True if this is a member that may continue the content before it.
     pub(super) fn continues(self) -> bool {
         self.from == From::More
     }
@@ -110,9 +110,9 @@ enum From {
 /// Way in which a reader finds its first record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// By a search.
+    /// The first record is searched for.
     Search,
-    /// At a place where a record has been read before.
+    /// The first record is at a place where a record has been read before.
     Known,
 }
 

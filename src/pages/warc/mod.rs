@@ -5,14 +5,14 @@
 //! Output: a [`Found`](super::record::Found) for each record, in file order, and one for each range
 //! of bytes outside of records.
 //!
-//! | layer | file | question |
+//! | layer | file | task |
 //! |---|---|---|
-//! | bytes | `blocks`, `window`, `plain`, `stream` | what is at this position? |
-//! | members | `members`, `chain`, `decoder`, `frames` | where does a member start, how does it end, what follows? |
-//! | records | `records`, `format`, `record_head`, `arc_head`, `fields` | where does a record start, and how long is it really? |
-//! | pages | `page`, `form`, `media_type`, `http`, `encodings` | what does it say? |
-//! | stored records | `stored` | which bytes are whole records, to be moved rather than read? |
-//! | references | `revisits`, `segments`, `digests` | which record has what it does not say itself? |
+//! | bytes | `blocks`, `window`, `plain`, `stream` | bytes at a position |
+//! | members | `members`, `chain`, `decoder`, `frames` | start and end of a member, and the content after it |
+//! | records | `records`, `format`, `record_head`, `arc_head`, `fields` | start and true length of a record |
+//! | pages | `page`, `form`, `media_type`, `http`, `encodings` | content of a record as a page |
+//! | stored records | `stored` | bytes of whole records, to be moved rather than read |
+//! | references | `revisits`, `segments`, `digests` | other records to which a record refers |
 //!
 //! # Ranges
 //! One large file is divided among many workers. Each reads the records that *start* in its range,

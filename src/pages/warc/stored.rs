@@ -89,7 +89,7 @@ pub struct StoredRecords<'f> {
     decoder: Option<Decoder>,
     buffer: Buffer,
     limits: Limits,
-    /// How the current member ended, or that the plain file did.
+    /// Way in which the current member, or the plain file, has ended.
     ended: Option<Ending>,
 }
 

@@ -6,8 +6,10 @@
 //! predecessor above h, and its own bits below h. The code of h and h plain bits therefore
 //! determine it. The code is computed for each table from the frequencies of its own h.
 //! ```text
-//! block: first (8 bytes, most significant bit first) | code of h, h bits | code of h, h bits | ... | zeros to a byte
-//! code:  f + 1 bytes, the length in bits of the code of each h; canonical: shorter codes first, then by h
+//! block: first (8 bytes, most significant bit first) | code of h, h bits | code of h, h bits | ...
+//!        | zeros to a byte
+//! code:  f + 1 bytes, the length in bits of the code of each h;
+//!        canonical: shorter codes first, then by h
 //! ```
 //!
 //! # Source

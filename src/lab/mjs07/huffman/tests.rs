@@ -77,7 +77,8 @@ fn codes_too_long_for_the_lookup_are_decoded() {
 
 #[test]
 fn the_papers_code_by_hand() {
-    // XORs: 1, 3, 7, 0, so h = 0, 1, 2 and the symbol for equal; four symbols once each, so two bits each.
+    // XORs: 1, 3, 7, 0, so h = 0, 1, 2 and the symbol for equal; The four symbols occur once each,
+    // so each takes two bits.
     let (code, encoded) = encode(8, &[0, 1, 2, 5, 5], 1024);
     assert_eq!(code.lengths, [2, 2, 2, 0, 0, 0, 0, 0, 2]);
     // Codes in the order of h: 00, 01 and 0 below, 10 and 01 below, 11.
