@@ -75,6 +75,7 @@ pub(super) struct Known<'a> {
     pub(super) repeated: u64,
 }
 
+/// A page that is in both run and truth.
 #[derive(Debug)]
 pub(super) struct KnownPage<'a> {
     pub(super) doc_id: DocId,
@@ -117,6 +118,7 @@ impl TargetCopy<'_> {
 }
 
 impl<'a> Known<'a> {
+    /// Joins the pages of a run with the truth by URL.
     pub(super) fn new(pages: &[PageRow], truth: &'a [TruthRow]) -> Known<'a> {
         let of_url: HashMap<&str, &PageRow> = pages.iter().map(|page| (page.url.as_str(), page)).collect();
         let mut known = Known { pages: vec![], place: HashMap::new(), copies: vec![], missing: 0, repeated: 0 };

@@ -55,6 +55,7 @@ pub(super) struct Undecided<'a> {
 }
 
 impl<'a> Undecided<'a> {
+    /// Classifies the known pages.
     pub(super) fn new(pages: &[KnownPage<'a>]) -> Undecided<'a> {
         let source = |page: &KnownPage<'a>| match (page.origin, page.body) {
             ("", 0) => None,

@@ -33,6 +33,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
+    /// Makes counters for the routes of a service, and for those that every service has.
     pub(crate) fn new(routes: &[&'static str]) -> Metrics {
         let routes = routes.iter().chain(&["/health", "/ready", "/metrics", "/openapi.json", "other"]);
         let routes = routes.map(|&route| (route, OfRoute::default())).collect();
@@ -46,6 +47,7 @@ impl Metrics {
         exact.or_else(|| self.routes.iter().position(|(route, _)| below(route))).unwrap_or(self.routes.len() - 1)
     }
 
+    /// Counts a request with the status and the duration of its response.
     pub(crate) fn answered(&self, route: usize, status: StatusCode, took: Duration) {
         let of = &self.routes[route].1;
         let code = CODES.iter().position(|code| *code == status.as_u16()).unwrap_or(CODES.len() - 1);

@@ -96,6 +96,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
+    /// Makes the places of a server without connections.
     pub(crate) fn new(limits: Limits) -> Places {
         Places { limits, table: Mutex::default(), freed: Notify::new() }
     }

@@ -30,6 +30,7 @@ pub(super) enum By {
 }
 
 impl By {
+    /// Returns the name of the column.
     pub(super) fn name(self) -> &'static str {
         match self {
             By::Document => "entire document",
@@ -63,6 +64,7 @@ impl Run {
         }
     }
 
+    /// Reads the run in a folder, with its summary.
     pub(super) fn read(url: &str) -> Result<Run> {
         let run = webtwin_results::Run::open(url)?;
         let file = run.manifest.files.iter().find(|file| file.path == "summary.json");

@@ -50,9 +50,9 @@ impl Damage {
     /// Checks that the fraction of damaged records, and the fraction of bytes that they occupy, is
     /// at most `max_bad`. `bytes` is the size of the input, or 0 if it is unknown.
     ///
-    /// A single damaged record among intact ones is always allowed, because otherwise a small file
-    /// could have none. The exception ends where that record occupies more than half of the file,
-    /// or where a truncated file has no page at all.
+    /// Unless `max_bad` is 0, a single damaged record among intact ones is allowed, because
+    /// otherwise a small file could have none. The exception ends where that record occupies more
+    /// than half of the file, or where a truncated file has no page at all.
     ///
     /// # Errors
     /// Returns [`Error::TooManyBad`] if a fraction exceeds the limit.

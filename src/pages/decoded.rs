@@ -58,6 +58,7 @@ enum File<'a> {
 }
 
 impl<'a> FileReader<'a> {
+    /// Makes a reader that begins at `offset`.
     pub(crate) fn from(file: &'a dyn ReadAt, offset: u64) -> FileReader<'a> {
         FileReader { file: File::Borrowed(file), next: offset }
     }
@@ -234,6 +235,7 @@ fn read_line(input: &mut Buffered, is_start: &mut bool, into: &mut [u8]) -> io::
 }
 
 impl<'a> Decoded<'a> {
+    /// Opens a stream that borrows the file.
     pub(crate) fn new(file: &'a dyn ReadAt, compression: Compression, limits: &Limits) -> io::Result<Decoded<'a>> {
         Decoded::of(FileReader::from(file, 0), compression, limits)
     }

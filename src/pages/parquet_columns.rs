@@ -12,8 +12,8 @@ use super::fetch_time;
 use webtwin_base::error::Error;
 use webtwin_storage::parquet_file::{Fault, ParquetFile};
 
-/// A column of a row group, with the position of its reader. A column that the file does not have
-/// yields no values.
+/// A column of a row group that is being read. A column that the file does not have yields no
+/// values.
 pub struct Column(Option<(ColumnReader, ColumnDescPtr)>);
 
 /// True if values of a type can be strings.

@@ -75,7 +75,8 @@ pub enum Sampled {
     Place,
     /// A whole item among beginnings of items.
     Whole,
-    /// A whole item in a sample whose other items of this kind are whole, too.
+    /// A whole item that is itself one of the evenly spread places, because its input is sampled by
+    /// whole items.
     WholePlace,
 }
 

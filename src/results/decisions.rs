@@ -193,6 +193,7 @@ fn same_contents(setting: &str, file: &str, digest: &str) -> Result<String> {
     }
 }
 
+/// Makes the error for a file whose digest differs from that in the job.
 pub(super) fn other_content(setting: &str, file: &str, digest: &str, found: &str) -> Error {
     Error::Setting {
         file: file.into(),

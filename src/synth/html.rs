@@ -303,6 +303,7 @@ impl Synth {
         }
     }
 
+    /// Returns the DNS name of a host.
     pub(super) fn host_name(&self, host: Host) -> String {
         match host {
             Host::Primary(manual) => format!("www.{}.example", self.manual_name(manual)),
@@ -315,12 +316,14 @@ impl Synth {
         }
     }
 
+    /// Returns the path of a single page on its host, without the first slash.
     pub(super) fn single_path(&self, host: u32, at: u64) -> String {
         let key = key(self.plan.seed, &[38, u64::from(host), at]);
         let (folder, name) = (self.language.name(key), self.language.name(key ^ 1));
         if key.is_multiple_of(3) { format!("{name}-{at}.html") } else { format!("{folder}/{name}-{at}.html") }
     }
 
+    /// Returns a host of single pages that is drawn by a key.
     pub(super) fn any_single_host(&self, key: u64) -> Host {
         Host::Single(Stream::new(key).below(u64::from(self.plan.single_hosts)) as u32)
     }
@@ -331,6 +334,7 @@ impl Synth {
         ((Stream::new(key(self.plan.seed, &[39, group])).below(hosts) + at) % hosts) as u32
     }
 
+    /// Returns the URL of a near-copy.
     pub(super) fn near_url(&self, group: u64, at: u64) -> String {
         let host = self.host_name(Host::Single(self.near_host(group, at)));
         format!("http://{host}/{}/note-{group}.html", self.language.name(key(self.plan.seed, &[40, group, at])))

@@ -16,6 +16,7 @@ pub(super) struct Outline {
 }
 
 impl Outline {
+    /// Returns the number of chapters.
     pub(super) fn chapters(self) -> u32 {
         self.newest.isqrt()
     }
@@ -41,10 +42,12 @@ impl Outline {
         self.newest - self.missing(age) + self.dropped(age)
     }
 
+    /// Returns the key of a page.
     pub(super) fn page_key(self, page: u32) -> u64 {
         key(self.key, &[3, u64::from(page)])
     }
 
+    /// True if the page is a section, not the contents or a chapter.
     pub(super) fn is_section(self, page: u32) -> bool {
         page > self.chapters()
     }
@@ -130,6 +133,7 @@ impl View {
         &self.held
     }
 
+    /// True if the copy holds the page.
     pub(super) fn holds(&self, page: u32) -> bool {
         self.holds[page as usize]
     }
@@ -138,10 +142,12 @@ impl View {
         self.place[page as usize].expect("only pages of this version are looked up") as usize
     }
 
+    /// Returns the next page of the version in reading order.
     pub(super) fn after(&self, page: u32) -> Option<u32> {
         self.order.get(self.at(page) + 1).copied()
     }
 
+    /// Returns the previous page of the version in reading order.
     pub(super) fn before(&self, page: u32) -> Option<u32> {
         self.order[..self.at(page)].last().copied()
     }

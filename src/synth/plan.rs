@@ -200,10 +200,12 @@ impl Plan {
         }
     }
 
+    /// Returns the structure of a manual.
     pub(super) fn outline(&self, manual: u32) -> Outline {
         Outline { key: key(self.seed, &[8, u64::from(manual)]), newest: self.manuals[manual as usize] }
     }
 
+    /// Returns the number of manuals.
     pub(super) fn manuals(&self) -> u32 {
         self.manuals.len() as u32
     }
@@ -213,6 +215,7 @@ impl Plan {
         self.copies.last().map_or(0, |last| last.first + u64::from(last.held))
     }
 
+    /// Returns the number of hosts of all roles.
     pub(super) fn hosts(&self) -> u64 {
         u64::from(self.manuals()) + u64::from(self.mirrors) + u64::from(self.single_hosts)
     }

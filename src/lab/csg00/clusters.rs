@@ -57,6 +57,7 @@ fn clusters(run: &Run) -> Result<Vec<Cluster>> {
     Ok(found.into_values().collect())
 }
 
+/// Reproduces Figure 12.
 pub(super) fn figure_12(options: &Options) -> Result<Vec<Row>> {
     let job = include_str!("../../../jobs/repro/csg00-figure12.toml");
     let run = Run::given_or_made(options, "jobs/repro/csg00-figure12.toml", job)?;
@@ -88,6 +89,7 @@ pub(super) fn figure_12(options: &Options) -> Result<Vec<Row>> {
     ])
 }
 
+/// Reproduces the form of Table 2.
 pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
     let job = include_str!("../../../jobs/repro/csg00-table2.toml");
     let run = Run::given_or_made(options, "jobs/repro/csg00-table2.toml", job)?;

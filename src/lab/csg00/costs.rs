@@ -20,6 +20,7 @@ fn published(by: By) -> Option<(f64, f64)> {
 /// The row "Compute fingerprints", which is the same in all columns.
 const READING: (&str, f64) = ("compute fingerprints", 44.0 * 3600.0);
 
+/// Reproduces Table 1, from a run or from synthetic tables.
 pub(super) fn table_1(options: &Options) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let mut push = |by: By, pages: f64, bytes: f64, seconds: f64| {

@@ -93,6 +93,7 @@ fn exact(run: &Run) -> f64 {
     replicated(&run.summary.replication_exact)
 }
 
+/// Compares the replicas in the second crawl with and without a list.
 pub(super) fn second_crawl(options: &Options) -> Result<Vec<Row>> {
     if options.input.is_some() {
         return Err(Error::Usage("csg00-second-crawl makes its own crawls; it takes no --input".into()));

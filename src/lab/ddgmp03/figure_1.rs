@@ -25,6 +25,7 @@ const PUBLISHED: (f64, f64) = (0.90, 0.93);
 /// Number of grid steps between the values of D in the figure.
 const APART: usize = 4;
 
+/// Reproduces Figure 1.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let job = include_str!("../../../jobs/repro/ddgmp03-figure1.toml");
     let run = Run::given_or_made(options, "jobs/repro/ddgmp03-figure1.toml", job)?;

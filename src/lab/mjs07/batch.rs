@@ -20,6 +20,7 @@ const CHUNK_BITS: u32 = 54;
 /// Number of queries that are planted within 0 to 5 flips of a fingerprint.
 const PLANTED: usize = QUERIES / 100;
 
+/// Makes F and Q, runs the batch job, and checks the planted pairs.
 pub(super) fn run(options: &Options, place: &Place) -> Result<Vec<Row>> {
     let rows = options.scale as usize;
     let at = |name: &str| options.work.join(name).display().to_string();

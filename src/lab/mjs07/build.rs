@@ -29,6 +29,7 @@ struct Took {
     memory_bytes: u64,
 }
 
+/// Measures builds with one worker, with two, and with little memory.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let rows = options.scale;
     let at = |name: &str| options.work.join(name).display().to_string();

@@ -82,6 +82,7 @@ impl Mapper {
     }
 }
 
+/// Measures one mapper on one core and on two, and compares it with brute force.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let (fingerprints, queries) = input(options);
     let (from, to) = (file(&options.work, "chunk.fp")?, file(&options.work, "pairs.parquet")?);

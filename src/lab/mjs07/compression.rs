@@ -11,6 +11,7 @@ use webtwin_core::hamming::coding::{Damaged, Encoded, decode_block, encode};
 /// Number of passes. The median counts.
 const PASSES: usize = 7;
 
+/// Measures all coders on one chunk.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let count = options.scale as usize;
     // In a set of 2^33 fingerprints, 2^23 share their ten leading bits.

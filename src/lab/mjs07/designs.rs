@@ -5,6 +5,7 @@ use webtwin_base::error::Result;
 use webtwin_core::hamming::design::covering::block_designs;
 use webtwin_core::hamming::design::{TableDesign, paper};
 
+/// Reproduces Example 3.1.
 pub(super) fn example_3_1(options: &Options) -> Result<Vec<Row>> {
     let documents = options.scale as f64;
     // The values in the paper are for 2^34 fingerprints.

@@ -17,6 +17,7 @@ use webtwin_storage::mapped::Residence;
 /// Number of queries that are timed.
 const TIMED: usize = 40_000;
 
+/// Measures online queries, and checks a sample against brute force.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let count = options.scale as usize;
     let existing = fingerprints::even(count, 64, 1);

@@ -77,6 +77,7 @@ impl Distances {
     }
 }
 
+/// Reproduces Figure 1.
 pub(super) fn figure_1(options: &Options) -> Result<Vec<Row>> {
     let name = "jobs/repro/mjs07-figure1.toml";
     let (mut job, truth) = job_and_truth(options, name, include_str!("../../../jobs/repro/mjs07-figure1.toml"))?;

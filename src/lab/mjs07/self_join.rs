@@ -26,6 +26,7 @@ pub(super) fn planted(count: u64) -> impl Iterator<Item = (u64, u64)> {
     pairs.filter(|&(x, y)| (fingerprint(x) ^ fingerprint(y)).count_ones() <= K)
 }
 
+/// Measures the self-join in memory on one core, and checks the planted pairs.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let count = options.scale as usize;
     let mut sorted: Vec<u64> = (0..count as u64).map(fingerprint).collect();

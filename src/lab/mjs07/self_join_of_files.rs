@@ -10,6 +10,7 @@ use webtwin_dataflow::hamming::build::{Ready, from_fingerprints};
 use webtwin_job::{Job, JobKind};
 use webtwin_storage::location::Location;
 
+/// Measures the build and the self-join from disk to disk, and checks the planted pairs.
 pub(super) fn run(options: &Options, place: &Place) -> Result<Vec<Row>> {
     let count = options.scale;
     let at = |name: &str| options.work.join(name).display().to_string();

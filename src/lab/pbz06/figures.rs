@@ -14,14 +14,17 @@ use webtwin_core::study::estimate::{Estimate, PERCENTS, estimate};
 use webtwin_core::study::report::percent;
 use webtwin_dataflow::study::Summary;
 
+/// Reproduces Figure 2.
 pub(super) fn figure_2(options: &Options) -> Result<Vec<Row>> {
     sizes(options, include_str!("../../../jobs/repro/pbz06-figure2.toml"), Year::Y2003, "pbz06-figure2")
 }
 
+/// Reproduces Figure 3.
 pub(super) fn figure_3(options: &Options) -> Result<Vec<Row>> {
     sizes(options, include_str!("../../../jobs/repro/pbz06-figure3.toml"), Year::Y2004, "pbz06-figure3")
 }
 
+/// Reproduces Figure 4.
 pub(super) fn figure_4(options: &Options) -> Result<Vec<Row>> {
     sizes(options, include_str!("../../../jobs/repro/pbz06-figure4.toml"), Year::Y2005, "pbz06-figure4")
 }

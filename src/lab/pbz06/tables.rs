@@ -34,6 +34,7 @@ pub(super) fn table_1(options: &Options) -> Result<Vec<Row>> {
     Ok(all)
 }
 
+/// Reproduces Table 2: clusters and duplicates.
 pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-table2.toml"), &YEARS)?;
     let of = |of: fn(&Part) -> u64| {
@@ -56,6 +57,7 @@ pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
     Ok(all)
 }
 
+/// Reproduces Table 3: near-duplicates.
 pub(super) fn table_3(options: &Options) -> Result<Vec<Row>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-table3.toml"), &YEARS)?;
     let mut all = documents(&studies);
@@ -69,6 +71,7 @@ pub(super) fn table_3(options: &Options) -> Result<Vec<Row>> {
     Ok(all)
 }
 
+/// Reproduces Table 4: duplicates by part.
 pub(super) fn table_4(options: &Options) -> Result<Vec<Row>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-table4.toml"), &YEARS)?;
     let mut all = documents(&studies);
@@ -90,6 +93,7 @@ pub(super) fn table_4(options: &Options) -> Result<Vec<Row>> {
     Ok(all)
 }
 
+/// Reproduces Table 5: clusters with a document in the connected part.
 pub(super) fn table_5(options: &Options) -> Result<Vec<Row>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-table5.toml"), &YEARS)?;
     let mut all = documents(&studies);
@@ -98,6 +102,7 @@ pub(super) fn table_5(options: &Options) -> Result<Vec<Row>> {
     Ok(all)
 }
 
+/// Reproduces Table 6: unique and useful documents in the connected part.
 pub(super) fn table_6(options: &Options) -> Result<Vec<Row>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-table6.toml"), &YEARS)?;
     let mut all = documents(&studies);

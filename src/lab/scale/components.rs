@@ -19,6 +19,7 @@ const STRIPES: usize = 1024;
 /// Number of bytes in flight between two workers.
 const ON_THE_WAY: u64 = 40 << 20;
 
+/// Measures trivial clusters, and checks them against the planted ones.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let pages =
         u32::try_from(options.scale).map_err(|_| Error::Usage(format!("--scale {}: too many pages", options.scale)))?;

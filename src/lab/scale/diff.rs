@@ -28,6 +28,7 @@ const SITE: u64 = 200;
 /// Target seconds and gigabytes of memory, for 24 million pages on two cores.
 const REACH: (f64, f64) = (60.0, 1.074);
 
+/// Measures the comparison of two synthetic results.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let pages = options.scale;
     let at = |name: &str| options.work.join(name).display().to_string();

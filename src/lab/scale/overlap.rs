@@ -26,10 +26,12 @@ fn measure(options: &Options, pages: u64, chunking: Chunking, workers: usize, me
     overlap_of_table(TableParams { pages, seed: 1, chunking, bits: 32 }, &means)
 }
 
+/// Measures the job with two-line chunks.
 pub(super) fn two_line(options: &Options) -> Result<Vec<Row>> {
     one_job(options, Chunking::TwoLines, 150.0, 9.6)
 }
 
+/// Measures the job with four-line chunks.
 pub(super) fn four_line(options: &Options) -> Result<Vec<Row>> {
     one_job(options, Chunking::FourLines, 80.0, 4.1)
 }
@@ -71,6 +73,7 @@ fn peak(found: &Measured, allowed: u64) -> Row {
     figure("peak memory", found.peak_memory_bytes as f64 / 1e6, "MB").at_most(allowed as f64 / 1e6)
 }
 
+/// Compares the job within a small and within a large memory budget.
 pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
     // The smaller budget comes first, because an allocator is slow to return the memory of the
     // larger one.
@@ -93,6 +96,7 @@ pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// Compares two workers with one, and a table with one of a sixteenth of the pages.
 pub(super) fn growth(options: &Options) -> Result<Vec<Row>> {
     let before = processor_seconds();
     let of = |pages: u64, workers| measure(options, pages, Chunking::TwoLines, workers, memory_for(pages, 8 << 30));

@@ -27,6 +27,7 @@ struct SelfJoin {
     checksum: u64,
 }
 
+/// Compares the overlap with DuckDB on the same table.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     // Five million documents have 58,750,324 rows.
     let docs = (options.scale as u128 * 5_000_000 / 58_750_324).clamp(1000, u128::from(u32::MAX)) as u32;

@@ -15,6 +15,7 @@ const TIMED: [Timed; 4] = [
     ("LinkSummary and growth", growth::run),
 ];
 
+/// Runs each benchmark with two workers and with one.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let before = processor_seconds();
     let mut rows = Vec::new();

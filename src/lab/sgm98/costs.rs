@@ -28,6 +28,7 @@ const MAPS_AND_READING: [(&str, f64, &str); 3] = [
     ("read \"pagefeed\" and compute fingerprints", 44.0 * 3600.0, "s"),
 ];
 
+/// Reproduces Table 1, from a run or from synthetic tables.
 pub(super) fn table_1(options: &Options) -> Result<Vec<Row>> {
     match &options.input {
         Some(run) => of_run(&Run::read(run)?),

@@ -14,6 +14,7 @@ const PUBLISHED: [(&str, f64); 5] = [
     ("JAVA 1.0.2 API Documentation", 50.0),
 ];
 
+/// Reproduces the form of Table 2.
 pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
     let job = include_str!("../../../jobs/repro/sgm98-table2.toml");
     let run = Run::given_or_made(options, "jobs/repro/sgm98-table2.toml", job)?;

@@ -15,6 +15,7 @@ use webtwin_base::error::Result;
 const PUBLISHED: [(By, &str, f64); 4] =
     [(By::Document, "1", 0.64), (By::Document, "2", 0.18), (By::Document, "10-99", 0.05), (By::TwoLines, "1", 0.52)];
 
+/// Reproduces Figure 1.
 pub(super) fn figure_1(options: &Options) -> Result<Vec<Row>> {
     histogram(options, "sgm98-figure1", "Document replication (SGM98 Figure 1)")
 }
@@ -60,6 +61,7 @@ fn published(by: By) -> Option<f64> {
     }
 }
 
+/// Reproduces the savings of section 3.
 pub(super) fn savings(options: &Options) -> Result<Vec<Row>> {
     let row = |by: By, saved: f64, of: &str| Row {
         published: published(by),

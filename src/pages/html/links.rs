@@ -131,6 +131,7 @@ pub(super) struct Base {
 }
 
 impl Base {
+    /// Makes the base of a page without `<base href>`.
     pub(super) fn new(url: CanonicalUrl) -> Base {
         let (origin, path) = (url.origin().len(), url.without_query().len());
         let directory = url.without_query().rfind('/').expect("the path of an http URL begins with /") + 1;

@@ -18,12 +18,14 @@ pub(super) struct Lines {
 }
 
 impl Lines {
+    /// Removes all text, for the next page.
     pub(super) fn clear(&mut self) {
         self.out.clear();
         self.gap = Gap::None;
         self.preformatted = 0;
     }
 
+    /// Returns the text so far.
     pub(super) fn as_str(&self) -> &str {
         &self.out
     }

@@ -140,6 +140,7 @@ pub(super) struct Members<'f, 'l> {
 }
 
 impl<'f, 'l> Members<'f, 'l> {
+    /// Makes a reader. Loads the dictionary at the start of the file, if there is one.
     pub(super) fn new(mut blocks: Blocks<'f>, format: Format, begins_plain: bool, limits: &'l Limits) -> Result<Self> {
         let mut decoder = Decoder::new(limits);
         if let Some(dictionary) = dictionary(&mut blocks, 0, limits)? {

@@ -46,16 +46,19 @@ impl<'r, 's> Out<'r, 's> {
         Out { input, sink, found: 0, held: None }
     }
 
+    /// Passes a page to the sink.
     pub(super) fn page(&mut self, page: RawPage) -> Result<()> {
         self.flush()?;
         self.found += 1;
         (self.sink)(Found::Page(page))
     }
 
+    /// Holds a new refusal. Passes the previous one to the sink.
     pub(super) fn refuse(&mut self, offset: u64, reason: Reason, detail: impl Into<String>, bytes: u64) -> Result<()> {
         self.hand_on(Refused { bytes, ..Refused::new(offset, reason, detail) })
     }
 
+    /// Holds a refusal. Passes the previous one to the sink.
     pub(super) fn hand_on(&mut self, refused: Refused) -> Result<()> {
         self.flush()?;
         self.found += 1;
