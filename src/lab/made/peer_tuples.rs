@@ -67,8 +67,8 @@ mod tests {
 
     use super::*;
 
-    /// Writes rows in the format of the other programs: fingerprint and document, 4 bytes each. The
-    /// whole file of 5 million documents was compared with the original once, by its SHA-256
+    /// Compares rows in the format of the other programs: fingerprint and document, 4 bytes each.
+    /// The whole file of 5 million documents was compared with the original once, by its SHA-256
     /// (c5fc3b5e...).
     #[test]
     fn the_rows_are_those_of_the_original_generator() {
