@@ -171,7 +171,7 @@ struct Judge<'j> {
     moves: &'j Moves,
     notes: &'j Notes,
     seen: &'j Seen,
-    /// Of sites, by their ids.
+    /// Index of each site, by site id.
     numbers: &'j ByHash<u32>,
     texts: Option<&'j Texts>,
     standing: Option<&'j Standing>,

@@ -52,11 +52,13 @@ pub struct Collection {
     /// Mean resemblance of its pages to the pages kept for them, in millionths. A page that is not
     /// on the avoid list counts as 0. `None` for the collection that is kept.
     pub resemblance: Option<u32>,
-    /// How its host and that of the collection kept are related.
+    /// Relation of its host to the host of the kept collection.
     pub kind: Kind,
-    /// Intervals between crawls over which its line was seen, and those at whose end it was a mirror no more.
+    /// Number of intervals between crawls over which its line was observed, and number of those at
+    /// whose end it was no longer a mirror.
     pub seen: (u32, u32),
-    /// For each interval whether its pages changed, as visits to one thing, by the crawl at its end: they change together.
+    /// One visit for each interval, with the crawl at its end: did the collection change? Its pages
+    /// count as one unit, because they change together.
     pub visits: Vec<(u32, Visits)>,
 }
 
