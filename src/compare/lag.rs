@@ -75,8 +75,7 @@ pub fn lags(now: Past<'_>, before: &[Past<'_>]) -> (Vec<Option<Lag>>, Vec<bool>)
             fronts.push(leader.map_or(Vec::new(), |&at| self::texts(past.crawl.members_of(at))));
         }
         for (at, texts) in cluster.iter().zip(&texts) {
-            // A mirror with unchanged texts falls behind by one more crawl, even if the crawl that
-            // it copied is older than all kept crawls.
+            // A mirror with unchanged texts falls behind by one more crawl.
             let old = last.as_ref().and_then(|last| last.unchanged(now.lines[*at as usize], texts));
             let further = old.filter(|old| old.crawls > 0 && both(texts, &fronts[0]) < old.shared);
             // The crawl that the mirror copied may be older than all kept crawls.
