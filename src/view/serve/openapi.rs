@@ -1,6 +1,8 @@
-//! What the service answers, in OpenAPI 3.1: the document that clients are made of, and that tests hold every answer against.
+//! OpenAPI 3.1 description of the service. Clients are generated from it, and tests validate every
+//! answer against it.
 //!
-//! It is one literal: annotations from which a library would make it would be spread over all handlers and answers.
+//! It is a single literal, because annotations for a generator would be spread over all handlers
+//! and answers.
 
 use serde_json::{Value, json};
 
@@ -28,7 +30,7 @@ pub(super) fn named(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
-/// An object of which all properties are there.
+/// Returns the schema of an object whose properties are all required.
 pub(super) fn object(properties: &[(&str, Value)]) -> Value {
     let required: Vec<&str> = properties.iter().map(|one| one.0).collect();
     let properties: serde_json::Map<String, Value> =
@@ -69,7 +71,7 @@ fn post(about: &str, parameters: Vec<Value>, bodies: &[(&str, Value)], kind: &st
 pub(super) const JSON: &str = "application/json";
 const TEXT: &str = "text/plain";
 
-/// The document.
+/// Returns the document.
 pub(super) fn document() -> Value {
     let from = || query("from", false, "first member", count());
     let limit = || query("limit", false, "most members", count());
@@ -143,7 +145,7 @@ pub(super) fn document() -> Value {
     document
 }
 
-/// A part of a list.
+/// Returns the schema of a part of a list.
 fn listed(of: &str) -> Value {
     object(&[("all", count()), ("matches", or_null(count())), ("shown", list(named(of))), ("next", or_null(count()))])
 }

@@ -1,4 +1,4 @@
-//! One set, or one collection, page by page.
+//! Pages of a single set or collection, with its members.
 
 use std::cmp::Reverse;
 
@@ -82,7 +82,7 @@ pub(in crate::serve) async fn one_collection(Extension(served): Of, Path(text): 
     Ok(whole(Some(&served), "collections", title, &html))
 }
 
-/// Rows of members, each with the page that stays for it; returns what the first page that stays is called.
+/// Renders members, each next to the page kept for it. Returns the name of the first kept page.
 fn members(html: &mut Html, index: &Index, members: &[Member]) -> Result<Option<String>, Problem> {
     let heads = [
         ("", "page"),
