@@ -1,4 +1,4 @@
-//! Mirrors: a row for each original, with its copies.
+//! View of mirrors: a row for each original, with its copies.
 
 use super::{cut, filter, heading};
 use crate::report::charts::bars::{bar, strip};
@@ -76,7 +76,7 @@ fn row(html: &mut Html, mirror: &Mirror) {
             "<tr><td><span class=tag>mirror</span></td>"
         });
         html.markup("<td class=url>").link(&copy.url, &copy.url);
-        // Often the root is right below it.
+        // The prefix is omitted if it is the folder of the root page, as it often is.
         if copy.url.rfind('/').is_none_or(|slash| copy.url[..=slash] != copy.prefix) {
             html.markup("<div class=sub>all below ").crawled(&copy.prefix).markup("</div>");
         }

@@ -1,4 +1,4 @@
-//! The run: whether the input was sound, and how to repeat it.
+//! View of the run: was the input sound, and how can the run be repeated?
 
 use super::heading;
 use crate::report::charts::bars::{bar, spot, stack};
@@ -7,13 +7,13 @@ use crate::report::contract::{Machine, RunFacts};
 use crate::report::figures::{bytes, count, counted};
 use crate::report::html::Html;
 
-/// Classes of stages, in turn.
+/// Classes of stages, which alternate.
 const CLASSES: [&str; 5] = ["f-exact", "f-collection", "f-stay", "f-similar", "f-total"];
 
 pub(super) fn write(html: &mut Html, inputs: &[String], digest: &str, of: &RunFacts) {
     heading(html, "run", "The run", "Where these figures come from, and whether the input was sound.");
     html.markup("<div class=pair>");
-    // A job that reads no crawl has no records.
+    // A job that does not read a crawl has no records.
     if of.tables.contains_key("rejected") {
         html.markup("<div class=card><h2>Records</h2>");
         records(html, of);

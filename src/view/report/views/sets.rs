@@ -1,4 +1,4 @@
-//! Sets of similar pages, those first that may be false.
+//! View of sets of similar pages. Sets that may be false come first.
 
 use super::{filter, heading, member};
 use crate::report::charts::graph;
@@ -93,7 +93,7 @@ fn on_hosts(set: &PageSet) -> String {
     }
 }
 
-/// What the set is, and where it is weak.
+/// Describes the set and its weakest link.
 fn sentence(set: &PageSet) -> String {
     let pages = format!("{} on {}.", counted(set.pages, "page", "pages"), on_hosts(set));
     match set.links.first() {
@@ -107,7 +107,7 @@ fn sentence(set: &PageSet) -> String {
     }
 }
 
-/// The links that hold the set together, as a table.
+/// Renders the links that connect the set as a table.
 fn links(html: &mut Html, set: &PageSet) {
     if set.links.is_empty() {
         return;
