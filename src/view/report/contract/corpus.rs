@@ -52,6 +52,6 @@ pub struct Duplicate {
     pub record: Record,
     /// `exact`, `near` or `against`.
     pub why: String,
-    /// Resemblance to the record that stays.
+    /// Resemblance to the kept record.
     pub similarity: f64,
 }

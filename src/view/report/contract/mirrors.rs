@@ -23,21 +23,21 @@ pub struct Mirror {
     /// Id of the similar cluster.
     #[serde(with = "as_text")]
     pub id: u64,
-    /// Language of that page, a value of `pages.language`; empty if unknown.
+    /// Title of the root page of the kept copy; empty if it has none.
     pub title: String,
-    /// URL of the root page of the kept copy.
+    /// Language of that page, a value of `pages.language`; empty if unknown.
     pub language: String,
-    /// Number of copies, including the kept one.
+    /// URL of the root page of the kept copy.
     pub url: String,
-    /// Number of hosts with a copy.
+    /// Number of copies, including the kept one.
     pub copies: u64,
-    /// Number of pages of the largest copy.
+    /// Number of hosts with a copy.
     pub hosts: u64,
-    /// Number of pages of all copies.
+    /// Number of pages of the largest copy.
     pub largest: u64,
-    /// Number of pages of the copies that are not kept.
+    /// Number of pages of all copies.
     pub pages: u64,
-    /// Pages of the copies that are not kept.
+    /// Number of pages of the copies that are not kept.
     pub surplus: u64,
     /// Pages of all copies that may be skipped. `None` if there are too many pages to examine.
     pub skip: Option<Amount>,
@@ -54,15 +54,15 @@ pub struct MirrorCopy {
     /// Id of the collection.
     #[serde(with = "as_text")]
     pub id: u64,
-    /// URL of its root page.
+    /// Host of the collection.
     pub host: String,
-    /// Common prefix of the URLs of its pages.
+    /// URL of its root page.
     pub url: String,
-    /// Number of pages.
+    /// Common prefix of the URLs of its pages.
     pub prefix: String,
-    /// True if it is the kept copy.
+    /// Number of pages.
     pub size: u64,
-    /// Whether it is the copy that is kept.
+    /// True if it is the kept copy.
     pub keep: bool,
     /// Number of links to its pages from other hosts, which select the kept copy unless the job
     /// specifies another rule. `None` if the result lacks it.
