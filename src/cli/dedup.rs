@@ -28,7 +28,7 @@ Examples:
   webtwin dedup corpus/ --output clean/ --count-by meta.lang --count-by source
   webtwin show clean/removed --limit 20";
 
-/// Values of a field of `--count-by` that are printed.
+/// Maximum number of values of a `--count-by` field that are printed.
 const SHOWN_VALUES: usize = 8;
 
 #[derive(Debug, clap::Args)]
@@ -117,7 +117,7 @@ pub(super) struct Args {
     plan: bool,
 }
 
-/// How duplicates are found.
+/// Method by which duplicates are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum By {
     /// Exact copies, and near-duplicates by MinHash, verified

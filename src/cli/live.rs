@@ -110,7 +110,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     print(|out| writeln!(out, "{line}"))
 }
 
-/// Prints how the clusters of an index agree with those of a result.
+/// Prints the agreement of an index's clusters with those of a result.
 fn compare(folder: &Path, job: &Job, result: &str) -> Result<()> {
     if !folder.join("live.json").exists() {
         return Err(Error::Usage(format!("{}: there is no live index", folder.display())));

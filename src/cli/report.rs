@@ -40,10 +40,10 @@ pub(super) struct Args {
     no_run_facts: bool,
 }
 
-/// The file that a report is written to.
+/// Returns the file that a report is written to.
 ///
 /// # Errors
-/// [`Error::Usage`] for a folder.
+/// Returns [`Error::Usage`] for a folder.
 fn file_of(output: &str, name: &str) -> Result<Location> {
     let file = Location::parse(output)?;
     match file.is_folder() || file.path().is_some_and(std::path::Path::is_dir) {

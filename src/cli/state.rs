@@ -1,4 +1,4 @@
-//! `webtwin state`: what scheduled jobs keep from run to run.
+//! `webtwin state`: shows, checks and prunes the state that scheduled jobs keep between runs.
 
 use clap::{Args, Subcommand};
 
@@ -52,7 +52,7 @@ pub(super) fn run(command: Command) -> Result<()> {
     }
 }
 
-/// The state in a folder; one without generations is none.
+/// Opens the state in a folder, which must have a generation.
 fn open(folder: &str) -> Result<State> {
     let state = State::at(Location::parse(folder)?.into_folder());
     match state.generations()?.is_empty() {

@@ -1,4 +1,4 @@
-//! `webtwin hamming index`: makes the online index of F, in its folder.
+//! `webtwin hamming index`: builds the online index of F, in its folder.
 
 use std::time::Instant;
 
@@ -87,7 +87,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// The design with so many tables, or the one to be picked.
+/// Returns the design with the given number of tables, or else the one that fits best.
 fn pick(mut all: Vec<Candidate>, tables: Option<usize>, memory: Option<u64>) -> Result<Candidate> {
     if let Some(tables) = tables {
         let mut known: Vec<String> = all.iter().map(|one| one.tables().to_string()).collect();

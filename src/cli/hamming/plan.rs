@@ -1,4 +1,4 @@
-//! `webtwin hamming plan`: which design for how many documents, and what all of it will cost.
+//! `webtwin hamming plan`: table designs for a number of documents, and their costs.
 
 use super::super::quantity::{digits, nanoseconds, quantity};
 use webtwin_base::console::print;
@@ -48,7 +48,8 @@ pub(super) fn run(args: Args) -> Result<()> {
     let all = candidates(n, f, k, &costs);
     let pick = choose(&all, args.memory)?;
     let making = Builder::bytes(n.div_ceil(indexes(n)), true, all[pick].largest_table);
-    // Least when no two documents have the same fingerprint, most when nearly none have.
+    // The minimum applies if no two documents share a fingerprint, because then no offsets are
+    // stored; the maximum if almost none do.
     let doc_id_bytes = [document_bytes(n, n), document_bytes(n.saturating_sub(1), n)];
     let batch = Batch::of(args.queries as usize, k);
     if args.json {
