@@ -2,11 +2,11 @@
 //!
 //! The modules are in the order of the data flow; each folder is named after its output.
 //!
-//! Citation keys: \[SGM98\] Shivakumar, Garcia-Molina, *Finding near-replicas of documents on the web*;
-//! \[CSG00\] Cho, Shivakumar, Garcia-Molina, *Finding replicated web collections*;
-//! \[MJS07\] Manku, Jain, Das Sarma, *Detecting near-duplicates for web crawling*;
-//! \[DDGMP03\] Di Iorio, Diligenti, Gori, Maggini, Pucci, *Detecting near-replicas on the web by content and hyperlink analysis*;
-//! \[PBZ06\] Pereira, Baeza-Yates, Ziviani, *Where and how duplicates occur in the web*.
+//! Citation keys: \[SGM98\] Shivakumar, Garcia-Molina, *Finding near-replicas of documents on the
+//! web*; \[CSG00\] Cho, Shivakumar, Garcia-Molina, *Finding replicated web collections*; \[MJS07\]
+//! Manku, Jain, Das Sarma, *Detecting near-duplicates for web crawling*; \[DDGMP03\] Di Iorio,
+//! Diligenti, Gori, Maggini, Pucci, *Detecting near-replicas on the web by content and hyperlink
+//! analysis*; \[PBZ06\] Pereira, Baeza-Yates, Ziviani, *Where and how duplicates occur in the web*.
 //!
 //! Each folder of `src/` is a crate; this crate re-exports them as one library. The command line is
 //! in `src/cli`.
@@ -23,8 +23,8 @@ pub use webtwin_printed as printed;
 pub use webtwin_synth as synth;
 
 // The papers: text becomes terms and weighted features, or chunks and their fingerprints.
-// Fingerprints, features or signatures become pairs of similar pages. Pairs and links become trivial
-// clusters and collections, and these become avoid lists, exports and URL rules.
+// Fingerprints, features or signatures become pairs of similar pages. Pairs and links become
+// trivial clusters and collections, and these become avoid lists, exports and URL rules.
 pub use webtwin_core::{
     applications, chunks, clusters, explain, hamming, minhash, overlap, signatures, study, text, url_rules,
 };

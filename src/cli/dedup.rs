@@ -128,6 +128,7 @@ enum By {
 
 impl Args {
     fn settings(self) -> Result<Settings> {
+        // Checked here, because clap has no ranges for floating point numbers.
         let share = |name: &str, share: f64, from: f64| match (from..=1.0).contains(&share) {
             true => Ok(share),
             false => Err(Error::Usage(format!("{name} is {share}, but must be {from} to 1"))),

@@ -39,6 +39,7 @@ impl Earlier {
         let is_live = |input: &String| live.contains(&seen_from_anywhere(input, &folder));
         let [mut needed, mut left, mut crawl_before] =
             [&before.originals, &before.inputs, &before.crawl_before].map(|inputs| named(before, inputs));
+        // A completely new crawl: all inputs of the generation belong to the previous crawl.
         if are_named && !left.iter().any(is_live) {
             crawl_before = [&needed[..], &left].concat();
         }

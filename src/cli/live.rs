@@ -77,6 +77,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     };
     let threads = super::threads(args.threads);
     let job = webtwin_job::resolve(&file, &text, &args.sets)?;
+    // A comparison only reads the index, and starts no server.
     if let Some(result) = &args.against {
         return compare(&args.folder, &job, result);
     }

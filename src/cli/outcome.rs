@@ -229,6 +229,7 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
         summary.skip.bytes as f64 / 1e6,
         100.0 * summary.skip_share_of_bytes
     ));
+    // A crawler that skips these pages loses the text that the kept pages lack.
     if summary.skip_contained.below_all > 0 {
         let SkipContained { below_half, below_four_fifths, below_all } = summary.skip_contained;
         tell(format_args!(
@@ -292,6 +293,7 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
     for largest in summary.largest_similar_clusters.iter().take(5) {
         tell(format_args!("  on {:>4} hosts: {:>5} pages  {}", largest.hosts, largest.size, largest.url));
     }
+    // Main figures for programs that read stderr as JSON.
     tell_object(serde_json::json!({
         "level": "result", "results": folder, "records": summary.records.read, "pages": summary.records.kept,
         "rejected": summary.records.rejected, "mended": summary.records.mended, "hosts": summary.hosts,
@@ -300,6 +302,7 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
         "skip_pages": summary.skip.pages, "skip_bytes": summary.skip.bytes,
     }));
     tell(format_args!("results: {folder}"));
+    // The suggested commands depend on the findings.
     if summary.records.kept > 0 {
         tell(format_args!("next: webtwin report {folder} makes report.html, a page to look at it"));
     }

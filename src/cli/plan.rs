@@ -127,6 +127,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         }
         return of_fingerprints(&job, &machines, args.json);
     }
+    // A recrawl is planned as the job over its live inputs that it becomes.
     if job.kind == JobKind::Recrawl {
         job = Scheduled::find(job, 0)?.0;
     }
@@ -134,6 +135,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         Some(pages) if job.input.urls.is_empty() => Plan::without_input(&job, pages)?,
         pages => Plan::from_sample(&job, pages)?,
     };
+    // A plan fails where the run would fail.
     hold_against_bound(&plan.counts, &job, &machines)?;
     let costs = of_crawl(&job, &plan.counts, &machines);
     let counting = compares_chunks(&job).then(|| plan.counting(&job, &costs, &machines));

@@ -150,6 +150,7 @@ impl Scheduled {
             diff::refuse_within("--output", &job.output.url, &settings.state)?;
         }
         let before = state.newest()?;
+        // Only the original of the newest generation is damaged; its copy is complete.
         if let Some(fault) = before.as_ref().map_or(Ok(None), |before| state.fault(before.number))? {
             tell(format_args!("warning: {fault}; its copy is whole, and is gone on from"));
         }
@@ -189,6 +190,8 @@ impl Scheduled {
         let mut job = Job { kind: JobKind::Replicas, ..job };
         let mut implied = Implied::default();
         let mut earlier = Earlier::default();
+        // Revisit records refer to records of earlier crawls, which are searched in the state's
+        // inputs unless the job names others.
         if job.input.originals.is_empty()
             && let Some(before) = &before
         {
@@ -252,6 +255,7 @@ impl Scheduled {
             return Err(Error::Usage(format!("--replace {other}: no live input; there are {}", some(&work.inputs))));
         }
         let reading = Digest::of_reading(job).hex();
+        // Records depend on the settings of reading and on the version of Ghostscript.
         let serves = |generation: &&Generation| {
             let same_ghostscript = |version: &String| version == ghostscript_version();
             generation.reading == reading && generation.ghostscript.as_ref().is_none_or(same_ghostscript)
@@ -261,6 +265,7 @@ impl Scheduled {
         records.forget(|item| replaced.contains(&work.inputs[work.items[item].input as usize]));
         let (found, stale) = (records.found(), records.stale());
         if let Some(before) = &before {
+            // If the previous result was deleted, there is work even though no input has changed.
             let unchanged = found == work.items.len() && stale == 0 && before.job == implied.digest(job);
             if unchanged && Location::parse(&before.result)?.into_folder().join(manifest::NAME)?.exists()? {
                 let (number, folder, result) = (before.number, state.folder(), &before.result);

@@ -148,7 +148,7 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     let records = records_folder(&job, &folder)?;
     let name = if job.kind == JobKind::Fingerprints { fingerprint_file::NAME } else { manifest::NAME };
     let lost = match output::prepare(&folder) {
-        // Whether there is nothing to do is known only after the inputs are listed, and takes
+        // That there is nothing to do is known only after the inputs are listed, and takes
         // precedence.
         Err(lost @ Error::LostCommit(_)) if job.kind == JobKind::Recrawl => Some(lost),
         prepared => prepared.map(|()| None)?,

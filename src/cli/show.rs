@@ -139,6 +139,7 @@ fn show(run: &Run, name: &str, args: &Args) -> Result<()> {
         }
         parts += 1;
         if args.urls {
+            // Loaded on first use, because the names take a pass over other tables.
             if names.is_none() {
                 names = Some(Names::of(run)?);
             }

@@ -65,6 +65,7 @@ fn show(args: &ShowArgs) -> Result<()> {
     let state = open(&args.state)?;
     let newest = state.newest()?.expect("a state has generations");
     let mut generations = Vec::new();
+    // A damaged generation must not hide the others.
     for number in state.generations()? {
         match state.generation(number) {
             Ok(generation) => generations.push(generation),

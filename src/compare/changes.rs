@@ -249,6 +249,7 @@ impl Judge<'_> {
             counts.moved_same_text += u64::from(told == What::MovedFrom && row.same_text);
             whats.push((doc_id, told));
             sites[self.numbers[&site_id(site)] as usize][told as usize] += 1;
+            // The table has changes only, because most pages of a crawl do not change.
             if told != What::Same {
                 row.what = Some(told);
                 row.avoided = [was_avoided(doc_id), is_avoided(doc_id)];

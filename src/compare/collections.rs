@@ -167,6 +167,7 @@ pub fn crawl(run: &Run) -> Result<Crawl> {
         (collection.size, collection.looked_at) = (collection.size + 1, collection.looked_at + 1);
     }
 
+    // Sums are in whole millionths, so that they do not depend on the order of rows.
     let mut alike = vec![0u64; collections.len()];
     scan(run, "avoid", &["doc_id", "resemblance"], &mut |part| {
         for (doc_id, resemblance) in part.u64("doc_id")?.iter().zip(part.f64("resemblance")?) {

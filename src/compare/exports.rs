@@ -64,10 +64,13 @@ pub(super) fn write(
             Ok(())
         })?;
         writer.file(&format!("exports/{name}"), &text)?;
+        // Without the crawler's list there is nothing to patch, and other exports are replaced as a
+        // whole.
         if of.list_is_lost || !LISTS.contains(&name) {
             return Ok(());
         }
         let mut was = lines(&of.old, name)?.unwrap_or_default();
+        // The crawler's list also had the lines of the entries that stood next to the older list.
         was.extend(lines_stood[name].iter().flat_map(|line| [line.as_str(), "\n"]));
         let [added, removed] = [without(&text, &was), without(&was, &text)];
         counts.push((name.to_string(), [&added, &removed].map(|text| text.lines().count() as u64)));

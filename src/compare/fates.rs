@@ -24,9 +24,9 @@ pub enum Fate {
     Born,
     /// It was behind its original and is up to date now.
     CaughtUp,
-    /// It grew to more than eleven tenths of its pages.
+    /// It has more than 11 pages for every 10 that it had.
     Grew,
-    /// It shrank from more than eleven tenths of its current pages.
+    /// It had more than 11 pages for every 10 that it has.
     Shrank,
     /// It is the collection that was kept. Its pages still exist, but it has no mirror any more.
     Alone,
@@ -118,7 +118,7 @@ pub fn fate(
     // All files of the collection were renamed, but it did not move.
     let word = if word == Fate::Moved && seen.stays { Fate::Lives } else { word };
     let word = match word {
-        // The same minimum as for a match: three in ten.
+        // Three in ten, as for a match.
         Fate::Died | Fate::Missing if 10 * seen.standing >= 3 * before => match seen.kept {
             true => Fate::Alone,
             false => Fate::Drifted,

@@ -147,8 +147,8 @@ impl History {
             }
             stays
         });
-        // The nearest pair of a crawl comes first: the collections that it matches are not
-        // available to farther pairs, on either side.
+        // The nearest pair of a crawl comes first. Farther pairs must not match its old collections
+        // again, and match its new collections by pages only.
         let mut nearest_first: Vec<(u8, (u32, u32))> =
             wanted.iter().map(|(&pair, &distance)| (distance, pair)).collect();
         nearest_first.sort_unstable();

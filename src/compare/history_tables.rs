@@ -24,6 +24,7 @@ pub fn mirrors_changed(chronicle: &Chronicle, told: &[Told]) -> Table {
     let host =
         |version: Option<Version>| version.map_or(String::new(), |version| chronicle.collection(version).host.clone());
     let time = |crawl: u32| chronicle.crawls()[&crawl].time;
+    // The leader of the version's own crawl, which may be an earlier one.
     let leaders = leaders(chronicle);
     let leader = |told: &Told| leaders.get(&(version(told).crawl, one(told).similar_cluster)).copied();
     let lag = |told: &Told| told.new.and_then(|new| chronicle.collection(new).lag);
@@ -125,6 +126,7 @@ pub fn similar_clusters(chronicle: &Chronicle, told: &[Told]) -> Vec<ClusterChan
         all
     };
     let (old, new) = (clusters(before), clusters(now));
+    // A split or joined collection continues no other one, so it does not connect clusters.
     let went_on: BTreeMap<Version, Version> = told
         .iter()
         .filter(|told| !matches!(told.fate, Fate::Split | Fate::Joined))
@@ -143,6 +145,7 @@ pub fn similar_clusters(chronicle: &Chronicle, told: &[Told]) -> Vec<ClusterChan
         best
     };
     let (of_old, of_new) = (best(|pair| *pair), best(|pair| (pair.1, pair.0)));
+    // Each of the two clusters must be the other's best match, as for collections.
     let successor = |id: &DocId| of_old.get(id).map(|best| best.1).filter(|other| of_new[other].1 == *id);
     let url = |cluster: Option<&Cluster>| {
         cluster.and_then(|one| one.keep).map_or(String::new(), |keep| chronicle.collection(keep).root_url.clone())
@@ -228,6 +231,7 @@ pub fn change_rates(chronicle: &Chronicle, new: &Run) -> Result<Table> {
     let newest = chronicle.crawls().last_key_value().map_or(&[][..], |(_, crawl)| &crawl.collections);
     newest.iter().for_each(|one| add("collection", &one.prefix, &one.visits, u64::from(one.size)));
 
+    // Without visits there is no rate and no row.
     let rows = all.iter().filter_map(|(&(scope, key), (visits, pages))| {
         let visits: Vec<Visits> = visits.values().copied().collect();
         Some((scope, key, *pages, rate(&visits)?))

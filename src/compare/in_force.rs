@@ -43,7 +43,8 @@ pub(super) fn list(of: &Comparison, mut listed: Vec<Entry>, stands: &Stands) -> 
     urls.dedup();
 
     listed.extend(stands.entries.iter().cloned());
-    // Of an entry in both lists, keeps the counts taken when most of its pages had been crawled.
+    // If both lists have an entry, the larger counts are kept: they were taken when most of its
+    // pages had been crawled.
     listed.sort_unstable_by(|x, y| {
         let key = |entry: &Entry| (entry.single, Reverse((entry.pages, entry.bytes)));
         x.url.cmp(&y.url).then_with(|| key(x).cmp(&key(y)))

@@ -212,6 +212,7 @@ impl Lifelines {
                 _ => None,
             });
 
+            // The probe reports when an edit has been processed completely.
             let done = facts
                 .concat(missing)
                 .concat(lines)

@@ -163,10 +163,12 @@ pub fn lives(crawls: &[(u32, &Crawl)], patience: u8) -> Vec<Fact> {
     for (at, &(number, crawl)) in crawls.iter().enumerate() {
         let mut bids: BTreeMap<Version, Vec<Bid>> = BTreeMap::new();
         let mut claimed = BTreeSet::new();
+        // The nearest earlier crawl comes first, because it claims the collections that it matches.
         for (distance, &(before, older)) in (1..=patience).zip(crawls[..at].iter().rev()) {
             let is_open = |collection| open.contains(&Version { crawl: before, collection });
             let mut offers: BTreeMap<Version, Vec<Offer>> = BTreeMap::new();
             let found = candidates(&older.only(is_open), crawl, &claimed);
+            // Farther crawls may match these collections by pages only.
             claimed.extend(found.iter().map(|candidate| candidate.new));
             for candidate in found {
                 let old = Version { crawl: before, collection: candidate.old };

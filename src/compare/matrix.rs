@@ -47,6 +47,7 @@ pub(super) fn matrix(of: &Comparison, earlier: &[String]) -> Result<Vec<Cell>> {
     let tables = earlier.iter().map(find).collect::<Result<Vec<_>>>()?;
     let tables: Vec<&RangedTable> = [&of.pages[1], &of.pages[0]].into_iter().chain(tables.iter().flatten()).collect();
     let crawls = tables.len();
+    // The pair of the last two crawls is left out, because the main comparison computes it.
     let pairs: Vec<[usize; 2]> =
         (2..crawls).flat_map(|earlier| (0..earlier).map(move |later| [earlier, later])).collect();
 

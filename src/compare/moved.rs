@@ -181,7 +181,7 @@ pub(super) fn by_text(candidates: &mut Vec<Candidate>, pairs: &mut Vec<Pair>) {
     }
 }
 
-/// The old and the new pages of a group in which the old come first.
+/// Splits a group, in which the old pages come first, into old and new pages.
 fn sides(group: &[Candidate]) -> (&[Candidate], &[Candidate]) {
     group.split_at(group.partition_point(|one| !one.is_new()))
 }

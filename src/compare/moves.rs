@@ -89,6 +89,8 @@ pub(super) fn find(of: &Comparison, gathered: &Gathered) -> Result<Moves> {
         let sum = all.entry(sites).or_default();
         *sum = Votes { paths: sum.paths + votes.paths, texts: sum.texts + votes.texts };
     }
+    // Sites are decided before pages: a moved page with another text can only be matched by its
+    // site.
     let ranked = between(&gathered.sites, &all);
     drop(all);
     let sites = moved_sites(&gathered.sites, &ranked);
@@ -109,6 +111,7 @@ pub(super) fn find(of: &Comparison, gathered: &Gathered) -> Result<Moves> {
         let (mut pairs, mut rest) = (Vec::new(), Vec::new());
         let mut candidates = gathered.by_path.take(bucket)?;
         moved::by_site(&mut candidates, &by_source, &mut pairs, &mut rest);
+        // The remaining pages are partitioned again by text, because their paths may differ.
         rest.iter().try_for_each(|&one| by_text.push(bucket_of(one.exact, count), one))?;
         put(pages, &pairs)
     })?;

@@ -103,6 +103,7 @@ pub(super) fn seen(of: &Comparison, sites: &Sites) -> Result<Seen> {
         })
     })?;
     let (refused, others): (Vec<_>, Vec<Hashes>) = found.into_iter().unzip();
+    // Hosts with kept pages have answered too.
     let of_pages = sites.0.values().filter(|site| site.pages[1] > 0);
     let mut hosts: Hashes = of_pages.map(|site| xxh3_64(host_of(&site.name).as_bytes())).collect();
     hosts.extend(others.into_iter().flatten());

@@ -16,6 +16,7 @@ const NUMBERS: [&str; 4] = ["shared", "same_path", "pages_a", "pages_b"];
 /// Holds both tables in memory; they have a row for each pair of hosts with many common pages.
 pub(super) fn changes(old: &Run, new: &Run) -> Result<Table> {
     let tables = [old.table("server_pairs")?, new.table("server_pairs")?];
+    // Both tables are sorted by these two columns, so they can be merged.
     let keys = |table: &Table| -> Result<Vec<(u64, u64)>> {
         Ok(table.u64("a")?.iter().copied().zip(table.u64("b")?.iter().copied()).collect())
     };

@@ -242,6 +242,8 @@ pub(super) fn table(sites: &Sites, moves: &[SiteMove]) -> Table {
     let mut rows: Vec<SiteRow<'_>> = Vec::new();
     for (id, site) in &sites.0 {
         let (to, from) = (went_to.get(id).copied(), came_from.get(id).copied());
+        // A site that keeps more than a tenth of its pages is not reported as moved, even if the
+        // others moved.
         let (what, other) = match site {
             site if to.is_some() && site.has_gone() => ("moved_from", to),
             site if from.is_some() && site.has_come() => ("moved_to", from),

@@ -137,6 +137,7 @@ fn seen_again(run: &Run, rules: &[&RuleRow]) -> Result<Vec<Counts>> {
         rules.iter().map(|row| (row.domain.as_str(), Vec::new())).collect();
     scan(run, "pages", &["doc_id", "url"], &mut |rows| {
         for (&doc_id, url) in rows.u64("doc_id")?.iter().zip(rows.text("url")?) {
+            // Holds only pages of domains with such rules.
             if let Some(of_domain) = pages.get_mut(domain_of(url)) {
                 of_domain.push((url.to_string(), doc_id));
             }

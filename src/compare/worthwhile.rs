@@ -69,6 +69,7 @@ pub fn visits_worthwhile(
     settings: &Recrawl,
 ) -> Result<Vec<Visit>> {
     let Some((&number, crawl)) = chronicle.crawls().last_key_value() else { return Ok(Vec::new()) };
+    // A joined collection has no version of its own: the new version continues another collection.
     let fates: BTreeMap<Version, Fate> =
         told.iter().filter(|told| told.fate != Fate::Joined).filter_map(|told| Some((told.new?, told.fate))).collect();
     let all = (0..crawl.collections.len() as u32).map(|collection| Version { crawl: number, collection });

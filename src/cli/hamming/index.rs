@@ -53,6 +53,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     }
     let one = pick(candidates(count, f, k, &Costs::measure()), args.tables, args.memory)?;
     let making = Builder::bytes(count, !args.no_doc_ids, one.largest_table);
+    // Checked before the fingerprints are read.
     if let Some(allowed_bytes) = args.memory.filter(|memory| *memory < making) {
         let (what, setting) = ("making an online index".into(), "--memory".into());
         return Err(Error::MemoryLimit { what, needed_bytes: making, allowed_bytes, setting });
@@ -72,6 +73,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         tell(format_args!("doc ids {held}, of {distinct} different fingerprints"));
     }
     if is_there {
+        // Removed as late as possible, so that an earlier failure leaves the old index in place.
         remove_index(&folder)?;
     }
     let (builder, doc_ids) = Builder::new(&one.design, &set.manifest.recipe, fingerprints, doc_ids)?;

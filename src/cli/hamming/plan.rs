@@ -44,6 +44,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let f = args.f.unwrap_or(job.simhash.bits);
     let k = k_below(f, args.k.unwrap_or(job.hamming.k))?;
     let n = args.documents;
+    // Measured on this machine, because its random reads determine the best design.
     let costs = Costs::measure();
     let all = candidates(n, f, k, &costs);
     let pick = choose(&all, args.memory)?;

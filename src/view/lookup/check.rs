@@ -134,6 +134,7 @@ impl Checker {
             Form::Text => self.extractor.text(asked.body, asked.charset).text,
         };
         let document = self.recipe.fingerprint(text, &mut self.fprints);
+        // The job identifies pages with little text by their bytes, so the check must do so too.
         let by_bytes = text.len() < self.job.chunks.min_text as usize;
         let exact = if by_bytes { instead_of_text(bytes(asked.body)) } else { document.exact };
         let simhash = match &mut self.simhashes {
@@ -176,7 +177,7 @@ impl Checker {
             Ok(if keep == NONE { rank } else { keep })
         };
         let keep = copied.map(stays).transpose()?.filter(|keep| own != Some(*keep));
-        // For the kept page itself the answer is to fetch it.
+        // The kept page itself must be fetched.
         let why = keep.and(if exact.is_some() { Some("exact") } else { Some("similar") });
         let is_minhash = by == Measure::Minhash;
         Ok(Check {

@@ -95,7 +95,7 @@ pub fn sets(index: &Index, asked: Asked<'_>) -> Result<Listed<ListedSet>> {
             pages.take(HOSTS_OF).map(|page| Ok(index.page(page)?.origin)).collect::<Result<BTreeSet<u32>>>()?;
         let mut hosts = BTreeSet::new();
         for origin in origins {
-            // The same host under both schemes counts once.
+            // A host under both schemes counts once.
             hosts.insert(index.origin(origin)?.split_once("://").map_or_else(String::new, |(_, host)| host.into()));
         }
         Ok(ListedSet {

@@ -15,15 +15,15 @@ use webtwin_core::text::words::Words;
 /// Maximum length of a query, in bytes.
 pub const QUESTION: usize = 400;
 
-/// Maximum number of words of a question; further ones are ignored.
+/// Maximum number of words of a query. Further words are ignored.
 const WORDS: usize = 12;
 
 /// Maximum number of rows that are read for one answer. It bounds any request to a few
 /// milliseconds.
 const READS: usize = 1 << 15;
 
-/// Calls `word` with the hash of each word of a title or URL. Percent-encoded bytes are decoded, and punctuation separates
-/// words, so *www.example.com/a%20b* has five.
+/// Calls `word` with the hash of each word of a title or URL. Percent-encoded bytes are decoded,
+/// and punctuation separates words, so *www.example.com/a%20b* has five.
 pub fn each_word(words: &mut Words, text: &str, mut word: impl FnMut(u64)) {
     let plain: String = decoded(text).chars().map(|c| if c.is_ascii_punctuation() { ' ' } else { c }).collect();
     words.each(&plain, |one| word(xxh3_64(one)));
@@ -95,9 +95,11 @@ fn find_within(column: &Column<HashRow>, words: &[u64], from: u32, most: usize, 
         };
         ranges.push(start..end);
     }
+    // The rarest word has the fewest candidates.
     ranges.sort_by_key(|range| range.len());
     let mut found = Places { places: Vec::new(), all: None, next: None };
     let Some((rarest, others)) = ranges.split_first_mut() else { return Ok(found) };
+    // The rows of a single word are the matches, so their number is known.
     if (*rarest).is_empty() || others.is_empty() {
         found.all = Some(rarest.len());
     }

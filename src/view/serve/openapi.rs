@@ -76,7 +76,9 @@ pub(super) fn document() -> Value {
     let from = || query("from", false, "first member", count());
     let limit = || query("limit", false, "most members", count());
     let k = || query("k", false, "bits that may differ", count());
+    // The values that `Flag` accepts in a query string.
     let flag = |name: &str, about: &str| query(name, false, about, json!({ "enum": ["1", "0", "true", "false", ""] }));
+    // Both lists have these parameters.
     let listing = || {
         let words = "words of titles and URLs that a set must have; all sets without any";
         vec![
@@ -156,6 +158,8 @@ fn schemas() -> Value {
     let page = || object(&[("id", hex()), ("url", text())]);
     let collection = object(&[("id", hex()), ("root", text()), ("size", count()), ("cardinality", count())]);
     let mirror = [("id", hex()), ("root", named("Page")), ("title", text()), ("size", count()), ("keep", boolean())];
+    // The answer flattens a collection's own data, so its schema repeats the properties of a
+    // mirror.
     let mut whole = mirror.to_vec();
     whole.extend([
         ("similar_cluster", hex()),

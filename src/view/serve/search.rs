@@ -90,6 +90,7 @@ pub(super) async fn page(State(shared): All, Extension(served): Of, uri: Uri) ->
     html.markup("<form action=\"/search\" class=tools role=search>");
     field(&mut html, "q", "Words of a text", &asked.q);
     let wanted = asked.wanted();
+    // Hidden fields keep the options of this answer for the next query.
     if !wanted.roll {
         html.markup("<input name=roll type=hidden value=0>");
     }
@@ -115,6 +116,7 @@ pub(super) async fn page(State(shared): All, Extension(served): Of, uri: Uri) ->
     if found.from > 0 {
         asked.link(&mut html, Wanted { from: found.from.saturating_sub(wanted.limit), ..wanted }, "before");
     }
+    // There is no link to results beyond `LAST`, because they are not served.
     let next = found.from + found.shown.len();
     if next < found.results.min(LAST) && !found.shown.is_empty() {
         asked.link(&mut html, Wanted { from: next, ..wanted }, "after");
@@ -170,6 +172,7 @@ fn result(html: &mut Html, shown: &Shown) {
             html.markup("<li class=url>");
             to_page(html, &one.url);
             if *kind == "collections" {
+                // A copy is a single page, whose link is complete.
                 html.markup(" <a href=\"/collection/").text(&one.id).markup("\">").text(one.pages);
                 html.markup(if one.pages == 1 { " page matches</a>" } else { " pages match</a>" });
             }
@@ -188,9 +191,11 @@ fn title(shown: &Shown) -> Html {
 
 /// Adds the path of search and its schemas to the document.
 pub(super) fn described(mut document: Value) -> Value {
+    // The values that `Flag` accepts.
     let flag = |name: &str, about: &str| {
         openapi::query(name, false, about, json!({ "enum": ["1", "0", "true", "false", ""] }))
     };
+    // Added in builds with search only, so that the document describes what this server answers.
     document["paths"]["/v1/search"] = openapi::get(
         "Pages that have all words, mirrored collections and copies rolled up to one result each",
         vec![

@@ -33,6 +33,7 @@ const CHUNKS_A_PAGE: u64 = 64;
 
 /// Writes postings, lists and counts.
 pub(super) fn write(making: &Making<'_>, job: &Job, is_copy: &[bool], staged: &mut Staged) -> Result<()> {
+    // The highest bit of a posting's value marks a list, so no rank may have it.
     if making.doc_ids.len() >= LIST as usize {
         let found = making.doc_ids.len() as u64;
         return Err(Error::TooManyRows { what: "pages with chunks".into(), found, allowed: u64::from(LIST) - 1 });
@@ -66,6 +67,8 @@ pub(super) fn write(making: &Making<'_>, job: &Job, is_copy: &[bool], staged: &m
             }
         }
         None => {
+            // The number of rows is unknown before the input is read, so an estimate determines the
+            // ranges.
             let ranges = Ranges::of(making.doc_ids.len() as u64 * CHUNKS_A_PAGE, RANGE_ROWS, RANGES);
             let mut of_threads = read_again(making, job, ranges)?;
             let (mut rows, mut some) = (Vec::new(), Vec::new());

@@ -162,6 +162,7 @@ pub fn build(settings: &Settings) -> Result<Manifest> {
     debug_assert_eq!(job.kind, JobKind::Replicas);
     let comparison = settings.in_force.as_ref().map(|url| standing::open(url, &run)).transpose()?;
     let rows = run.rows("pages");
+    // Ranks have 32 bits, and the largest value means no page.
     if rows >= u64::from(u32::MAX) {
         return Err(Error::TooManyRows { what: "pages".into(), found: rows, allowed: u64::from(u32::MAX) - 1 });
     }
@@ -174,12 +175,14 @@ pub fn build(settings: &Settings) -> Result<Manifest> {
     for range in 0..ranges.count() {
         making.doc_ids.extend_from_slice(making.pages.read(range, &["doc_id"])?.u64("doc_id")?);
     }
+    // Ranks require that doc ids are distinct.
     if !making.doc_ids.is_sorted_by(|x, y| x < y) {
         return Err(Error::input(making.run.folder.name(), "two pages have one doc_id; was it written by webtwin?"));
     }
 
     let mut staged = Staged::new(&folder)?;
     let mut words = sets::Words::default();
+    // Sets are written first, because the row of a page has the numbers of its sets.
     let said_by = sets::write(&making, &mut words, &mut staged)?;
     let written = pages::write(&making, said_by.said, (&said_by.places, &said_by.roots), &mut words, &mut staged)?;
     if let Some(comparison) = &making.comparison {

@@ -79,6 +79,7 @@ pub(super) fn write(
             }
         }
         if let Some(avoid) = &avoid {
+            // All tables have the same ranges of doc ids, so these pages are in this block.
             let skipped = avoid.read(range, &["doc_id", "keep_doc_id", "why"])?;
             let why = skipped.text("why")?;
             for ((page, &keep), why) in skipped.u64("doc_id")?.iter().zip(skipped.u64("keep_doc_id")?).zip(why) {
@@ -98,12 +99,14 @@ pub(super) fn write(
                 }
             };
             block[at].origin = number;
+            // Origins are stored once, because many pages share one.
             urls.push(&url[origin.len()..])?;
             titles.push(&names[at])?;
             match hosts.get_mut(&on[at]) {
                 Some(pages) => *pages += 1,
                 None => _ = hosts.insert(on[at].to_string(), 1),
             }
+            // Only sets can be found by words, not single pages.
             if block[at].cluster != NONE {
                 of_clusters.add(places[block[at].cluster as usize], &names[at], url)?;
             }

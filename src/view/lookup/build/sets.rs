@@ -123,6 +123,7 @@ fn collections(making: &Making<'_>, said: &mut Said, staged: &mut Staged) -> Res
         of.sort_unstable();
         let mut order: Vec<usize> = (0..rows.rows()).collect();
         let (similar, named) = (ids(&rows, "similar_cluster")?, ids(&rows, "collection")?);
+        // Collections ascend by similar cluster, so that `Index::mirrors` can search them.
         order.sort_unstable_by_key(|&row| (similar[row], named[row]));
         let (cardinality, size) = (rows.u32("cardinality")?, rows.u32("size")?);
         let (root, keep) = (ids(&rows, "root")?, rows.bool("keep")?);

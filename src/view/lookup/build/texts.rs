@@ -37,6 +37,7 @@ pub(super) fn write(
     let mut same: Vec<&[u32]> = order.chunk_by(|&x, &y| key(x) == key(y)).collect();
     same.sort_unstable_by_key(|of_text| of_text[0]);
 
+    // tantivy writes to a local folder. Its files are then copied into sealed columns.
     let temporary = Temporary::at(making.settings.spill.join(format!("webtwin-texts-{}", random_id()?)));
     std::fs::create_dir_all(temporary.path())
         .map_err(|cause| Error::storage(temporary.path().display().to_string(), cause))?;
@@ -77,7 +78,7 @@ pub(super) fn write(
 struct Groups<'r> {
     rows: &'r [PageRow],
     collections: &'r [CollectionRow],
-    /// For each collection, the first collection of its similar cluster.
+    /// First collection of the similar cluster, by collection.
     first: Vec<u32>,
     clusters: u32,
 }

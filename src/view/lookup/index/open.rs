@@ -33,6 +33,7 @@ impl Index {
         let folder = Location::parse(url)?.into_folder();
         let (manifest, about) = About::read(&folder)?;
         let files = Files { folder: &folder, about: &about };
+        // Some columns are optional; the options of the build determine them.
         let standing = files.has(STANDING).then(|| files.column(STANDING)).transpose()?;
         let chunks = files.has("chunks").then(|| -> Result<Chunks> {
             Ok(Chunks {
@@ -69,6 +70,7 @@ impl Index {
             folder: folder.clone(),
             about,
         };
+        // Columns by rank must have a row for each page.
         let pages = index.pages.rows();
         let counts = index.chunks.as_ref().map_or(pages, |chunks| chunks.counts.rows());
         let of_pages =

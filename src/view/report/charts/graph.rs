@@ -47,6 +47,7 @@ pub fn hosts(hosts: &[String], pairs: &[HostPair]) -> Html {
 
 /// Draws the members of a set and the links of its spanning tree.
 pub fn set(set: &PageSet) -> Html {
+    // Two members are placed on a line, because a circle would waste height.
     let two = set.members.len() <= 2;
     let (middle, height) = if two { ([200.0, 40.0], 84.0) } else { ([200.0, 150.0], 300.0) };
     let place = |number: usize| match two {
@@ -70,6 +71,7 @@ pub fn set(set: &PageSet) -> Html {
         }
         html.markup("/>");
     }
+    // More labels would overlap.
     if set.links.len() <= 14 {
         for link in set.links.iter().filter(|link| link.by.measure != Measure::Exact) {
             let ([x1, y1, _], [x2, y2, _]) = (place(link.a), place(link.b));

@@ -41,6 +41,7 @@ pub fn matrix(hosts: &[String], pairs: &[HostPair]) -> Html {
                 rectangle(&mut html, [x + 1.0, y + 1.0, CELL - 2.0, CELL - 2.0], "f-line");
             }
             let Some((percent, pair)) = cells.get(&(host.as_str(), other.as_str())) else { continue };
+            // The classes are narrower at the top, where mirrors are distinguished from parts.
             let class = match percent {
                 0..20 => "h1",
                 20..40 => "h2",

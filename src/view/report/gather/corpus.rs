@@ -144,6 +144,7 @@ fn of_corpus(summary: &Value, by_resemblance: BTreeMap<u64, u64>) -> Part {
     let [read, kept, removed, rejected] = ["read", "kept", "removed", "rejected"].map(|name| count(&records[name]));
     let [kept_bytes, removed_bytes] = ["kept", "removed"].map(|name| count(&text[name]));
     let files = summary["files"].as_array().map_or(0, Vec::len) as u64;
+    // With --annotate, duplicates remain in the corpus and are only marked.
     let (gone, are) = match summary["settings"]["annotate"].is_null() {
         true => ("removed", "were removed"),
         false => ("marked as duplicates", "were marked as duplicates, and stay"),
@@ -153,6 +154,7 @@ fn of_corpus(summary: &Value, by_resemblance: BTreeMap<u64, u64>) -> Part {
     fates.push(Count { what: "rejected".into(), count: rejected });
     let resemblance = by_resemblance.into_iter().map(|(hundredths, count)| Count {
         what: match hundredths {
+            // A resemblance of 1 is a class of its own, because no value is above it.
             100 => "1".into(),
             _ => format!("{:.2} to {:.2}", hundredths as f64 / 100.0, (hundredths + CLASS) as f64 / 100.0),
         },
@@ -243,6 +245,7 @@ fn of_fields(summary: &Value) -> Option<Part> {
         let row = |of: &Value| {
             let [kept, removed, kept_bytes] = ["kept", "removed", "kept_bytes"].map(|name| count(&of[name]));
             let by = counts(&of["removed_by"]);
+            // Records without the field have no value.
             let value = of["value"].as_str().map_or_else(|| "none".to_string(), String::from);
             let reasons = REASONS.map(|(why, _)| Cell::Count(by.get(why).copied().unwrap_or(0)));
             let share = Cell::Number(figures::share(removed, kept + removed));

@@ -40,6 +40,7 @@ pub fn gather(run: &Run) -> Result<Hosts> {
                 crawl: Amount { pages: pages[row], bytes: bytes[row] },
                 skip: Amount { pages: skip_pages[row], bytes: skip_bytes[row] },
             };
+            // Builds the row only if it is selected, because most rows are not.
             if top.takes(&key) {
                 top.offer(key, host());
             }
@@ -61,6 +62,7 @@ pub fn gather(run: &Run) -> Result<Hosts> {
     }
     let mut chosen: Vec<(u64, &str)> = shared.into_iter().map(|(host, shared)| (shared, host)).collect();
     chosen.sort_unstable_by_key(|&(shared, host)| (Reverse(shared), host));
+    // The pairs among these hosts need a second pass over the table.
     let chosen: Vec<String> = chosen.iter().take(MATRIX).map(|of| of.1.to_string()).collect();
     each_pair(run, &mut |pair| {
         if chosen.contains(&pair.a) && chosen.contains(&pair.b) {

@@ -34,8 +34,7 @@ pub struct OfMirrors {
     members: Vec<Membership>,
     /// Number of mirrors, from the first, all of whose members are held.
     held: usize,
-    /// For each of these mirrors, the number of pages to skip and the sum of their `contained`
-    /// fractions.
+    /// Number of pages to skip, and sum of their `contained` fractions, by mirror.
     contained: BTreeMap<u32, (u64, f64)>,
 }
 

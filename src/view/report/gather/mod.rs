@@ -81,6 +81,8 @@ pub fn gather(run: &Run, wanted: &Wanted) -> Result<Report> {
     }
     let (mut mirrors, mut of_mirrors) = mirrors::gather(run)?;
     let (mut sets, forest) = sets::gather(run)?;
+    // Pairs are selected before `pages` is read, so that a single pass reads the rows of all named
+    // pages.
     let pairs = compare::choose(&mirrors, &of_mirrors, &sets, wanted.pairs);
 
     let mut named: Vec<u64> = of_mirrors.roots.clone();

@@ -28,6 +28,7 @@ pub fn gather(summary: &Value, job: &Value) -> Overview {
         prefixes: count(&summary["avoid_prefixes"]),
         replication: replication
             .map(|(exact, similar)| Replicas {
+                // Shortened, because the label must fit below its bars.
                 replicas: exact["replicas"].as_str().unwrap_or_default().replace(" and more", "+"),
                 exact: count(&exact["pages"]),
                 similar: count(&similar["pages"]),
@@ -94,6 +95,7 @@ fn text_to_pairs(summary: &Value, by: &Value) -> Vec<Count> {
     };
     let mut counts: Vec<Count> =
         steps.iter().map(|&(of, name, what)| Count { what: what.into(), count: count(&summary[of][name]) }).collect();
+    // Exact copies are found for every measure.
     counts.push(Count { what: "pairs of equal text".into(), count: count(&summary["exact_pairs"]) });
     counts
 }

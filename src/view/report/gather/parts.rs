@@ -104,6 +104,7 @@ fn study(run: &Run, summary: &Value) -> Result<Part> {
         .filter_map(|(size, clusters)| Some((size.parse().ok()?, clusters)))
         .collect();
     sizes.sort_unstable();
+    // JSON objects order keys as text, but sizes must be ordered as numbers.
     let of_size = |&(size, clusters): &(u64, u64)| Count {
         what: figures::counted(size, "document", "documents"),
         count: clusters,
@@ -116,6 +117,7 @@ fn study(run: &Run, summary: &Value) -> Result<Part> {
             Cell::Text(of["percent"].as_f64().map_or("–".into(), |percent| format!("{percent:.1} %"))),
         ]
     };
+    // A crawl that only follows links finds the connected part only.
     let in_connected = Rows {
         heading: "What a crawl along links would see".into(),
         heads: vec!["what", "in all", "in the connected part", "share"],
@@ -211,6 +213,7 @@ fn largest_clusters(run: &Run, documents: u64) -> Result<Option<Rows>> {
 fn hamming(run: &Run, summary: &Value) -> Result<Part> {
     let [documents, queries, near, pairs, groups] =
         ["documents", "queries", "near", "pairs", "groups"].map(|name| count(&summary[name]));
+    // JSON objects order keys as text, but distances must be ordered as numbers.
     let mut by_distance: Vec<(u64, u64)> = counts(&summary["pairs_by_distance"])
         .into_iter()
         .filter_map(|(distance, pairs)| Some((distance.parse().ok()?, pairs)))
@@ -229,6 +232,7 @@ fn hamming(run: &Run, summary: &Value) -> Result<Part> {
         heading: "Nearest pairs".into(),
         heads: vec!["document", "document near it", "bits apart"],
         rows: top.finish().into_iter().map(row).collect(),
+        // With `batch.groups` the result has groups of documents instead of pairs.
         all: if groups > 0 { 0 } else { pairs },
         table: "pairs".into(),
     };
@@ -286,6 +290,7 @@ pub fn comparison(run: &Run, summary: &Value) -> Result<Part> {
     let pages = counts(&summary["pages"]);
     let of = |names: &[&str]| names.iter().filter_map(|name| pages.get(*name)).sum::<u64>();
     let [old, new] = ["pages_old", "pages_new"].map(|name| count(&summary[name]));
+    // A page of which only the bytes differ still has the same text.
     let text_stays = of(&["same", "bytes"]);
     let overlap = |(unit, of): (&String, &Value)| {
         let share = figures::share(count(&of["both"]), count(&of["new"]));
@@ -313,6 +318,7 @@ pub fn comparison(run: &Run, summary: &Value) -> Result<Part> {
         rows: exports,
         table: String::new(),
     });
+    // A comparison across settings has no exports and no mirrors.
     tables.retain(|table| !table.rows.is_empty());
     Ok(Part {
         id: "changes",
@@ -412,6 +418,7 @@ pub fn evaluation(file: &str, text: &str, digest: &str) -> Result<Part> {
     let refuse = || Error::input(file, "is not what `webtwin-lab evaluate --json` prints");
     let said: Value = serde_json::from_str(text).map_err(|cause| Error::input(file, cause))?;
     let rows = said["rows"].as_array().filter(|_| said["name"] == "evaluate").ok_or_else(refuse)?;
+    // An evaluation without a digest cannot be checked and is accepted.
     if let Some(other) = said["digest"].as_str().filter(|other| *other != digest) {
         return Err(Error::Usage(format!("{file}: evaluates the result of another job, {other}, not of {digest}")));
     }
@@ -420,6 +427,7 @@ pub fn evaluation(file: &str, text: &str, digest: &str) -> Result<Part> {
         match (ours, row["unit"].as_str().unwrap_or_default()) {
             (None, _) => "–".to_string(),
             (Some(ours), "share") => format!("{ours:.3}"),
+            // JSON has one type of numbers; counts are shown without decimals.
             (Some(ours), _) if ours.fract() == 0.0 && (0.0..1e15).contains(&ours) => figures::count(ours as u64),
             (Some(ours), _) => format!("{ours:.3}"),
         }

@@ -54,6 +54,7 @@ pub fn gather(run: &Run, summary: &Value, machine: bool) -> Result<RunFacts> {
         read: count(&records["read"]),
         kept: count(&records["kept"]),
         duplicates: records["removed"].as_u64(),
+        // The summary of a corpus has the reasons in `rejected_by`, other summaries in `rejected`.
         rejected: counts(if records["rejected_by"].is_object() {
             &records["rejected_by"]
         } else {
@@ -63,6 +64,7 @@ pub fn gather(run: &Run, summary: &Value, machine: bool) -> Result<RunFacts> {
         torn: records["torn"].as_object().map_or(0, |torn| torn.len() as u64),
         inputs_with_rejected,
         rejected_by_input,
+        // Only jobs that compare chunks have these counts.
         left_out: match overlap.is_object() {
             true => left_out.map(|(what, name)| Count { what: what.into(), count: count(&overlap[name]) }).into(),
             false => Vec::new(),

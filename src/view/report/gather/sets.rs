@@ -278,8 +278,10 @@ impl Forest {
         order.extend(rest);
         let mut seen = BTreeSet::new();
         order.retain(|&at| seen.insert(at));
+        // The ends of links come first, so that every displayed link has both ends displayed.
         order.truncate(MEMBERS);
         if all {
+            // Nothing was cut, so the order may follow roles instead of links.
             order.sort_by_key(|&at| (self.pages[at].role, self.pages[at].page));
         }
         let place =

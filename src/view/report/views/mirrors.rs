@@ -51,6 +51,7 @@ fn row(html: &mut Html, mirror: &Mirror) {
             html.markup("<td class=num>").text(count(skip.pages)).markup("</td><td class=\"num wide-only\"");
             html.attribute("data-value", skip.bytes).markup(">").text(bytes(skip.bytes)).markup("</td>");
         }
+        // There were too many pages to examine: unknown, not 0.
         None => _ = html.markup("<td class=num>–</td><td class=\"num wide-only\">–</td>"),
     }
     html.markup("<td class=\"num wide-only\"");
@@ -64,6 +65,7 @@ fn row(html: &mut Html, mirror: &Mirror) {
     html.text(counted(mirror.copies, "copy", "copies"))
         .markup("</summary><div class=scroll><table class=small data-mark=pages><thead><tr>");
     html.markup("<th scope=col><span class=unseen>role</span></th><th scope=col>root page</th><th scope=col class=num>pages</th>");
+    // Some results lack the column.
     let knows = mirror.shown.iter().any(|copy| copy.links_from_elsewhere.is_some());
     if knows {
         html.markup("<th scope=col class=num>links from other hosts</th>");

@@ -70,6 +70,7 @@ fn records(html: &mut Html, of: &RunFacts) {
     match of.duplicates.map(count) {
         None => html.text(format_args!("{read} read = {kept} kept as pages + {rejected_records} not kept.")),
         Some(removed) => {
+            // Duplicates are neither kept nor rejected, so the equation has a term for them.
             html.text(format_args!("{read} read = {kept} kept + {removed} duplicates + {rejected_records} rejected."))
         }
     };

@@ -62,6 +62,7 @@ fn item(html: &mut Html, number: usize, set: &PageSet) {
         _ => html.markup("<span class=\"tag exact\">same text</span>"),
     };
     html.markup("</summary><div class=inside><p class=ask>").text(sentence(set)).markup("</p>");
+    // The graph is drawn only if it is complete; with members missing, its links would not connect.
     let all = set.members.len() as u64 == set.pages;
     if all {
         html.markup("<div class=beside>").piece(&graph::set(set));

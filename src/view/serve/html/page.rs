@@ -118,6 +118,7 @@ fn facts(html: &mut Html, answer: &Answer) {
         html.markup(if rule.replacement.is_empty() { "" } else { " → " }).crawled(&rule.replacement);
         html.markup(", for ").crawled(&rule.scope).markup("</dd>");
     }
+    // Without a kept page, the rewritten URL was not crawled, so the rules decide nothing.
     if let Some(rewritten) = &answer.rewritten {
         to_page(fact(html, "URL by the rules"), rewritten);
         html.markup(if answer.keep.is_some() { "</dd>" } else { ", which was not crawled either</dd>" });
@@ -128,6 +129,7 @@ fn facts(html: &mut Html, answer: &Answer) {
         }
         if let Some(pages) = unknown.host_pages {
             fact(html, "Pages of its host").text(count(pages.into()));
+            // Host names are words of URLs, so the search by words finds the sets of the host.
             if let Some(host) = answer.canonical.as_deref().and_then(|url| url.split('/').nth(2)).filter(|_| pages > 0)
             {
                 begin_link(html.markup(": "), "/sets?", &[("q", host)]);
