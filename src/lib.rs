@@ -2,11 +2,14 @@
 //!
 //! The modules are in the order of the data flow; each folder is named after its output.
 //!
-//! Citation keys: \[SGM98\] Shivakumar, Garcia-Molina, *Finding near-replicas of documents on the
-//! web*; \[CSG00\] Cho, Shivakumar, Garcia-Molina, *Finding replicated web collections*; \[MJS07\]
-//! Manku, Jain, Das Sarma, *Detecting near-duplicates for web crawling*; \[DDGMP03\] Di Iorio,
-//! Diligenti, Gori, Maggini, Pucci, *Detecting near-replicas on the web by content and hyperlink
-//! analysis*; \[PBZ06\] Pereira, Baeza-Yates, Ziviani, *Where and how duplicates occur in the web*.
+//! Citation keys:
+//!
+//! - \[SGM98\] Shivakumar, Garcia-Molina, *Finding near-replicas of documents on the web*
+//! - \[CSG00\] Cho, Shivakumar, Garcia-Molina, *Finding replicated web collections*
+//! - \[MJS07\] Manku, Jain, Das Sarma, *Detecting near-duplicates for web crawling*
+//! - \[DDGMP03\] Di Iorio, Diligenti, Gori, Maggini, Pucci, *Detecting near-replicas on the web by
+//!   content and hyperlink analysis*
+//! - \[PBZ06\] Pereira, Baeza-Yates, Ziviani, *Where and how duplicates occur in the web*
 //!
 //! Each folder of `src/` is a crate; this crate re-exports them as one library. The command line is
 //! in `src/cli`.

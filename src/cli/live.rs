@@ -102,6 +102,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         front: (!args.no_listen).then_some(front),
     };
     let (figures, records) = serve(settings, |address, handle| {
+        // The server acknowledges what it has received before it ends.
         signals::ends_by(move |_| handle.stop());
         if let Some(address) = address {
             tell(format_args!("listening on http://{address}"));

@@ -138,6 +138,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     // A plan fails where the run would fail.
     hold_against_bound(&plan.counts, &job, &machines)?;
     let costs = of_crawl(&job, &plan.counts, &machines);
+    // Only the overlap of chunks has several ways of counting.
     let counting = compares_chunks(&job).then(|| plan.counting(&job, &costs, &machines));
     let mut warnings = warnings(&job, &plan.counts, &machines);
     warnings.extend(compares_chunks(&job).then(|| plan.doubt_of_pairs()).flatten());

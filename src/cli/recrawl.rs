@@ -166,6 +166,7 @@ impl Scheduled {
                     ));
                 }
             }
+            // Adding a live input again probably means to read it again, which is another option.
             if let Some(again) = settings.add.iter().find(|url| inputs.contains(url)) {
                 return Err(Error::Usage(format!(
                     "--add {again}: this input is live already; to read it again, --replace it"

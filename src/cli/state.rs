@@ -63,6 +63,7 @@ fn open(folder: &str) -> Result<State> {
 
 fn show(args: &ShowArgs) -> Result<()> {
     let state = open(&args.state)?;
+    // The live inputs are those of the newest generation.
     let newest = state.newest()?.expect("a state has generations");
     let mut generations = Vec::new();
     // A damaged generation must not hide the others.

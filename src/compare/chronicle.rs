@@ -35,8 +35,8 @@ pub(super) const DRIFT: f64 = 0.5;
 pub(super) const VERSIONS: u32 = 4;
 
 /// Number of consecutive crawls without a match after which a collection has died; until then it is
-/// missing. More than one, because a host is often down for a single crawl. The content of a
-/// history depends on this number.
+/// missing. The number is above one, because a host is often down for a single crawl. The content
+/// of a history depends on this number.
 pub(super) const PATIENCE: u8 = 2;
 
 /// Fraction of a collection's pages whose text must differ for the collection to count as changed:

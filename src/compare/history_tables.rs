@@ -28,6 +28,7 @@ pub fn mirrors_changed(chronicle: &Chronicle, told: &[Told]) -> Table {
     let leaders = leaders(chronicle);
     let leader = |told: &Told| leaders.get(&(version(told).crawl, one(told).similar_cluster)).copied();
     let lag = |told: &Told| told.new.and_then(|new| chronicle.collection(new).lag);
+    // The lag counts kept crawls, so its time is that of the crawl as many positions earlier.
     let days = |told: &Told| {
         let (Some(lag), Some(new)) = (lag(told), told.new) else { return 0.0 };
         let behind = chronicle.crawls().range(..=new.crawl).rev().nth(lag.crawls as usize);

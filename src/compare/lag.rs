@@ -4,8 +4,8 @@
 //! One collection of each similar cluster *leads*. Consider the texts that appeared on pages of the
 //! cluster since the previous crawl. The leader is the collection that had most of these texts
 //! before all others, or together with the first, while another collection has them now. (A text of
-//! a single collection is its own, and no evidence.) The kept collection cannot serve as leader:
-//! links select it, and it may well be a stale mirror.
+//! a single collection is its own, and no evidence.) Being kept is no evidence of
+//! leading: links select the kept collection, and it may well be a stale mirror.
 //!
 //! The leader's texts in an earlier crawl are those of its own line. If the line is younger, they
 //! are those of the leader at that time. The lag of a mirror is the distance to the crawl with

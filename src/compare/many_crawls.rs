@@ -187,6 +187,7 @@ pub fn compare(before: Before, of: &Comparison) -> Result<Compared> {
     };
     let visits = visits_worthwhile(&chronicle, &told, [&own, &others], settings)?;
     let ended = ended(&chronicle, &told);
+    // After the visits to mirrors, which have the first claim to the budget.
     let singles = singles(&chronicle, (&visits, &ended), [&own, &others], new, settings)?;
     chronicle.ask(urls_within_budget(&visits));
     let clusters = history_tables::similar_clusters(&chronicle, &told);

@@ -109,6 +109,7 @@ pub(super) fn matrix(of: &Comparison, earlier: &[String]) -> Result<Vec<Cell>> {
         cells.extend(pairs.iter().zip(overlaps).map(|(&pair, overlap)| (pair, unit, overlap)));
     }
     let runs: Vec<&Run> = [&of.new, &of.old].into_iter().chain(&earlier).collect();
+    // Chunks are compared table by table, because they are too many to hold for all crawls.
     for &[a, b] in &pairs {
         cells.extend(chunks(runs[a], runs[b], of.workers)?.map(|overlap| ([a, b], "chunk", overlap)));
     }

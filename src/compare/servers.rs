@@ -41,6 +41,7 @@ pub(super) fn changes(old: &Run, new: &Run) -> Result<Table> {
             Side::Both(..) => {}
         }
     }
+    // Ids and host names are equal in both tables, so either row serves.
     let either = |row: &[Option<usize>; 2]| match *row {
         [Some(i), _] => (0, i),
         [None, j] => (1, j.expect("a row is in one of the tables")),

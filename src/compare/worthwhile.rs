@@ -82,6 +82,7 @@ pub fn visits_worthwhile(
     };
     let relations: Vec<Relation> = skipped.iter().map(relation).collect();
     let pools = chronicle.ended().into_iter();
+    // Relations that ended contribute to the hazard of their kind, but not to visits.
     let past: Vec<Relation> =
         pools.map(|(kind, (intervals, ends))| Relation { kind, intervals, ends, skipped: 0, age: 1 }).collect();
     let policy = policy(settings);

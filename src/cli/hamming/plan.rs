@@ -48,6 +48,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let costs = Costs::measure();
     let all = candidates(n, f, k, &costs);
     let pick = choose(&all, args.memory)?;
+    // One index is built at a time, so the largest one determines the memory.
     let making = Builder::bytes(n.div_ceil(indexes(n)), true, all[pick].largest_table);
     // The minimum applies if no two documents share a fingerprint, because then no offsets are
     // stored; the maximum if almost none do.
@@ -55,6 +56,8 @@ pub(super) fn run(args: Args) -> Result<()> {
     let batch = Batch::of(args.queries as usize, k);
     if args.json {
         let design = |(at, one): (usize, &Candidate)| {
+            // Designs that do not fit are listed too, so that users see what more memory would
+            // bring.
             let fits = args.memory.is_none_or(|memory| one.table_bytes <= memory);
             serde_json::json!({
                 "from": one.source, "tables": one.tables(), "least_top_bits": one.top_bits().0,

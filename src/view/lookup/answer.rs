@@ -16,14 +16,14 @@ use webtwin_pages::url::CanonicalUrl;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// Fetch: the page is kept.
+    /// The page is kept, so it must be fetched.
     Fetch,
-    /// Skip: another page is kept for it, the list in force has it, all crawled pages of its folder
-    /// may be skipped, or a URL rule rewrites it to the URL of a page.
+    /// The URL may be skipped: another page is kept for it, it is on the list in force, all crawled
+    /// pages of its folder may be skipped, or a URL rule rewrites it to the URL of a page.
     Skip,
-    /// Fetch: the URL was not crawled and there is no reason to skip it.
+    /// The URL was not crawled, and there is no reason to skip it.
     Unknown,
-    /// Ignore: it is not an http(s) URL.
+    /// It is not an http(s) URL.
     Reject,
 }
 

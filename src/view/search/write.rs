@@ -43,7 +43,8 @@ impl TextWriter {
     /// Starts an index in an empty folder on a local disk.
     ///
     /// # Errors
-    /// Returns [`Error::Storage`] if the disk or tantivy fails. All functions below do so too.
+    /// Returns [`Error::Storage`] if the disk or tantivy fails. All functions below return this
+    /// error too.
     pub fn new(folder: &Path) -> Result<TextWriter> {
         let (schema, fields) = Fields::schema();
         let directory = MmapDirectory::open(folder).map_err(failed)?;

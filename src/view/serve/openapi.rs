@@ -182,6 +182,7 @@ fn schemas() -> Value {
             ("reason", json!({ "enum": ["rejected", "not_crawled", "outside_run"] })), ("host_pages", or_null(count())),
             ("rejected", or_null(text())), ("advice", text()),
         ]),
+        // Fields of a look-up: `null` means that there is no value, so all are required.
         "Answer": object(&[
             ("url", or_null(text())), ("canonical", or_null(text())), ("id", or_null(text())), ("known", boolean()),
             ("action", action.clone()), ("why", or_null(text())), ("role", or_null(text())), ("keep", or_null(named("Page"))),

@@ -140,6 +140,7 @@ fn marked(html: &mut Html, words: &Marked) {
 
 fn result(html: &mut Html, shown: &Shown) {
     html.markup("<li class=card><h2>");
+    // A result without a title is named by its URL.
     if shown.title.text.is_empty() {
         html.crawled(&shown.page.url)
     } else {

@@ -110,6 +110,8 @@ fn ids<'t>(table: &'t Table, name: &str) -> Result<&'t [u64]> {
 
 fn collections(making: &Making<'_>, said: &mut Said, staged: &mut Staged) -> Result<Vec<CollectionRow>> {
     let (mut all, mut pages) = (Vec::new(), staged.column::<u32>("collections.pages")?);
+    // Both tables are read in the same ranges of similar clusters, so members are at hand in each
+    // range.
     let tables = making.table("collections", "similar_cluster")?.zip(making.table("members", "similar_cluster")?);
     for range in 0..tables.as_ref().map_or(0, |_| making.ranges.count()) {
         let (collections, members) = tables.as_ref().expect("there are ranges of both");

@@ -29,7 +29,7 @@ pub const FORMAT: u32 = 1;
 pub struct Report {
     /// Value of [`FORMAT`].
     pub format: u32,
-    /// Kind of the job: `replicas` or `signatures`.
+    /// Kind of the job: `replicas`, `signatures` or `batch`.
     pub kind: String,
     /// Digest of the job.
     pub digest: String,

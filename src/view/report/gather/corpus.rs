@@ -151,6 +151,7 @@ fn of_corpus(summary: &Value, by_resemblance: BTreeMap<u64, u64>) -> Part {
     };
     let mut fates = vec![Count { what: "kept".into(), count: kept }];
     fates.extend(bars("", "", &records["removed_by"], &REASONS).bars);
+    // Outcomes are in the order of the equation: kept, removed by reason, rejected.
     fates.push(Count { what: "rejected".into(), count: rejected });
     let resemblance = by_resemblance.into_iter().map(|(hundredths, count)| Count {
         what: match hundredths {
@@ -247,6 +248,7 @@ fn of_fields(summary: &Value) -> Option<Part> {
             let by = counts(&of["removed_by"]);
             // Records without the field have no value.
             let value = of["value"].as_str().map_or_else(|| "none".to_string(), String::from);
+            // Every reason has a column, so that all rows have the same cells.
             let reasons = REASONS.map(|(why, _)| Cell::Count(by.get(why).copied().unwrap_or(0)));
             let share = Cell::Number(figures::share(removed, kept + removed));
             let bytes = Cell::Number(figures::bytes(kept_bytes));

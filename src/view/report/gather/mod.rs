@@ -73,6 +73,7 @@ pub fn gather(run: &Run, wanted: &Wanted) -> Result<Report> {
     }
     let summary = run.summary()?;
     let mut parts = Vec::new();
+    // Optional parts come first, so that an unsuitable file fails before the tables are read.
     if let Some(against) = &wanted.against {
         parts.push(changes(run, against)?);
     }

@@ -52,6 +52,7 @@ pub fn gather(summary: &Value, job: &Value) -> Overview {
 
 /// Returns the counts of the steps from text to pairs, in their order.
 fn text_to_pairs(summary: &Value, by: &Value) -> Vec<Count> {
+    // Section of the summary, name of the count, label.
     let steps: &[(&str, &str, &str)] = match by.as_str().unwrap_or_default() {
         "batch" => &[
             ("batch", "documents", "fingerprints of earlier crawls"),

@@ -77,6 +77,7 @@ fn records(html: &mut Html, of: &RunFacts) {
     html.markup("</p>");
     if rejected == 0 && of.duplicates.is_none() {
         html.markup("<p class=note>Every record was a page.</p>");
+    // The records of a corpus are texts, not pages.
     } else if rejected == 0 {
         html.markup("<p class=note>No record was rejected.</p>");
     } else {

@@ -56,6 +56,7 @@ fn item(html: &mut Html, number: usize, set: &PageSet) {
         .crawled(&first.host)
         .markup("</span></span>");
     match set.links.first() {
+        // Links are in ascending order of strength, so the first is the weakest.
         Some(weakest) if weakest.by.measure != Measure::Exact => {
             html.markup("<span class=\"tag similar\">").text(alike(weakest.by)).markup("</span>")
         }
