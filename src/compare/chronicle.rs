@@ -97,7 +97,7 @@ impl Chronicle {
     ///
     /// # Errors
     /// Returns [`Error::Usage`] if the history does not have that result, or if the build that
-    /// wrote it has another [`PATIENCE`] or keeps the pages of fewer crawls.
+    /// wrote it has another `PATIENCE` or keeps the pages of fewer crawls.
     pub fn take_up(name: &str, mut saved: Saved, result: &str, settings: &Recrawl) -> Result<Chronicle> {
         if saved.patience != PATIENCE || saved.versions < VERSIONS {
             let (patience, versions) = (saved.patience, saved.versions);

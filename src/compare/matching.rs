@@ -13,7 +13,7 @@
 //! joined with another; [`super::lives`] decides which of them continues it. Mirrors of one crawl
 //! share most of their texts and places. So by these a collection has at most one match: pairs that
 //! share most come first, and ties go to the smaller collection. The output is therefore reliable
-//! about *that* two mirrors moved, but cannot know which of them moved where. A mirror that dies
+//! about *that* two mirrors moved, but not about which of them moved where. A mirror that dies
 //! while another is born looks like a mirror that moved.
 //!
 //! # Cost

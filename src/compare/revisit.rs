@@ -1,6 +1,6 @@
 //! Priorities for visits to pages of the avoid list, whose collection may no longer be a mirror.
 //!
-//! A crawler that skips a mirror learns nothing about it. The loss is the pages that are skipped
+//! A crawler that skips a mirror has no evidence about it. The loss is the pages that are skipped
 //! after the mirror has died, moved, drifted or joined another one. So the relevant quantity is not
 //! how often a page changes but how likely the *relation* ends: its hazard in an interval between
 //! crawls. Each mirror has been observed over few crawls. So its own ends are combined with those

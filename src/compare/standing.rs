@@ -1,5 +1,5 @@
-//! Standing entries of the old avoid list. An entry *stands* if it remains in force although the new
-//! crawl has no evidence for it: a crawler that obeys the list does not fetch the pages on it.
+//! Standing entries of the old avoid list. An entry *stands* if it remains in force although the
+//! new crawl has no evidence for it: a crawler that obeys the list does not fetch the pages on it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;

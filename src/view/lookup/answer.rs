@@ -118,7 +118,7 @@ impl<'i> Asker<'i> {
     ///
     /// # Errors
     /// Returns [`webtwin_base::error::Error::Input`] if a damaged part of the index is read. All
-    /// functions below do so too.
+    /// functions below return this error too.
     pub fn url(&mut self, url: &str) -> Result<Found> {
         match CanonicalUrl::parse(url) {
             Err(_) => Ok(Found { action: Action::Reject, ..Found::NOTHING }),

@@ -49,7 +49,7 @@ impl File for Column<u8> {
     }
 }
 
-/// Form and part of the results that a request wants.
+/// Requested form and part of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
     /// True to roll pages up into one result for each group.

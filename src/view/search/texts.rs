@@ -183,8 +183,8 @@ impl Texts {
     /// Opens a full-text index from its files. `name` is for messages.
     ///
     /// # Errors
-    /// Returns [`Error::Input`] if a damaged part of the index is read. All functions below do so
-    /// too.
+    /// Returns [`Error::Input`] if a damaged part of the index is read. All functions below return
+    /// this error too.
     pub fn open(name: &str, files: BTreeMap<String, Box<dyn File>>) -> Result<Texts> {
         let failed = |cause: tantivy::TantivyError| broken(name, cause);
         let mut index = Index::open(SealedFolder::new(files)).map_err(failed)?;

@@ -1,7 +1,8 @@
 //! Words of texts and queries.
 //!
-//! A word is a run of letters and digits within a Unicode word (UAX #29), in lower case: *www.example.com*
-//! has three words, and each of them finds it. In scripts without spaces each character is a word.
+//! A word is a run of letters and digits within a Unicode word (UAX #29), in lower case. The host
+//! `www.example.com` has three words, and each of them finds it. In scripts without spaces each
+//! character is a word.
 //!
 //! # Deviations
 //! Words are not stemmed: a crawl has many languages, and users find a text by the words as they

@@ -104,8 +104,8 @@ impl Index {
     /// Returns the rank of a page, if it is a page of the run.
     ///
     /// # Errors
-    /// Returns [`Error::Input`] if a damaged part of the index is read. All functions below do so
-    /// too.
+    /// Returns [`Error::Input`] if a damaged part of the index is read. All functions below return
+    /// this error too.
     #[inline]
     pub fn rank(&self, page: DocId) -> Result<Option<u32>> {
         Ok(find(self.pages.rows(), page, |at| Ok(self.pages.get(at)?.doc_id))?.map(|rank| rank as u32))
