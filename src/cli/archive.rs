@@ -1,4 +1,4 @@
-//! `webtwin archive` and `webtwin restore`.
+//! `webtwin archive`: stores payloads of WARC files once. `webtwin restore`: restores the files.
 
 use std::path::PathBuf;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! `webtwin dedup`.
+//! `webtwin dedup`: removes duplicates from a corpus of texts.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `webtwin diff OLD NEW`.
+//! `webtwin diff OLD NEW`: compares results of crawls.
 
 use std::path::PathBuf;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! `webtwin live DIR`.
+//! `webtwin live DIR`: maintains a live index of pages as they are fetched.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

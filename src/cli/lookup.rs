@@ -1,4 +1,4 @@
-//! `webtwin lookup IDX < urls > answers`.
+//! `webtwin lookup IDX < urls > answers`: answers lines of URLs from an index.
 
 use std::io::{BufRead, BufReader, Write};
 

@@ -1,4 +1,4 @@
-//! `webtwin report RUN`.
+//! `webtwin report RUN`: writes a report of a result.
 
 use webtwin_base::console::{print, tell};
 use webtwin_base::error::{Error, Result};

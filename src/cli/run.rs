@@ -1,4 +1,4 @@
-//! `webtwin run`.
+//! `webtwin run`: runs a job of any kind.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `webtwin search IDX WORDS`.
+//! `webtwin search IDX WORDS`: searches the texts of an index.
 
 use std::fmt::Write as _;
 use std::io::Write;

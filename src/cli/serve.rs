@@ -1,4 +1,4 @@
-//! `webtwin serve IDX`.
+//! `webtwin serve IDX`: serves an index over HTTP.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `webtwin show RUN [TABLE]`.
+//! `webtwin show RUN [TABLE]`: lists the tables of a result, or prints one.
 
 use std::fmt::Write as _;
 use std::io::Write;

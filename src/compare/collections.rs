@@ -142,7 +142,7 @@ pub fn crawl(run: &Run) -> Result<Crawl> {
         }
         Ok(())
     })?;
-    // A page is in one collection at most; the first one wins in a table that repeats a page.
+    // A page belongs to at most one collection, even if a table repeats it.
     members.sort_unstable_by_key(|member| member.doc_id);
     members.dedup_by_key(|member| member.doc_id);
 
