@@ -1,4 +1,4 @@
-//! `webtwin manual FOLDER`: for who packs the program.
+//! `webtwin manual FOLDER`: writes manual pages, for packages.
 
 use std::fs::{File, create_dir_all, read_dir};
 use std::io::Write;
@@ -8,7 +8,7 @@ use clap::CommandFactory;
 
 use webtwin_base::error::{Error, Result};
 
-/// Exit codes and what they mean. `docs/operations.md` says what to do about each.
+/// Exit codes and their meaning. `docs/operations.md` describes the remedy for each.
 const EXIT_STATUS: [(&str, &str); 14] = [
     ("0", "Done."),
     ("2", "Wrong usage, job or cluster file, or processes that do not belong together."),
@@ -32,7 +32,8 @@ pub(super) struct Args {
     folder: PathBuf,
 }
 
-/// Writes a page for the program and for each command that people are to call: `webtwin.1`, `webtwin-run.1` and so on.
+/// Writes a page for the program and for each public command: `webtwin.1`, `webtwin-run.1` and so
+/// on.
 pub(super) fn run(args: Args) -> Result<()> {
     let failed = |cause: std::io::Error| Error::write(args.folder.display().to_string(), &cause, 0, "make room there");
     create_dir_all(&args.folder).map_err(failed)?;
@@ -48,7 +49,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// A section of a page.
+/// Returns the section of exit codes.
 fn exit_status() -> String {
     let codes = EXIT_STATUS.map(|(code, meaning)| format!(".TP\n\\fB{code}\\fR\n{meaning}\n"));
     format!(".SH \"EXIT STATUS\"\n{}", codes.concat())
