@@ -215,7 +215,7 @@ impl<T: Pod> Partitions<T> {
         with(&std::mem::take(&mut self.open[partition]))
     }
 
-    /// Forgets the rows of a partition, and frees their memory and disk.
+    /// Drops the rows of a partition, and frees their memory and disk space.
     pub fn forget(&mut self, partition: usize) {
         self.rows -= self.rows_of(partition) - self.open[partition].len() as u64;
         self.held_bytes -= self.held_bytes_of(partition);

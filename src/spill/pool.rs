@@ -33,7 +33,7 @@ pub struct MemoryPool {
     pub foreseen_bytes: u64,
     /// Number of workers that share the pool.
     pub workers: u64,
-    /// Folder for what does not fit.
+    /// Folder for data that does not fit.
     pub folder: PathBuf,
     /// Setting or option that names the folder.
     pub setting: &'static str,
