@@ -5,8 +5,8 @@
 //! stage      every worker writes its files below OUT/_attempt-HEX/, where no other run writes
 //! decide     OUT/_commit.json is created unless it exists: it names the attempt, its files and its
 //!            manifest
-//! publish    the files of the decided attempt move to their names; then the manifest; then all else
-//!            is removed
+//! publish    the files of the decided attempt move to their names; then the manifest; then all
+//!            else is removed
 //! ```
 //!
 //! Two runs cannot corrupt each other's result. Before the decision no run writes to the final
