@@ -1,4 +1,4 @@
-//! Near-duplicates: the wiring of [`webtwin_core::minhash`] over rows that may lie on disk.
+//! Near-duplicates: applies [`webtwin_core::minhash`] to rows that may be on disk.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,22 +14,24 @@ use webtwin_core::minhash::resemblance::Threshold;
 use webtwin_core::minhash::star_cover::{LeftOut, StarCover};
 use webtwin_spill::Partitions;
 
-/// What was found.
+/// Outcome of the search.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// Near-duplicates by their place in the order of keeping, ascending.
     pub left_out: Vec<LeftOut>,
-    /// Comparisons of two sets.
+    /// Number of comparisons of two sets.
     pub compared: u64,
 }
 
-/// Finds the near-duplicates among the records that are no exact copies.
+/// Finds the near-duplicates among the records that are not exact copies.
 ///
 /// # Errors
-/// Those of the disk that holds rows and sets; [`Error::MemoryLimit`] when groups of candidates take too much.
+/// Returns any error of the disk with rows and sets, and [`Error::MemoryLimit`] if groups of
+/// candidates take too much memory.
 ///
 /// # Cost
-/// A sort of the keys in all threads; the decisions in one, each with a comparison for each candidate that is kept.
+/// A parallel sort of the keys. The decisions are made on one thread, with one comparison for each
+/// candidate that is kept.
 pub(crate) fn left_out(
     settings: &Settings,
     corpus: &mut Corpus,
