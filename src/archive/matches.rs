@@ -106,7 +106,6 @@ pub(super) const OLDER: i64 = i64::MIN / 2;
 ///
 /// # Errors
 /// Returns any error of the disk.
-/// Those of the disk.
 pub(super) fn copies(
     rows: Rows,
     files: usize,

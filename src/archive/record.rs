@@ -52,10 +52,10 @@ impl<'h> Candidate<'h> {
         if !(once && at_most_once && never) || head.has_ours() {
             return None;
         }
-        // Equal bytes are interchangeable only if the encodings or the media type make them mean
-        // the same.
         let text = |name: &str| Some(std::str::from_utf8(head.only(name)?).ok()?.to_string());
         let kind = text("WARC-Type")?.to_ascii_lowercase();
+        // Equal bytes are interchangeable only if encodings or media type give them the same
+        // meaning.
         let meaning = match (kind.as_str(), http) {
             ("response", [_, ..]) => {
                 [values(http, "Transfer-Encoding").join(","), values(http, "Content-Encoding").join(",")].join("\n")

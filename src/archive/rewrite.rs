@@ -59,6 +59,8 @@ pub(super) fn rewrite(
             || (),
             |(), part| {
                 let (numbers, copies) = copies.take(part)?;
+                // One cache for all files of a part, because reading the head of an original takes
+                // an open and a decompression.
                 let mut originals = HashMap::new();
                 for number in numbers {
                     let first = copies.partition_point(|copy| (copy.file as usize) < number);
@@ -73,6 +75,7 @@ pub(super) fn rewrite(
         let kept = [done.kept_small, done.kept_referred, rewriter.kept_ambiguous];
         let summary = Summary::of(done.files, done.near, done.against, kept);
         let mut entries = done.entries;
+        // The index can only be merged after all files have added their lines.
         if let Some(index) = rewriter.index.take() {
             entries.push(attempt.write(INDEX, |file| index.merge(|line| file.append(line)))?);
         }
@@ -315,6 +318,7 @@ impl Rewriter<'_> {
         let Some(found) = stored_records(&*open, file)?.read(base_offset, &mut base)? else { return Ok(()) };
         let base_block = base.block.take().unwrap_or_default();
         let kind = values(&found.head, "WARC-Type").concat().to_ascii_lowercase();
+        // A base must hold its payload itself, because a restored near-copy needs it.
         let holds = found.payload_bytes > 0 && ["response", "resource"].contains(&kind.as_str());
         if base_block.len() as u64 > MOST_BYTES || !holds {
             return Ok(());
@@ -324,6 +328,7 @@ impl Rewriter<'_> {
         let place = (writing.differences_bytes, frame.len());
         let note = note(of, &found.head, &base.digests().0, place);
         let packed = packer.pack(&[&note.0, &note.1, TRAILER])?;
+        // The record that replaces the near-copy counts towards the size of the difference.
         let (stored_bytes, near_bytes) = (record.range.end - record.range.start, (packed.len() + frame.len()) as u64);
         if near_bytes >= stored_bytes {
             return Ok(());
@@ -331,6 +336,8 @@ impl Rewriter<'_> {
         let zstd_bytes = match self.writes_near {
             true => None,
             false => {
+                // Without a base, for comparison. It takes about as long as the difference, so a
+                // run that writes differences skips it.
                 Some(near::compress(&[], &[&record.head, &block, TRAILER].concat(), self.near_level)?.len() as u64)
             }
         };

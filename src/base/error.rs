@@ -22,7 +22,7 @@ pub enum Error {
         file: String,
         /// Dotted name of the setting.
         setting: String,
-        /// The value as written.
+        /// Value as written.
         got: String,
         /// Description of the accepted values.
         must_be: String,

@@ -6,7 +6,7 @@ use crate::error::Result;
 ///
 /// It is the only interface between the readers of formats and the storage.
 pub trait ReadAt: Send + Sync {
-    /// Length of the file in bytes.
+    /// Returns the length of the file in bytes.
     fn len(&self) -> u64;
 
     /// Returns `length` bytes from `offset`, or fewer at the end of the file.

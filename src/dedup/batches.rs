@@ -64,7 +64,7 @@ pub(crate) enum Batch {
 pub(crate) struct Row {
     /// Text; `None` if it is null.
     pub text: Option<ByteArray>,
-    /// The id.
+    /// Id of the record, if there is one.
     pub id: Option<String>,
     /// Value that the keep rule compares.
     pub key: Key,

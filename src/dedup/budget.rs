@@ -113,6 +113,8 @@ impl Budget {
             });
         }
         let room = settings.memory_bytes - fixed;
+        // One half of the memory goes to the records, and the other half is divided among the parts
+        // of the threads by eighths.
         let of_worker = |eighths: u64| room / 16 * eighths / workers;
         let of_worker = match settings.near {
             Some(_) => Shares { sets: of_worker(4), bands: of_worker(2), exact: of_worker(1), ids: of_worker(1) },
@@ -147,6 +149,7 @@ impl Budget {
         };
         if disk_bytes > 0 {
             let free = free_bytes(&settings.spill, "--spill")?;
+            // The prediction is inexact, so only a clear lack of space is an error.
             if free < disk_bytes / 2 {
                 return Err(Error::DiskFull {
                     path: settings.spill.display().to_string(),

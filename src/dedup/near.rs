@@ -43,12 +43,15 @@ pub(crate) fn left_out(
     let against = corpus.against();
     let (first_of_arrival, groups) = (&corpus.first_of_arrival, AtomicU32::new(0));
     let records = u64::from(order.records.max(1));
+    // Candidates are partitioned by ranges of places, so that processing the buckets in turn
+    // decides texts in the order of keeping.
     let bucket = |text: u32| (u64::from(text) * budget.buckets as u64 / records) as usize;
     let keys = corpus.workers.iter_mut().map(|worker| &mut worker.bands).collect();
     let new = || (Partitions::new(budget.buckets, &budget.pool.limited(budget.candidates)), Vec::new());
     let found = each_bucket(keys, settings.workers, &budget.bounds, new, |(found, texts), rows: &mut Vec<BandRow>| {
         texts.clear();
         let place = |row: &BandRow| order.place(first_of_arrival[row.record[0] as usize] + row.record[1]);
+        // An exact copy has the outcome of its original, so it is not compared again.
         texts.extend(rows.iter().map(|row| (row.key, place(row))).filter(|text| copies[text.1 as usize] == NONE));
         let next_group = || groups.fetch_add(1, Ordering::Relaxed) % MOST;
         candidates(texts, against, next_group, |one| found.push(bucket(one.text), one))
@@ -66,6 +69,7 @@ pub(crate) fn left_out(
             all.extend_from_slice(&some);
         }
         all.sort_unstable();
+        // Two texts that agree in several bands are candidates several times.
         all.dedup();
         for of_text in all.chunk_by(|x, y| x.text == y.text) {
             let text = of_text[0].text;

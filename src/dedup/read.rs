@@ -46,6 +46,7 @@ pub(crate) fn read(
         let shared = &shared;
         let started: Result<Vec<_>> =
             (0..settings.workers as u32).map(|me| threads::start_in(scope, move || work(me, shared, budget))).collect();
+        // If a thread cannot be started, those that run must end before the scope joins them.
         let threads = started.inspect_err(|_| shared.stop.store(true, Ordering::Relaxed))?;
         Ok(threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect())
     })?;

@@ -16,9 +16,9 @@ use webtwin_pages::record::{Reason, Refusal};
 /// Required fields of a record.
 #[derive(Debug)]
 pub(crate) struct Record<'t> {
-    /// The text.
+    /// Text of the record.
     pub text: Cow<'t, str>,
-    /// The id.
+    /// Id of the record, if there is one.
     pub id: Option<String>,
     /// Value that the keep rule compares.
     pub key: Key,
@@ -93,6 +93,7 @@ fn of_line<'t>(
     repaired: &'t mut Option<String>,
 ) -> Result<Record<'t>, NoRecord> {
     let Some(text) = text_of_line(line) else { return Err(NoRecord::Blank) };
+    // The line includes its end, so one more byte is allowed.
     if line.len() as u64 > settings.limits.record_bytes.saturating_add(1) {
         return Err(NoRecord::Rejected((Reason::RecordTooLarge, too_long(line.len() as u64, &settings.limits))));
     }
@@ -100,6 +101,8 @@ fn of_line<'t>(
     let mut found = match wanted.find(text) {
         Ok(found) => found,
         Err(detail) => {
+            // Python writes NaN, which is not JSON. The repair is tried only after a failure,
+            // because it costs a copy of the line.
             *repaired = without_nan(text);
             match repaired.as_deref().map(|text| wanted.find(text)) {
                 Some(Ok(found)) => found,

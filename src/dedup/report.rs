@@ -144,6 +144,7 @@ impl Summary {
         let mut text_bytes = TextBytes::default();
         let mut favoured: Vec<u32> = Vec::new();
         let mut files = Vec::new();
+        // Records of `against` are not part of the totals.
         for (number, file) in inputs.files.iter().enumerate().skip(inputs.against) {
             let rejected = corpus.rejections.iter().filter(|rejection| rejection.file as usize == number);
             let mut counts =
@@ -163,6 +164,7 @@ impl Summary {
                             counts.removed += 1;
                             text_bytes.removed += u64::from(at.text_bytes);
                             *records.removed_by.entry(removed.why.as_str()).or_default() += 1;
+                            // One entry for each removed record; equal entries form a cluster.
                             favoured.push(removed.kept);
                         }
                     }
@@ -178,6 +180,7 @@ impl Summary {
         let mut clusters: Vec<(u64, u32)> =
             favoured.chunk_by(|x, y| x == y).map(|same| (same.len() as u64, same[0])).collect();
         let (all, cluster_sizes) = (clusters.len() as u64, cluster_sizes(&clusters));
+        // Ties are decided by the number of the record, so that the summary is deterministic.
         clusters.sort_unstable_by_key(|&(removed, record)| (std::cmp::Reverse(removed), record));
         clusters.truncate(SHOWN);
         let cluster = |(removed, record)| {

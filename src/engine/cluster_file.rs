@@ -92,6 +92,7 @@ impl Cluster {
         };
         let key_env = match table.get("key_env") {
             None => None,
+            // With two sources of the key it would be unclear which of them applies.
             Some(Value::String(name)) if !name.is_empty() && key_file.is_none() => Some(name),
             other => return Err(file.wrong("key_env", other, "the name of an environment variable, without key_file")),
         };

@@ -8,7 +8,6 @@
 //! Errors are rows. An operator that may fail emits [`Fallible`] rows. [`Failures::divert`]
 //! separates the errors from them, and the first error ends the run. Operators only see the errors
 //! of their own worker; the run ends on all workers.
-//! the run. Operators only see the errors of their own worker; it is the run that ends everywhere.
 
 use std::cell::RefCell;
 use std::rc::Rc;

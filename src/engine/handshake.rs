@@ -11,8 +11,8 @@
 //!
 //! The two messages are those of the Noise protocol, pattern `NNpsk0`
 //! (<https://noiseprotocol.org/noise.html>, section 9.4). Fresh keys of both sides are mixed with
-//! the cluster's key. So nobody without the cluster's key can read or forge either message, and
-//! nobody who learns it later can decrypt earlier traffic. All data in the clear, including the
+//! the cluster's key. So reading or forging either message requires the cluster's key, and an
+//! attacker who learns the key later cannot decrypt earlier traffic. All data in the clear, including the
 //! acceptor's nonce, is bound into the messages as their prologue, so a message cannot be replayed.
 //! If the cluster has a key, everything after the handshake is encrypted with the derived keys
 //! (`frames`). All messages have fixed lengths, so a stranger cannot influence how much is read or

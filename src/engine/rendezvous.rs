@@ -5,7 +5,6 @@
 //! seconds to authenticate, so that strangers delay no peer. If too many connections wait, the
 //! oldest is closed, because a peer needs only milliseconds. The listening socket is closed as soon
 //! as all processes have met.
-//! more once all have met.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -186,6 +185,7 @@ impl Lobby<'_> {
                     News::Joined { process, purpose, stream, session } => {
                         let place = process as usize;
                         let peer = self.name(place);
+                        // The handshake has set timeouts that must not apply to the run.
                         prepare(&stream, self.cluster.deadline)
                             .map_err(|cause| Error::PeerLost(format!("{peer}: {cause}")))?;
                         match purpose {
@@ -251,8 +251,8 @@ impl Lobby<'_> {
                     Arrival::Twice(process) => News::Twice(process),
                     Arrival::Stranger { claims, reason } => News::Refused { claims, reason },
                 };
-                // The send fails if the processes have already met or given up, and then no one
-                // needs the message.
+                // The send fails if the processes have already met or given up. Then the message is
+                // not needed.
                 let _ = send.send(News::Left { guest }).and_then(|()| send.send(item));
             });
             if started.is_err() {

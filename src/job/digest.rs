@@ -62,7 +62,7 @@ impl Digest {
         Digest(hash.finalize().into())
     }
 
-    /// The digest in lower-case hexadecimal, 64 characters.
+    /// Returns the digest in lower-case hexadecimal, 64 characters.
     pub fn hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }

@@ -33,8 +33,8 @@ pub fn resolve(file: &str, text: &str, sets: &[String]) -> Result<Job> {
     let mut given: Table = text.parse().map_err(|cause| no_toml(file, text, &cause))?;
     let mut sets = sets.iter().map(|set| parse_set(set)).collect::<Result<Vec<Table>>>()?;
     let typed = sets.clone();
-    // The preset must be applied before all other settings, so it is extracted from both sources;
-    // the last `--set` wins.
+    // A preset must be applied before all other settings, so it is extracted from both sources
+    // first.
     let asked = sets.iter_mut().rev().find_map(|set| set.remove("preset"));
     if let Some(name) = asked.or(given.remove("preset")) {
         lay_over(&mut tree, preset(&name, file)?, "", file)?;
@@ -155,7 +155,7 @@ fn wrong_value(file: &str, sets: &[Table], tree: &Table, cause: &toml::de::Error
     });
     let (setting, got, cause) = alone.unwrap_or_else(|| ("a setting".into(), "wrong".into(), cause.message().into()));
     let typed = sets.iter().any(|set| at(&mut set.clone(), &setting).is_some());
-    // serde says "unknown variant `x`, expected one of ..."
+    // The message of serde is "unknown variant `x`, expected one of ..."
     let must_be = cause.split_once(", expected ").map_or(cause.as_str(), |(_, expected)| expected).to_string();
     Error::Setting { file: if typed { "--set" } else { file }.into(), setting, got, must_be }
 }
@@ -223,6 +223,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     let refuse = |setting: &str, got: String, must_be: &str| {
         Err(Error::Setting { file: file.into(), setting: setting.into(), got, must_be: must_be.into() })
     };
+    // Each of these units is a chunk by itself.
     let whole = matches!(job.chunks.unit, Unit::Document | Unit::ShingleParagraphs);
     if job.chunks.count == 0 || (whole && job.chunks.count != 1) {
         return refuse("chunks.count", job.chunks.count.to_string(), "at least 1, and 1 for this unit");
@@ -261,6 +262,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
             return refuse(name, part.to_string(), "between 0 and 1");
         }
     }
+    // Without given pairs, this measure would find no pairs at all.
     if job.similar.by == Measure::Given && job.pairs.from.is_empty() {
         return refuse("pairs.from", "none".into(), "tables of pairs or labels where similar.by is given");
     }
@@ -280,6 +282,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
     if job.overlap.views != 0.0 && !(0.01..=1.0).contains(&job.overlap.views) {
         return refuse("overlap.views", job.overlap.views.to_string(), "0, or between 0.01 and 1");
     }
+    // Checked here, so that an invalid glob fails before the crawl is read.
     for glob in &job.keep.prefer {
         if let Err(error) = glob::Pattern::new(glob) {
             return refuse("keep.prefer", glob.clone(), &format!("globs over URLs ({error})"));

@@ -53,6 +53,7 @@ pub(super) fn open(
             builder.build().map(|store| Arc::new(store) as _)
         }
         #[cfg(feature = "gcp")]
+        // `Endpoint` supports no other address for Google Cloud Storage, so HTTP is not allowed.
         "gs" => {
             let mut builder = object_store::gcp::GoogleCloudStorageBuilder::new().with_url(root).with_retry(retry);
             for (key, value) in of_vendor(settings, "google_", object_store::gcp::GoogleConfigKey::Client) {

@@ -34,7 +34,7 @@ pub type IsPage = fn(&[u8]) -> bool;
 /// Expansion of one input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expanded {
-    /// The input as given.
+    /// Input as given.
     pub input: String,
     /// True if the locations were found in a folder or by a glob. Otherwise they are named by the
     /// input or in its list.
@@ -52,7 +52,7 @@ pub struct Expanded {
 /// those that are missing.
 ///
 /// # Cost
-/// One listing for each glob or folder, one request for each other input.
+/// One listing for each glob or folder, and one request for each other input.
 pub fn expand(inputs: &[String], is_page: IsPage) -> Result<Vec<Expanded>> {
     expand_with(inputs, is_page, Stores::of_env())
 }

@@ -149,13 +149,12 @@ fn refuse_what_is_no_folder(path: &Path, option: &str) -> Result<()> {
 }
 
 /// Checks that the nearest existing folder is writable, by writing and removing a file. Permissions
-/// alone do not reveal full devices, quotas, and pseudo file systems (`/proc`). Other runs ignore a
-/// file of this name.
+/// alone do not reveal full devices, quotas, and pseudo file systems (`/proc`).
 fn writable_disk(folder: &Location, path: &Path, option: &str) -> Result<()> {
     refuse_what_is_no_folder(path, option)?;
     let nearest = nearest(path);
     let refuse = |cause: String| Err(Error::storage(folder.name(), cause));
-    // Under a name that other runs pass over.
+    // Other runs ignore a file of this name.
     match write_beside(&nearest.join(DECISION), &[&[0; PROBE_BYTES]]) {
         Ok(_removed) => Ok(()),
         Err(cause) if matches!(cause.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {

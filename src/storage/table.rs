@@ -147,7 +147,7 @@ impl Column {
         }
     }
 
-    /// Compares the values of two rows.
+    /// Compares the values of the rows `x` and `y`.
     pub fn order(&self, x: usize, y: usize) -> Ordering {
         match self {
             Column::Id(values) | Column::Count(values) => values[x].cmp(&values[y]),
@@ -363,7 +363,7 @@ pub fn decode_columns(file: &str, bytes: Vec<u8>, wanted: impl Fn(&str) -> bool)
         let rows = group.metadata().num_rows() as usize;
         let mut part = Table::default();
         for (at, described) in schema.columns().iter().enumerate().filter(|(_, described)| wanted(described.name())) {
-            // Output tables have no nulls, so a nullable column comes from another program.
+            // Output tables have no nulls, so this build writes no nullable columns.
             let column = match described.max_def_level() {
                 0 => read_values(group.get_column_reader(at).map_err(bad)?, 0, rows, described.logical_type_ref()),
                 _ => Ok(None),

@@ -182,6 +182,7 @@ impl<'de> Deserialize<'de> for Texts {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Texts, A::Error> {
                 let mut texts = Texts::new();
+                // The seed appends to `texts`, so no string is allocated on its own.
                 while list.next_element_seed(Next(&mut texts))?.is_some() {}
                 Ok(texts)
             }

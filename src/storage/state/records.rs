@@ -125,7 +125,7 @@ impl StateRecords {
         let mut files: Vec<RecordFile> = old.filter(|file| !file.records.is_empty()).chain(written).collect();
         files.iter_mut().for_each(|file| file.records.sort_unstable_by_key(|record| record.offset));
         files.sort_unstable_by(|x, y| x.name.cmp(&y.name));
-        // Two processes may have written files with equal content, and so with equal names.
+        // Files with equal content have equal names, so their entries are merged.
         files.dedup_by(|again, file| {
             let same = again.name == file.name;
             if same {
