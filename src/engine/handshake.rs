@@ -12,11 +12,11 @@
 //! The two messages are those of the Noise protocol, pattern `NNpsk0`
 //! (<https://noiseprotocol.org/noise.html>, section 9.4). Fresh keys of both sides are mixed with
 //! the cluster's key. So reading or forging either message requires the cluster's key, and an
-//! attacker who learns the key later cannot decrypt earlier traffic. All data in the clear, including the
-//! acceptor's nonce, is bound into the messages as their prologue, so a message cannot be replayed.
-//! If the cluster has a key, everything after the handshake is encrypted with the derived keys
-//! (`frames`). All messages have fixed lengths, so a stranger cannot influence how much is read or
-//! allocated.
+//! attacker who learns the key later cannot decrypt earlier traffic. All data in the clear,
+//! including the acceptor's nonce, is bound into the messages as their prologue, so a message
+//! cannot be replayed. If the cluster has a key, everything after the handshake is encrypted with
+//! the derived keys (`frames`). All messages have fixed lengths, so a stranger cannot influence how
+//! much is read or allocated.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
