@@ -243,7 +243,7 @@ fn an_archive_is_not_archived_again_and_a_damaged_one_is_not_restored() {
 /// Part of a generated file: its type, its payload, and the second of its capture.
 type Part = (usize, usize, u32);
 
-/// Generated files: the compression of each, and its parts.
+/// Returns a strategy for generated files: the compression of each, and its parts.
 fn files() -> impl Strategy<Value = Vec<(usize, Vec<Part>)>> {
     let part = (0usize..12, 0usize..4, 0u32..4);
     prop::collection::vec((0usize..3, prop::collection::vec(part, 0..8)), 1..5)

@@ -1,8 +1,9 @@
 //! Order of keeping: among duplicates, the record that comes first in this order is kept.
 //!
-//! Records of `against` come first, because they are already published. The others are ordered by
-//! the first glob of `prefer` that their file matches, then by the keep rule, and then by their
-//! position in the input. Records without a value for the rule come last within the same glob.
+//! Records of `against` come first, because they are already part of an existing corpus. The others
+//! are ordered by the first glob of `prefer` that their file matches, then by the keep rule, and
+//! then by their position in the input. Records without a value for the rule come last within the
+//! same glob.
 
 use std::cmp::Ordering;
 

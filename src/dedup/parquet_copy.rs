@@ -35,7 +35,7 @@ const ARROW_SCHEMA: &str = "ARROW:schema";
 
 /// Selection and annotation of the rows of a file.
 pub(crate) struct Rows<'r> {
-    /// Returns true if a row of the file is kept.
+    /// Predicate that is true for the rows of the file that are kept.
     pub is_kept: &'r dyn Fn(u64) -> bool,
     /// Names of the added columns, and a function that returns their values for a kept row.
     #[allow(clippy::type_complexity)]

@@ -20,7 +20,8 @@ const TIME_FIELDS: [&str; 3] = ["fetch_time", "date", "timestamp"];
 pub struct Settings {
     /// Files, folders, globs and `@LIST` files.
     pub inputs: Vec<String>,
-    /// Corpora whose records are already published, or folders of earlier results.
+    /// Existing corpora, or folders of earlier results. Their records are kept in favour of those
+    /// of the input.
     pub against: Vec<String>,
     /// Folder of the result.
     pub output: String,

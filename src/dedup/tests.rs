@@ -104,8 +104,8 @@ fn found(settings: &Settings, workers: usize, spills: bool) -> Removals {
     (0..corpus.count()).filter_map(removed).collect()
 }
 
-/// Reference implementation by definition: compares each record, in order, with all records kept
-/// before it.
+/// Computes the expected result by definition: compares each record, in order, with all records
+/// kept before it.
 fn plain(records: &[Made], keep: &Keep, against: usize) -> Removals {
     let mut order: Vec<usize> = (0..records.len()).collect();
     order.sort_by_key(|&at| {

@@ -245,6 +245,7 @@ fn validate(job: &Job, file: &str) -> Result<()> {
         let must_be = format!("at least {LEAST_PRINTED_BYTES} bytes, which the program itself takes");
         return refuse("input.limits.printed_bytes", printed_bytes.to_string(), &must_be);
     }
+    // With k = 64 all pages would be near, because a simhash has at most 64 bits.
     if job.hamming.k >= 64 {
         return refuse("hamming.k", job.hamming.k.to_string(), "less than 64 bits");
     }

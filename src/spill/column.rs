@@ -167,8 +167,8 @@ impl<T: Pod> Column<T> {
         Ok(Cow::Owned(read))
     }
 
-    /// Calls `each` with each maximal group of consecutive rows of which `same` is true pairwise,
-    /// in order.
+    /// Calls `each` with each maximal group of consecutive rows, in order. `same` is true for each
+    /// row of a group and the next one.
     ///
     /// # Errors
     /// Returns the errors of [`Column::read`].

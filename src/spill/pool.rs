@@ -54,8 +54,8 @@ pub struct Bounds {
     pub disk_is_set: bool,
 }
 
-/// Returns freed memory to the system on drop. It must be the last field of a structure with much
-/// memory, because fields are dropped in order.
+/// Guard that returns freed memory to the system on drop. It must be the last field of a structure
+/// with much memory, because fields are dropped in order.
 #[derive(Debug)]
 pub struct GiveBack(bool);
 

@@ -28,7 +28,7 @@ const PAGE_ENDINGS: [&str; 3] = [".html", ".htm", ".xhtml"];
 /// Maximum size of a decompressed list in bytes: about ten million entries.
 const LIST_BYTES: u64 = 1 << 30;
 
-/// Returns true if the first bytes of a file are those of a page.
+/// Predicate that is true if the first bytes of a file are those of a page.
 pub type IsPage = fn(&[u8]) -> bool;
 
 /// Expansion of one input.

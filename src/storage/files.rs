@@ -405,8 +405,8 @@ pub(super) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// False if the entity tag is an MD5, as it is for most objects on S3, and is not that of `bytes`;
-/// true otherwise.
+/// True if the entity tag is not an MD5, or is the MD5 of `bytes`. For most objects on S3 the tag
+/// is an MD5.
 pub(super) fn is_as_tagged(bytes: &[u8], tag: Option<&str>) -> bool {
     let digest = tag.and_then(|tag| tag.strip_prefix('"')?.strip_suffix('"')).filter(|tag| tag.len() == 32);
     let Some(digest) = digest.and_then(|tag| HEXLOWER_PERMISSIVE.decode(tag.as_bytes()).ok()) else { return true };

@@ -71,9 +71,9 @@ const MOVERS: usize = 8;
 ///
 /// # Errors
 /// Returns [`Error::LostCommit`] if there is already a result; [`Error::Usage`] if there are files
-/// that no unfinished run has left, or the folder cannot exist; [`Error::Input`] if the decision of
-/// another run leads out of the folder; and [`Error::Storage`] if the folder is not writable, or is
-/// in a store that lets two runs create the same object.
+/// that no unfinished run has left, or something else is in place of the folder; [`Error::Input`]
+/// if the decision of another run leads out of the folder; and [`Error::Storage`] if the folder is
+/// not writable, or is in a store that lets two runs create the same object.
 pub fn prepare(folder: &Location) -> Result<()> {
     if let Some(path) = folder.path() {
         refuse_what_is_no_folder(path, "--output")?;

@@ -29,7 +29,7 @@ enum Direction {
 }
 
 impl Direction {
-    /// Number of bytes of a connection's handshake in this direction.
+    /// Returns the number of bytes of a connection's handshake in this direction.
     fn handshake(self) -> usize {
         match self {
             Direction::Up => 228,

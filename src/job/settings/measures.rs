@@ -168,8 +168,8 @@ pub struct Minhash {
     /// Definition of the shingles of a text.
     #[serde(with = "as_text")]
     pub shingle: Shingling,
-    /// Minimum resemblance of similar pages, 0.01 to 1: the number of common shingles as a fraction
-    /// of the shingles of both.
+    /// Minimum resemblance of similar pages, 0.01 to 1: the fraction of the distinct shingles of
+    /// two pages that both have.
     pub threshold: f64,
     /// Number of minima in a signature, if `bands` and `rows` are chosen automatically. With 128, a
     /// pair at a threshold of 0.8 is found with a probability of 99 percent.

@@ -81,8 +81,8 @@ pub enum JobKind {
     Fingerprints,
     /// From a fingerprint file and queries to near pairs.
     Hamming,
-    /// Result of [`JobKind::Replicas`] for a new crawl together with earlier ones. Similar pages
-    /// are found by a fingerprint file.
+    /// Result of [`JobKind::Replicas`] for a new crawl and the copies that earlier crawls have of
+    /// its pages. Similar pages are found by a fingerprint file.
     Batch,
     /// Result of [`JobKind::Replicas`], with similar pages by signatures.
     Signatures,
