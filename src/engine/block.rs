@@ -5,11 +5,11 @@
 //! this module are filled per receiver before they enter the dataflow. So a parcel is routed by its
 //! one address, and a row is copied once.
 //!
-//! A [`Block`] does not know the type of its rows. So timely's channels, sockets and operators are
-//! compiled for one container, however many types of rows a program exchanges. Between processes a
-//! block is sent as its memory representation (little endian), padded to 8 bytes like everything
-//! that timely sends, and its rows are read from the buffer of the socket. Between the workers of
-//! one process a block is moved.
+//! The type [`Block`] is independent of the type of its rows. So timely's channels, sockets and
+//! operators are compiled for one container, however many types of rows a program exchanges.
+//! Between processes a block is sent as its memory representation (little endian), padded to 8
+//! bytes like everything that timely sends, and its rows are read from the buffer of the socket.
+//! Between the workers of one process a block is moved.
 
 use std::cell::RefCell;
 use std::io::Write;

@@ -3,8 +3,8 @@
 //! timely requests 1 MiB for each process that a worker sends to, for each process that a worker
 //! receives from, and again whenever a buffer is full. A message must lie in one buffer, and timely
 //! does not pass the length of the message to the allocator. The code that writes or reads a
-//! message knows its length and announces it with [`need`]. So the memory of a connection is
-//! proportional to its last messages, and a connection with few rows takes almost none.
+//! message announces its length with [`need`]. So the memory of a connection is proportional to its
+//! last messages, and a connection with few rows takes almost none.
 //!
 //! Free buffers are kept for reuse, a few MiB in total for any number of connections.
 

@@ -3,8 +3,8 @@
 //!
 //! ```toml
 //! workers  = 2              # per process
-//! deadline = "60s"          # for processes to join, and for a silent one to be given up
-//! key_file = "cluster.key"  # needed as soon as an address is not loopback
+//! deadline = "60s"          # time limit of joining, and of the silence of a process
+//! key_file = "cluster.key"  # required if an address is not loopback
 //!
 //! [[process]]
 //! address = "10.0.0.1:2101"

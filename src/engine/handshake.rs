@@ -312,7 +312,7 @@ fn accept_within(
         read::<Request>(&mut noise, &first).map(|request| (noise, request))
     });
     let Some((mut noise, Request { purpose, who })) = opened else {
-        // The dialer learns that its message was received and refused, and nothing else.
+        // The answer only informs the dialer that its message was received and refused.
         stream.write_all(&[0; message::<Answer>()])?;
         return stranger(Some(hello.process), "its key is not the key of this process".into());
     };

@@ -90,8 +90,8 @@ impl Variables<'_> {
         if counts.len() != nodes.len() || counts.iter().sum::<usize>() != tasks {
             return Err(self.wrong("SLURM_STEP_TASKS_PER_NODE", &per_node));
         }
-        // Addresses are assigned to tasks in block order, so another distribution would give tasks
-        // wrong addresses.
+        // Addresses are assigned to tasks in block order, so tasks of another distribution would
+        // have wrong addresses.
         let order = (self.get)("SLURM_DISTRIBUTION").unwrap_or("block".into());
         if counts.iter().any(|&count| count > 1) && !order.starts_with("block") {
             return Err(Error::Usage(format!(

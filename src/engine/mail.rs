@@ -1,12 +1,12 @@
 //! The one dataflow under all collective calls: it transports parcels.
 //!
 //! Parcels of one sender arrive in the order sent. Each names its call and marks if it is the
-//! sender's last one of that call. So a worker knows that a call is complete as soon as the last
-//! parcel of each sender has arrived: half a round trip after the slowest worker has sent it. The
-//! frontier of the dataflow would report the same a whole round trip later, after every worker has
-//! reported its consumed parcels to all others. So the frontier is stopped: an input is held open
-//! at time 0, all parcels have time 1, and no count of parcels can advance the frontier. So
-//! timely's workers exchange no progress messages about them.
+//! sender's last one of that call. So a worker detects the end of a call as soon as the last parcel
+//! of each sender has arrived: half a round trip after the slowest worker has sent it. The frontier
+//! of the dataflow would report the same a whole round trip later, after every worker has reported
+//! its consumed parcels to all others. So the frontier is stopped: an input is held open at time 0,
+//! all parcels have time 1, and no count of parcels can advance the frontier. So timely's workers
+//! exchange no progress messages about them.
 //!
 //! A worker may receive parcels of the next call while it is still in the current one. They are
 //! queued until the next call begins.

@@ -1,4 +1,4 @@
-//! Premature end of a run: the first error wins, and every thread of the process sees it.
+//! Premature end of a run: the first error wins, and is visible to every thread of the process.
 //!
 //! Workers check the state between steps. The heartbeat forwards the error to all other processes.
 //! A timely thread that loses a socket waits a moment for the true reason before it reports the

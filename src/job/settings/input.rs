@@ -49,8 +49,8 @@ pub enum Digests {
     Check,
     /// Digests are ignored.
     Ignore,
-    /// If a record has no digest of its payload, it is computed. This is not a setting, because
-    /// only the program knows when it is needed.
+    /// If a record has no digest of its payload, it is computed. This is not a setting, because the
+    /// search for the originals of revisits requests it if necessary.
     #[serde(skip)]
     Compute,
 }
