@@ -1,4 +1,4 @@
-//! Identifiers, errors, and the ground that every other crate stands on.
+//! Foundation of all other crates: identifiers, errors, threads, and memory of the process.
 
 pub mod build_info;
 pub mod by_hash;
