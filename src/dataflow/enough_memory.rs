@@ -1,5 +1,5 @@
-//! Computes the memory that a job needs in total, and spills lists to make room for the steps after
-//! reading, within the limit of `effort.memory_bytes`.
+//! Computes the memory that a job needs in total, and spills lists to free memory for the steps
+//! after reading, within the limit of `effort.memory_bytes`.
 
 use crate::memory_estimate::MemoryEstimate;
 use crate::pairs::minhash_pairs;

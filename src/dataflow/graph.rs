@@ -35,9 +35,9 @@ pub struct Input {
 /// Receivers of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
-    /// The worker that already has the rows.
+    /// Worker that already has the rows.
     Local,
-    /// The worker that owns this key.
+    /// Worker that owns this key.
     By(&'static str),
     /// Every process.
     All,
@@ -162,6 +162,7 @@ impl Graph {
             MergeCondition::Exact | MergeCondition::Extended => ("clusters/growth.rs", "component of the TCG"),
         };
         self.add(GROWTH.name, growth, &[("LinkSummary", "links that may merge", By(key))]);
+        // Later operators read the last growth, which is the second one if there is a context pass.
         let mut grown = GROWTH.name;
         if is_asked_for(job) {
             let members = (GROWTH.name, "pages and links of mirrors", By("similar cluster"));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! processor seconds = reading: those of the sample, or a rate by page
-//!                     finding: rates by chunk, pair, link and page; by page sent to a process, and by byte sent
+//!                     finding: rates by chunk, pair, link and page; by page sent to a process, by byte sent
 //!                     writing: a rate by page
 //!                     finding and writing: rates by byte spilled
 //! seconds of a stage = processor seconds / workers

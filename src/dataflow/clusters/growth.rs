@@ -7,8 +7,8 @@
 //! # Memory
 //! Takes 4 bytes for each page in each process for the components, and 4 more while they are found.
 //! Takes 8 bytes for each page, link and edge of clusters that merge, or the budget of the step if
-//! it is smaller. Takes 20 to 36 more for those of one partition, which has some megabytes of links
-//! or is a single component.
+//! it is smaller. Takes 20 to 36 more for each page, link and edge of one partition, which has some
+//! megabytes of links or is a single component.
 
 use std::sync::Arc;
 

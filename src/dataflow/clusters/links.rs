@@ -30,7 +30,7 @@ pub struct Links {
     /// End of the targets of each page.
     ends: Vec<u32>,
     targets: Array<Page>,
-    /// For each host, true if some page of the host links to a page of the crawl.
+    /// True for each host with a page that links to a page of the crawl.
     linking: Arc<Vec<bool>>,
     /// True if a page of any worker names its editions in other languages.
     pub name_editions: bool,
@@ -277,8 +277,8 @@ pub(super) struct LinkedPage {
 /// Resolves the links of all workers' local pages. The links are at the owners of their source
 /// pages.
 ///
-/// Takes three rounds, and those of [`Redirects::gather`] if a record or a page leads to another
-/// URL. Links out of the crawl are dropped.
+/// Takes three rounds, and the rounds of [`Redirects::gather`] if a record or a page leads to
+/// another URL. Links out of the crawl are dropped.
 ///
 /// # Errors
 /// Returns [`Error::DiskLimit`] or [`Error::DiskFull`] if links beyond the memory budget do not fit
@@ -296,6 +296,7 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Res
     let by_doc_id = directory.by_doc_id()?;
     let (mut slots, mut links_of) = (shelf.kept(), shelf.links.reader());
     let source = |send: &mut dyn FnMut([Page; 2])| {
+        // Sends the links of some pages per call, so that receiving can proceed in between.
         let mut looked_up = 0;
         for (slot, src) in slots.by_ref() {
             let targets = links_of.get(slot)?;
@@ -327,6 +328,7 @@ pub fn resolve(net: &mut Net<'_>, shelf: &mut WorkerPages, crawl: &Crawl) -> Res
     )?;
     drop(slots);
     drop(by_doc_id);
+    // The page links inherit the memory limit of the doc id links, which are freed first.
     let targets = shelf.links.held_alike();
     shelf.links.clear();
     let links = Links::of_stretches(net, directory, arrived, targets)?;

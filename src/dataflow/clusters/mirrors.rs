@@ -43,7 +43,8 @@ struct Larger {
 }
 
 impl SimilarPieces {
-    /// Finds the similar cluster of every piece. Takes two exchanges, and those of [`roots`].
+    /// Finds the similar cluster of every piece. Takes two exchanges, and the exchanges of
+    /// [`roots`].
     ///
     /// # Errors
     /// Returns any error of [`HashPartitions::alike`].

@@ -56,7 +56,7 @@ pub struct ServerCounts {
 
 /// Servers and their overlap.
 pub struct ServerOverlap {
-    /// For every host, the smallest host of its server.
+    /// Smallest host of the server of each host.
     pub server: Arc<Vec<HostId>>,
     /// Parts of the `server_pairs` table.
     pub parts: Vec<Part>,

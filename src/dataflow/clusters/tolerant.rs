@@ -304,6 +304,8 @@ impl Web<'_> {
             net.check()?;
             pages.take(share, &mut here)?;
             here.sort_unstable();
+            // Links are stored by index among the pages of the partition, so that the links of a
+            // similar cluster are a range of them.
             places.put(here.iter().map(|row| row.page));
             within.take(share, &mut some_links)?;
             let piece_at = |place: u32| (place != NOWHERE).then(|| here[place.index()].piece);

@@ -67,7 +67,7 @@ impl Batch {
         self.queries.get().expect("tables are built before pieces are scanned")
     }
 
-    /// Counts the pairs that near rows stand for. Returns true if the pairs are to be generated.
+    /// Counts the pairs that near rows stand for. Returns true if the pairs must be generated.
     fn count(&self, near: &[Near]) -> bool {
         let postings = &self.queries().postings;
         self.tally.add(near.len() as u64, near.iter().map(|near| (near.distance, near.pairs(postings))))
@@ -242,9 +242,10 @@ fn tables_of_q<'s>(rows: Rows<'s, (u64, FingerprintRow)>, batch: &Batch, failure
 }
 
 /// Scans pieces of F one after the other, and passes on the rows that `expand` returns for the near
-/// rows of each piece. Scanning starts when all processes have built their tables, and so know how
-/// much memory is left for rows that arrive. The time of a row encodes the number n of its piece
-/// and the worker w: n · workers + w. The worker waits while too many rows are `on_the_way`.
+/// rows of each piece. Scanning starts when all processes have built their tables, because only
+/// then is it known how much memory is left for rows that arrive. The time of a row encodes the
+/// number n of its piece and the worker w: n · workers + w. The worker waits while too many rows
+/// are `on_the_way`.
 fn probe<'s, R: Clone + 'static, I: Iterator<Item = R> + 'static>(
     ready: Rows<'s, u64>,
     batch: &Batch,

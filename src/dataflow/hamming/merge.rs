@@ -33,7 +33,7 @@ pub(super) fn pool_of_sorter(held_bytes: u64, workers: usize, effort: &Effort) -
 pub(super) struct Merged<'s, R> {
     /// Rows of this worker. They are available after all `extents` have arrived.
     pub rows: Rc<RefCell<Option<MergedRows<R>>>>,
-    /// The largest id and the number of merged rows of each worker that has rows.
+    /// Largest id and number of merged rows of each worker that has rows.
     pub extents: Rows<'s, (u64, u64)>,
 }
 

@@ -1,6 +1,6 @@
-//! Parts of a table: equal ranges of the ids that occur, so many that a part stays below about 64
-//! MB. To compute them, workers exchange the largest id and the number of rows that they have
-//! merged, before they send the rows to the writers of the parts.
+//! Parts of a table: equal ranges of the ids that occur. Their number is chosen so that a part
+//! stays below about 64 MB. To compute them, workers exchange the largest id and the number of rows
+//! that they have merged, before they send the rows to the writers of the parts.
 //!
 //! Rows are sent twice: to where they are merged, and to where they are written. Ranges of ids from
 //! the start would save the second exchange, but not its work. The ranges of the parts are only

@@ -39,7 +39,7 @@ impl Tally {
     }
 
     /// Counts `near` pairs of distinct fingerprints, and the pairs of documents that they stand
-    /// for, as (distance, pairs). Returns true if the pairs are to be generated.
+    /// for, as (distance, pairs). Returns true if the pairs must be generated.
     pub(super) fn add(&self, near: u64, coming: impl Iterator<Item = (u32, u64)>) -> bool {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         counted.near += near;

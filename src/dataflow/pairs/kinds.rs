@@ -8,7 +8,7 @@ use webtwin_spill::Column;
 /// Kind of evidence for a pair, in the order of the values of the column `pairs.measure`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// The pages match in mirrored collections.
+    /// Matching pages of mirrored collections.
     Context,
     /// One page declares the other as canonical.
     Declared,

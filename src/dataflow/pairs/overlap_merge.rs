@@ -60,7 +60,7 @@ pub(crate) struct Given<'a> {
 pub(crate) enum Outcome {
     /// The pairs, and the number of pages that were recounted.
     Merged(Box<AllPairs>, u64),
-    /// No result, with the reason. There is no reason if there are no results of a previous run.
+    /// Reason for which there is no result; `None` if there are no results of a previous run.
     None(Option<&'static str>),
 }
 

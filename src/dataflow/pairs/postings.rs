@@ -181,6 +181,8 @@ pub(super) fn postings(
             }
         }
         for (fprints, page) in before.by_ref() {
+            // Previous rows have page numbers beyond all current ones, so that both fit into one
+            // list.
             let page = Page::from_index(changes.hosts.len() + page.index());
             fprints.iter().for_each(|&fprint| send(Row64::new(fprint, page)));
             looked_at += fprints.len();

@@ -46,7 +46,7 @@ struct Parts {
     rows: Vec<CaptureRows>,
     /// Index of the part that is being read, which is in memory.
     taken: usize,
-    /// For each capture of the range, by its number in the range, its number in its part.
+    /// Number in its part of each capture of the range, by its number in the range.
     numbers: Vec<u32>,
 }
 

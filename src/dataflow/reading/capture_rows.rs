@@ -275,6 +275,7 @@ fn write(capture: &Capture, words: &mut Vec<u64>) {
         rest_bytes: rest.len() as u32,
         words: count as u32,
     };
+    // Texts are padded to a whole word, so that the numbers of the next capture are aligned.
     words.resize(start + count, 0);
     let room: &mut [u8] = bytemuck::cast_slice_mut(&mut words[start..]);
     let (head, mut room) = room.split_at_mut(NUMBERS * 8);

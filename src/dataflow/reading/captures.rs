@@ -47,7 +47,7 @@ pub type HostAddresses = Vec<(HostId, u64)>;
 pub struct Crawl {
     /// All pages by number.
     pub directory: Arc<Directory>,
-    /// The pages that this worker owns, ascending.
+    /// Pages that this worker owns, ascending.
     pub pages: CaptureRows,
     /// Hosts of pages with their addresses, as this worker has read them. Ascending and without
     /// repetitions.

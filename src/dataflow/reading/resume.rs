@@ -48,7 +48,7 @@ pub struct Resume {
     pub gave_up: AtomicBool,
     /// Description of the similar pairs that were reused from the previous run, for display.
     pub pairs: OnceLock<String>,
-    /// For each item, true if it belongs to an earlier crawl.
+    /// True for each item that belongs to an earlier crawl, by number of the item.
     of_earlier_crawls: Vec<bool>,
     known_pages: Mutex<Weak<KnownPages>>,
     steps: Mutex<StepNames>,

@@ -57,7 +57,7 @@ enum Way {
     UrlAndDate,
     Payload,
     Id,
-    /// The newest capture of a URL up to a given time.
+    /// Newest capture of a URL up to a given time.
     Before,
 }
 
@@ -329,6 +329,8 @@ fn offers(
     asked: Asked,
     is_asked: impl Fn(u64) -> bool,
 ) -> Result<Vec<Offer>> {
+    // An unresolved revisit is offered by URL and date only: other revisits must wait for it, but
+    // not for its weaker names.
     let keys = |url: DocId, time: i64, names: Names, is_known: bool| {
         let keys = match asked.is_by_names() {
             false => [Some(Way::Before.key(url)), None, None],
@@ -569,6 +571,8 @@ fn shelve(shelf: &mut WorkerPages, slot: usize, revisit: Revisit, outlook: Optio
         canonical: outlook.as_ref().map_or(original.canonical, |outlook| outlook.canonical),
         ..original
     })?;
+    // Text does not depend on the URL, so its fingerprints and features are copied from the
+    // original.
     shelf.exact.push(shelf.exact[slot]);
     shelf.fprints.push_again(slot)?;
     if shelf.features.slots() > 0 {

@@ -80,7 +80,7 @@ impl Entry {
 pub struct Entries {
     directory: Directory,
     doc_ids: Vec<DocId>,
-    /// For each worker, the partition and the number of the page that it enters next.
+    /// Partition and number of the page that each worker enters next.
     next: Vec<(usize, u32)>,
 }
 
@@ -135,7 +135,7 @@ pub struct Directory {
     pub hosts: Vec<HostId>,
     /// First page of each partition, followed by the number of all pages.
     starts: Vec<Page>,
-    /// For each partition, the number of pages in earlier partitions of the same owner.
+    /// Number of pages in earlier partitions of the same owner, for each partition.
     before: Vec<u32>,
     partitions: TablePartitions,
 }

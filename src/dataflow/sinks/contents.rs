@@ -14,7 +14,7 @@ use webtwin_spill::Column;
 /// Properties of pages that determine the content of collections.
 #[derive(Clone, Copy)]
 pub struct Told<'a> {
-    /// The trivial cluster of every page.
+    /// Trivial cluster of every page.
     pub labels: &'a [ClusterId],
     /// Links from this worker's pages.
     pub links: &'a Links,

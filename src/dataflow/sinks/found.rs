@@ -79,7 +79,7 @@ pub struct Clustered {
     pub editions: EditionCounts,
     /// Overlap of servers.
     pub servers: ServerOverlap,
-    /// The largest trivial clusters.
+    /// Largest trivial clusters.
     pub giants: Vec<Giant>,
 }
 
@@ -105,6 +105,7 @@ impl ReplicaTables {
         let Similar { pairs, counts, parts: mut more_tables, .. } = similar;
         let in_pairs = pairs.of(Kind::Placeholder).rows().map(|pair| pair.map(|pair| [pair.a, pair.b]));
         let placeholders = in_pairs.collect::<Result<Vec<[Page; 2]>>>()?.into_flattened();
+        // Broadcast, because the owner of a cluster must mark the placeholders of all owners.
         let placeholders = page_set(run.net, "placeholders", placeholders, web.crawl.directory.len())?;
         let trivial_clusters = by_size(&grown.sizes);
         let (pairs, link_summary) =

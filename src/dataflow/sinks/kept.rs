@@ -48,7 +48,7 @@ pub struct Given<'a> {
     pub labels: &'a [ClusterId],
     /// Similar pages, among them exact pairs and pages that others rightly declare canonical.
     pub similar: &'a Similar,
-    /// Decisions of people.
+    /// Decisions that users made about pages.
     pub decisions: &'a Decisions,
     /// Result that `keep.sticky` names.
     pub earlier: Option<&'a Run>,
@@ -124,7 +124,7 @@ fn keep(
     let gathered = |net: &mut Net<'_>| WaysThrough::gather(net, crawl, links, from_elsewhere, &seeds);
     let mut through = gathered(net)?;
     let depths = through.depths(net, crawl)?;
-    // If memory is limited, crawl paths are dropped to make room for copies, and gathered again
+    // If memory is limited, crawl paths are dropped to free memory for copies, and gathered again
     // afterwards.
     let through = (!memory_is_bounded).then_some(through);
     let linked = Linked { from_elsewhere, depths: &depths, links_to_host };

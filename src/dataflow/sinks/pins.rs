@@ -25,7 +25,7 @@ pub struct PinCounts {
     pub second: u64,
     /// Pins that are not in this crawl.
     pub gone: u64,
-    /// The first pins of the file with their outcomes. Pins that are not kept come first.
+    /// First pins of the file with their outcomes. Pins that are not kept come first.
     pub shown: Vec<Outcome>,
 }
 

@@ -72,12 +72,15 @@ pub fn rows(
     let take = |rows: &[MemberRow]| rows.iter().try_for_each(|row| owned.push(directory.place(smallest(row)), *row));
     net.exchange_into("members", members, |row| directory.owner(smallest(row)), take)?;
     let owned = owned.sorted(net, |row| *row)?;
+    // Only the owners of pages know their URLs and links, so names and contents are computed there.
     let contents = name_collections(net, crawl, told, &mut collections, &owned)?;
     let rows = collections.chunk_by_mut(|x, y| x.similar_cluster == y.similar_cluster);
     let mut contents = &contents[..];
     for rows in rows {
         let (mine, others) = contents.split_at(rows.len());
         contents = others;
+        // Rows are ascending by collection, so the first collection with a content names all
+        // identical ones.
         let mut firsts: BTreeMap<Content, Page> = BTreeMap::new();
         for (row, (_, content)) in rows.iter_mut().zip(mine) {
             row.identical_to = *firsts.entry(*content).or_insert(row.collection);
@@ -111,6 +114,7 @@ fn name_collections(
     let here: Vec<[Page; 2]> = mine.chunk_by(|x, y| x[..2] == y[..2]).map(of_collection).collect();
     let contents = contents(net, crawl, told, &mut mine)?;
     let mut names: Vec<Option<Name>> = vec![None; here.len()];
+    // `mine` is now in the order of pages, so that URLs are read in order.
     let mut reader = crawl.reader();
     for &[similar_cluster, collection, page] in &mine {
         if attached.binary_search(&[collection, page]).is_ok() {
@@ -165,7 +169,7 @@ impl Name {
     }
 }
 
-/// Names of the pages by which people enter a folder, without file extension.
+/// Names of pages that serve as the entry of a folder, without file extension.
 const ENTRY_NAMES: [&str; 9] = ["index", "default", "home", "main", "start", "welcome", "toc", "contents", "overview"];
 
 /// Returns the sort key by which the entry page of a collection is chosen; the smallest key wins. A

@@ -157,6 +157,8 @@ impl Asked {
             }
         }
         let mut leave = PageSet::new(pages, |_| false);
+        // Counts saturate at 255, which is more than [`FEW`] and so suffices for the comparison
+        // below.
         let mut copies = vec![0u8; ranks.count()];
         for &[_, keep] in pairs {
             let copies = &mut copies[rank(keep)];

@@ -100,6 +100,8 @@ pub fn compare(
         true
     })?;
 
+    // The pages that are not contained in their kept page elect further pages to keep, at most one
+    // in each cluster per round.
     let mut remaining = remaining(verdicts, &directory.hosts)?;
     let mut substitutes: Vec<Substitute> = Vec::new();
     for _ in 1..ROUNDS {
@@ -129,7 +131,7 @@ pub fn compare(
 struct Ranked {
     rank: u32,
     criterion: Criterion,
-    /// The page with its host, language and title, if it remains.
+    /// Page with its host, language and title, if it remains.
     remains: Option<(Page, Says)>,
 }
 

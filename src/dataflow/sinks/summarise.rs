@@ -67,6 +67,7 @@ pub fn summarise(
         add(&format!("skip pages {}", why.as_str()), saving.pages);
         add(&format!("skip bytes {}", why.as_str()), saving.bytes);
     }
+    // Pairs are ascending by centre, so all copies of a text are adjacent.
     let mut exact_pairs = 0;
     found.pairs.each_group(
         |x, y| x[0] == y[0],
@@ -98,6 +99,7 @@ pub fn summarise(
         *all.entry(name).or_default() += n;
     }
     let overlap = all_counts.iter().fold(OverlapCounts::default(), |x, y| x + &y.overlap);
+    // Other counts than those of the overlap are already sums over all workers.
     let hamming = all_counts[0].hamming;
     let mut trivial = Vec::new();
     found.verdicts.each_group(

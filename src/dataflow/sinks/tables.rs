@@ -83,6 +83,8 @@ pub fn drafts<'r>(found: &'r ReplicaTables, rows: &'r TableRows, sources: &'r [S
     let directory = &*crawl.directory;
     let TableRows { revisits, segments, doc_ids } = rows;
     let doc_ids = &doc_ids[..];
+    // All parts are built when they are written, because tables take more memory than the rows that
+    // they are built from.
     let links_of = |(partition, places): (usize, Range<usize>)| {
         let make = move |piece: Range<usize>| {
             Ok(links(doc_ids, &found.links.read(places.start + piece.start..places.start + piece.end)?))

@@ -25,7 +25,7 @@ use webtwin_job::Job;
 pub struct StudyFindings {
     /// Pages that are documents.
     pub documents: Arc<PageSet>,
-    /// For every page, the smallest page with the same multiset of shingle paragraphs.
+    /// Smallest page with the same multiset of shingle paragraphs, for every page.
     pub same: Arc<Vec<Page>>,
     /// All tables except Table 3, and the clusters by the paper's rule.
     pub tables: Arc<(Tables, Clusters)>,

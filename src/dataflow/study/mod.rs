@@ -75,6 +75,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     agree(net, MemoryEstimate::with(&shelf, &crawl.pages, None).shelf_bytes(), 0, &job.effort)?;
     let links = links::resolve(net, &mut shelf, &crawl)?;
     let links = links.read(0..links.len())?.into_iter().map(<[Page; 2]>::from).collect();
+    // Links are moved out of the local pages, so the estimate is taken again without them.
     let held = MemoryEstimate::with(&shelf, &crawl.pages, None);
     let found = find(net, job, &shelf, crawl.directory.len(), held, links, seed)?;
     let mut summary = Summary {
@@ -97,6 +98,7 @@ pub fn run(net: &mut Net<'_>, job: &Job, queue: &Queue, folder: &Location) -> Re
     let pages = crawl.directory.owned(net.index());
     let documents: Vec<Page> = pages.filter(|&page| found.documents.contains(page)).collect();
     let rejections = std::mem::take(&mut shelf.rejections);
+    // Records are gathered before the attempt begins, so that an error here leaves no staged files.
     let not_kept = Rejected::gather(net, rejections, sources.len(), partitions.count())?;
     let mut parts =
         by_page("duplicates", &crawl.directory, &documents, |&page| page, |rows| table(&crawl, &found, rows));
