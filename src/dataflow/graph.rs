@@ -177,6 +177,8 @@ impl Graph {
             self.add(SECOND_GROWTH.name, growth, &[("TRIVIAL again", "cluster of every page", All), links]);
             grown = SECOND_GROWTH.name;
         }
+        // The context pass changes pairs, so later operators read the clusters that are computed
+        // after it.
         let trivial = if is_asked_for(job) { "TRIVIAL again" } else { "TRIVIAL" };
         self.add(
             "servers",

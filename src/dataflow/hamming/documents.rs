@@ -128,6 +128,8 @@ impl Reading<'_> {
                     let added = sorter.as_mut().map_or(Ok(()), |sorter| sorter.extend(rows));
                     added.unwrap_or_else(|error| failures.tell(error));
                 });
+                // Documents are read only after all rows have arrived and are sorted, so that F is
+                // read in order.
                 let Some(capability) = to_come.as_mut().filter(|_| rows_to_come.is_empty()) else { return };
                 match sorter.take().map(RowSorter::finish).transpose() {
                     Ok(Some(rows)) => source = Some(WithDocuments::new(rows)),

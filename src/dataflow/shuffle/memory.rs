@@ -48,8 +48,9 @@ pub fn agree(net: &mut Net<'_>, mine: u64, unspillable: u64, effort: &Effort) ->
         let (by_estimate, needs) = (sum(0) + at_rest(workers), sum(1));
         let told = process.iter().map(|worker| worker.1).max().unwrap_or(0);
         foreseen = foreseen.max(by_estimate + needs);
-        // The system's figure is that of the whole process, so each worker reports the same; the
-        // estimate may exceed it while memory is still to be touched.
+        // The system reports the memory of the whole process to each worker, so one report counts.
+        // The estimate counts instead if it is larger, because reserved memory may not be in use
+        // yet.
         held = held.max(by_estimate.max(told) + needs);
     }
     let mut pool = beside(net, held, effort);

@@ -9,7 +9,7 @@ use webtwin_base::ids::Page;
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
 
-/// Bytes of a list that each of two workers broadcasts unreduced.
+/// Maximum bytes of a list that is broadcast unreduced if there are two workers.
 pub const SHORT_BYTES: usize = 256 << 10;
 
 /// Count that supports saturating addition.

@@ -86,6 +86,7 @@ pub fn compare(
     let mut pairs = Vec::new();
     for block in verdicts.blocks() {
         let block = block?;
+        // Equal texts have the resemblance 1 and need no comparison.
         let unlike = block.iter().filter(|row| row.skips() && row.resemblance != Resemblance::WHOLE);
         pairs.extend(unlike.map(|row| [row.page, row.keep]));
     }
