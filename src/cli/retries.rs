@@ -18,6 +18,7 @@ use nix::unistd::Pid;
 use super::signals;
 use webtwin_base::console::tell;
 use webtwin_base::error::{Error, Result};
+use webtwin_base::exit_codes::EXIT_CODES;
 use webtwin_base::leftovers::exit;
 use webtwin_base::threads;
 
@@ -33,10 +34,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Exit codes of a run that finds a result at its output; of a scheduled one, the second if that is what it would make.
 const COMMITTED: [u8; 2] = [4, 10];
 
-/// Whether a run that ended with this code may well not do so again: the store did not tell what became of the commit, a
-/// process was lost, a store failed; or the system killed it, as it does when memory is short.
+/// Returns true if a run that ended with `code` may succeed when it is started again.
 fn is_retryable(code: u8) -> bool {
-    matches!(code, 6..=8) || code == 128 + Signal::SIGKILL as u8
+    EXIT_CODES.iter().any(|exit| exit.code == code && exit.is_retryable)
 }
 
 /// Pause before an attempt, of which the first is number 1.

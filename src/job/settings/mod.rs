@@ -1,9 +1,10 @@
 //! Every setting of a job, with its default and whether it changes *the answer* or only *the effort*.
 //!
-//! The defaults are here and nowhere else; a test compares `jobs/README.md` with them. A field that serde skips is no setting
+//! The defaults are here and nowhere else; a test compares `docs/settings.md` with them. A field that serde skips is no setting
 //! but an option of the command line, or a parameter of a step that is the same in all jobs: only tests have other values.
 
 mod clusters;
+mod described;
 mod features;
 mod former;
 mod input;
@@ -13,6 +14,7 @@ mod recrawl;
 mod signatures;
 
 pub use clusters::*;
+pub use described::{DESCRIPTIONS, Effect, settings_table};
 pub use features::*;
 pub use former::FORMER;
 pub use input::*;
