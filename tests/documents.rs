@@ -3,8 +3,7 @@ use std::path::{Path, PathBuf};
 use webtwin::applications::exports::{BY_PAGES, EXPORTS, SCRAPY};
 use webtwin::applications::rule_exports::RULE_EXPORTS;
 use webtwin::exit_codes::exit_code_table;
-use webtwin::job::resolve;
-use webtwin::job::settings::settings_table;
+use webtwin::job::{resolve, settings_table};
 
 #[test]
 fn every_job_file_resolves_and_says_what_it_is_for() {
