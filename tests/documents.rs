@@ -153,3 +153,27 @@ fn the_table_of_contents_of_the_site_names_every_page() {
         assert!(links(&summary).contains(&name), "docs/SUMMARY.md lacks {name}");
     }
 }
+
+#[test]
+fn every_page_begins_with_what_its_reader_can_do_and_a_command() {
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let (_, body) = text.split_once("\n\n").unwrap();
+        assert!(body.starts_with("After reading this page you can "), "{}", page.display());
+        let (introduction, _) = body.split_once("```sh\n").unwrap();
+        assert!(introduction.lines().count() < 16, "{}: the first command comes late", page.display());
+    }
+}
+
+#[test]
+fn prose_of_documents_has_at_most_100_columns() {
+    let top = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "jobs/README.md"].map(PathBuf::from);
+    for document in pages().into_iter().chain(top) {
+        let text = std::fs::read_to_string(&document).unwrap();
+        for line in text.split("```").step_by(2).flat_map(str::lines) {
+            let is_prose = !line.starts_with(['|', '!', '#']) && line.trim().contains(' ');
+            let columns = line.chars().count();
+            assert!(!is_prose || columns <= 100, "{}: {columns} columns: {line}", document.display());
+        }
+    }
+}

@@ -211,7 +211,7 @@ pub const DESCRIPTIONS: &[(&str, Effect, &str)] = &[
     (
         "clusters.merge",
         Answer,
-        "Condition under which clusters are joined: `exact` (CSG00 section 3.1), `extended` (section 4) or `tolerant` (after sections 2.2 and 6; see [mirrors that are other versions](#mirrors-that-are-other-versions))",
+        "Condition under which clusters are joined: `exact` (as many pages on both sides, CSG00 section 3.1), `extended` (a mirror may lack pages, section 4) or `tolerant` (mirrors may be other versions, after sections 2.2 and 6; see [below](#mirrors-that-are-other-versions))",
     ),
     ("clusters.single_site", Answer, "True if a collection is on one host; `true` for `tolerant`"),
     (
