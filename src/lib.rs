@@ -16,7 +16,7 @@
 
 // Foundation: identifiers, errors, job files.
 pub use webtwin_base::{
-    build_info, by_hash, console, error, heap, huge, ids, leftovers, open_files, progress, read_at, threads,
+    build_info, by_hash, console, error, exit_codes, heap, huge, ids, leftovers, open_files, progress, read_at, threads,
 };
 pub use webtwin_job as job;
 

@@ -4,6 +4,7 @@ pub mod build_info;
 pub mod by_hash;
 pub mod console;
 pub mod error;
+pub mod exit_codes;
 pub mod heap;
 pub mod huge;
 pub mod ids;

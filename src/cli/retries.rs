@@ -19,6 +19,7 @@ use nix::unistd::Pid;
 use super::signals;
 use webtwin_base::console::tell;
 use webtwin_base::error::{Error, Result};
+use webtwin_base::exit_codes::EXIT_CODES;
 use webtwin_base::leftovers::exit;
 use webtwin_base::threads;
 
@@ -35,11 +36,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// result is the one that it would make.
 const COMMITTED: [u8; 2] = [4, 10];
 
-/// True if a run that ended with this code may succeed when it is repeated: the outcome of the
-/// commit is unknown, a process was lost, a store failed, or the system killed the process, as it
-/// does when memory is short.
+/// Returns true if a run that ended with `code` may succeed when it is started again.
 fn is_retryable(code: u8) -> bool {
-    matches!(code, 6..=8) || code == 128 + Signal::SIGKILL as u8
+    EXIT_CODES.iter().any(|exit| exit.code == code && exit.is_retryable)
 }
 
 /// Returns the pause before an attempt. The first attempt has number 1.

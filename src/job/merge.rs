@@ -183,7 +183,7 @@ fn lay_over(tree: &mut Table, given: Table, prefix: &str, file: &str) -> Result<
         let Some(known) = tree.get_mut(&key) else {
             let nearest = tree.keys().min_by_key(|known| strsim::damerau_levenshtein(known, &key));
             let must_be = match FORMER.iter().find(|former| former.0 == name) {
-                Some(_) => "left out: docs/settings.md says what is in the place of this former setting".into(),
+                Some(_) => "left out: CHANGELOG.md has the replacement of this former setting".into(),
                 None => format!("a known setting, perhaps {prefix}{}", nearest.map_or("", |known| known)),
             };
             return Err(Error::Setting { file: file.into(), setting: name, got: "unknown".into(), must_be });

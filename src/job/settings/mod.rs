@@ -1,11 +1,12 @@
 //! All settings of a job with their defaults. A setting changes either *the result* or only *the
 //! effort*.
 //!
-//! The defaults are defined only here; a test compares `jobs/README.md` with them. A field that
+//! The defaults are defined only here; a test compares `docs/settings.md` with them. A field that
 //! serde skips is not a setting. It is an option of the command line, or a parameter of a step with
 //! the same value in all jobs, which only tests change.
 
 mod clusters;
+mod described;
 mod features;
 mod former;
 mod input;
@@ -15,6 +16,7 @@ mod recrawl;
 mod signatures;
 
 pub use clusters::*;
+pub use described::{DESCRIPTIONS, Effect, settings_table};
 pub use features::*;
 pub use former::FORMER;
 pub use input::*;
