@@ -1,7 +1,8 @@
-//! Files that must not outlive the process, although it may be ended at once.
+//! Temporary files that must not outlive the process, even if it ends abruptly.
 //!
-//! Where a thread returns in order, its temporary files go as they are dropped. A process that is ended by a signal, or
-//! by the heartbeat because a worker does not return, drops nothing: [`exit`] removes what is left.
+//! If a thread returns in order, its temporary files are removed when they are dropped. A process
+//! that is ended by a signal drops nothing, and neither does one that the heartbeat ends because a
+//! worker does not return: [`exit`] removes the remaining files.
 
 use std::io::{ErrorKind, Result};
 use std::path::{Path, PathBuf};
@@ -13,8 +14,8 @@ use crate::console::tell;
 
 /// Paths of all temporary files and folders.
 ///
-/// A thread that holds the lock allocates nothing, because one that gets no memory waits until the process has ended, and the
-/// thread that ends it needs the lock.
+/// A thread that holds the lock allocates nothing: a thread that gets no memory waits until the
+/// process has ended, and the thread that ends it needs the lock.
 static LEFT: Mutex<Option<Box<Node>>> = Mutex::new(None);
 
 /// A path in a linked list, which grows and shrinks without an allocation under the lock.
@@ -23,12 +24,12 @@ struct Node {
     next: Option<Box<Node>>,
 }
 
-/// A file, or a folder with all that is in it, that is removed when this is dropped, if it is still there.
+/// File, or folder with its content, that is removed on drop if it still exists.
 #[derive(Debug)]
 pub struct Temporary(PathBuf);
 
 impl Temporary {
-    /// Takes charge of a path, at which there need not be anything yet.
+    /// Registers a path for removal. The file need not exist yet.
     pub fn at(path: PathBuf) -> Temporary {
         let mut node = Box::new(Node { path: path.clone(), next: None });
         let mut first = left();
@@ -37,13 +38,13 @@ impl Temporary {
         Temporary(path)
     }
 
-    /// Leaves what is there, whatever happens from now on.
+    /// Cancels the removal.
     pub fn release(self) {
         forget(&self.0);
         std::mem::forget(self);
     }
 
-    /// The path.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -58,7 +59,7 @@ impl Drop for Temporary {
     }
 }
 
-/// Takes a path out of the list.
+/// Removes a path from the list.
 fn forget(path: &Path) {
     let mut first = left();
     let mut at = &mut *first;
@@ -73,17 +74,18 @@ fn forget(path: &Path) {
     drop(gone);
 }
 
-/// Ends the process with `code`, and removes all temporary files that other threads are at work on.
+/// Ends the process with `code`, and removes all temporary files that other threads still use.
 pub fn exit(code: u8) -> ! {
-    // Held to the end, so that no thread begins another file.
+    // The lock is held until the end, so that no thread can register another file.
     let first = left();
     remove_all(&first);
     std::process::exit(i32::from(code))
 }
 
-/// As [`exit`], from a place that may hold the lock itself, since removing files allocates: then what is left stays.
+/// Ends the process like [`exit`], from a thread that may hold the lock itself, since removing files
+/// allocates memory. In that case the files remain.
 pub fn exit_from_anywhere(code: u8) -> ! {
-    // Other threads hold the lock for moments only.
+    // Other threads hold the lock for moments only, because they allocate nothing meanwhile.
     for _ in 0..100 {
         match LEFT.try_lock() {
             Err(TryLockError::WouldBlock) => sleep(Duration::from_millis(10)),
@@ -103,8 +105,8 @@ pub fn exit_from_anywhere(code: u8) -> ! {
 /// Removes the files of a list.
 fn remove_all(first: &Option<Box<Node>>) {
     for node in std::iter::successors(first.as_deref(), |node| node.next.as_deref()) {
-        // A thread that is at work in a folder may create a file while it is removed. If it stays all the same, it is found by its
-        // name; the reason why the process ends has been printed already.
+        // Another thread may create a file in a folder while it is removed, so a second attempt is made. The reason for the
+        // end has already been reported, and remaining files can be recognised by their names.
         let _ = remove(&node.path).or_else(|_| remove(&node.path));
     }
 }
@@ -120,7 +122,8 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// No code panics while it holds the lock.
+/// Locks the list of paths. A poisoned lock is still consistent, because no code panics while it is
+/// held.
 fn left() -> MutexGuard<'static, Option<Box<Node>>> {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }

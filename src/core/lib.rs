@@ -1,4 +1,5 @@
-//! The papers: plain functions over slices, which know nothing of threads, files or networks.
+//! Algorithms of the papers as plain functions over slices, independent of threads, files and
+//! networks.
 
 pub mod applications;
 pub mod chunks;

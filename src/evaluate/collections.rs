@@ -1,4 +1,4 @@
-//! Collections compared with copies of targets.
+//! Comparison of collections with copies of targets.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -7,81 +7,85 @@ use super::truth::Known;
 use super::{MemberRow, Ratio};
 use webtwin_base::ids::DocId;
 
-/// Fewest pages of a counted collection.
+/// Minimum number of pages of a counted collection.
 const COUNTED_PAGES: usize = 10;
 
-/// Collections of at least 10 pages in similar clusters of at least 2 collections, and what they show of the targets.
+/// Counts of collections of at least 10 pages in similar clusters of at least 2 collections, and of
+/// the targets that they correspond to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CollectionCounts {
     /// Number of counted collections.
     pub collections: u64,
-    /// Those that correspond to a target.
+    /// Number of counted collections that correspond to a target.
     pub corresponding: u64,
-    /// Targets with a corresponding collection.
+    /// Number of targets with a corresponding collection.
     pub targets_found: u64,
     /// Number of targets in the truth.
     pub targets: u64,
-    /// Target pages in some corresponding collection.
+    /// Number of target pages in some corresponding collection.
     pub pages_covered: u64,
-    /// Target pages in all.
+    /// Total number of target pages.
     pub pages: u64,
-    /// Copies with at least 80 % of their pages in one counted collection.
+    /// Number of copies with at least 80 % of their pages in one counted collection.
     pub copies_whole: u64,
-    /// Copies that a corresponding collection is of.
+    /// Number of copies with a corresponding collection.
     pub copies_found: u64,
     /// Number of copies of targets in the truth.
     pub copies: u64,
-    /// Target pages that have a copy.
+    /// Number of target pages that have a copy.
     pub pages_with_copy: u64,
-    /// Those of them in some corresponding collection.
+    /// Number of target pages that have a copy and are in some corresponding collection.
     pub pages_with_copy_covered: u64,
-    /// Connected parts of copies.
+    /// Number of connected parts of copies.
     pub parts: u64,
-    /// Those with at least 80 % of their pages that have a copy in one counted collection.
+    /// Number of connected parts with at least 80 % of their pages that have a copy in one counted
+    /// collection.
     pub parts_whole: u64,
-    /// Connected parts of copies that a corresponding collection is of.
+    /// Number of connected parts of copies with a corresponding collection.
     pub parts_of_copies_found: u64,
-    /// Corresponding collections of copies that have connected parts.
+    /// Number of corresponding collections of copies that have connected parts.
     pub corresponding_in_parts: u64,
-    /// Similar clusters whose counted collections hold more than one target: mixed clusters.
+    /// Number of similar clusters whose counted collections hold more than one target: mixed
+    /// clusters.
     pub mixed: u64,
-    /// Similar clusters with a counted collection.
+    /// Number of similar clusters with a counted collection.
     pub clusters: u64,
 }
 
 impl CollectionCounts {
-    /// Counted collections that do not correspond to a target.
+    /// Returns the fraction of counted collections that do not correspond to a target.
     pub fn problem_share(&self) -> Ratio {
         Ratio { part: self.collections - self.corresponding, whole: self.collections }
     }
 
-    /// Target pages inside corresponding collections.
+    /// Returns the fraction of target pages in corresponding collections.
     pub fn coverage(&self) -> Ratio {
         Ratio { part: self.pages_covered, whole: self.pages }
     }
 
-    /// Target pages that have a copy inside corresponding collections.
+    /// Returns the fraction of target pages with a copy that are in corresponding collections.
     pub fn coverage_of_copied(&self) -> Ratio {
         Ratio { part: self.pages_with_copy_covered, whole: self.pages_with_copy }
     }
 
-    /// Corresponding collections per connected part of the copies found; 1 if no part is in pieces.
+    /// Returns the number of corresponding collections per connected part of the copies found; 1 if
+    /// no part is split.
     pub fn collections_a_part(&self) -> Ratio {
         Ratio { part: self.corresponding_in_parts, whole: self.parts_of_copies_found }
     }
 
-    /// Corresponding collections per copy found; 1 if no copy is in pieces.
+    /// Returns the number of corresponding collections per copy found; 1 if no copy is split.
     pub fn collections_a_copy(&self) -> Ratio {
         Ratio { part: self.corresponding, whole: self.copies_found }
     }
 }
 
-/// One collection of the run, seen from the truth.
+/// A collection of the run, in terms of the truth.
 struct Collection<'a> {
     members: &'a [MemberRow],
-    /// The copy that at least 90 % of its pages are of.
+    /// Copy to which at least 90 % of the pages belong.
     copy: Option<u32>,
-    /// Known target pages, by copy.
+    /// Number of known target pages, by copy.
     of_copies: BTreeMap<u32, u64>,
 }
 
@@ -99,7 +103,8 @@ impl<'a> Collection<'a> {
         self.members.len() >= COUNTED_PAGES
     }
 
-    /// Returns the targets it holds: the target of at least 90 % of its target pages, or else all.
+    /// Returns the targets that the collection holds: the target of at least 90 % of its target
+    /// pages, or otherwise all targets of its pages.
     fn targets(&self, known: &Known) -> BTreeSet<u32> {
         let mut targets = BTreeMap::new();
         for (&copy, &pages) in &self.of_copies {
@@ -113,7 +118,7 @@ impl<'a> Collection<'a> {
     }
 }
 
-/// Counts collections; also returns for each copy of the truth whether it is found.
+/// Counts collections. Also returns for each copy of the truth whether it is found.
 pub(super) fn count(known: &Known, members: &[MemberRow], parts: &Parts) -> (CollectionCounts, Vec<bool>) {
     let mut members = members.to_vec();
     members.sort_unstable_by_key(|row| (row.similar_cluster, row.collection, row.doc_id));
@@ -147,7 +152,7 @@ pub(super) fn count(known: &Known, members: &[MemberRow], parts: &Parts) -> (Col
             for (part, pages) in pages_of_parts(known, parts, collection.members) {
                 most_of_part[part as usize] = pages.max(most_of_part[part as usize]);
             }
-            // If the similar cluster holds two copies of the target, one is not this collection's own.
+            // A corresponding collection needs another copy of its target in the similar cluster.
             if let Some(copy) = collection.copy.filter(|&copy| copies_of[&target(copy)].len() > 1) {
                 counts.corresponding += 1;
                 counts.corresponding_in_parts += u64::from(has_parts.contains(&copy));
@@ -160,6 +165,7 @@ pub(super) fn count(known: &Known, members: &[MemberRow], parts: &Parts) -> (Col
         counts.mixed += u64::from(targets.len() > 1);
     }
 
+    // Single texts (variant `near`) are targets, too, but not collections.
     let in_collections = || copies.iter().zip(&found).filter(|(copy, _)| copy.is_collection());
     let targets_of = |found_only: bool| {
         let chosen = in_collections().filter(|&(_, &found)| found || !found_only);
@@ -191,7 +197,7 @@ pub(super) fn count(known: &Known, members: &[MemberRow], parts: &Parts) -> (Col
     (counts, found)
 }
 
-/// For each connected part, how many of its pages that have a copy are members.
+/// Returns for each connected part the number of its pages that have a copy and are members.
 fn pages_of_parts(known: &Known, parts: &Parts, members: &[MemberRow]) -> BTreeMap<u32, u64> {
     let mut pages = BTreeMap::new();
     let places = members.iter().filter_map(|member| known.place.get(&member.doc_id));

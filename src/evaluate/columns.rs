@@ -1,15 +1,17 @@
-//! Tab-separated lines under a header line.
+//! Reader of tab-separated lines under a header line.
 
 use webtwin_base::error::{Error, Result};
 
-/// Number of a line, its fields of the required columns, and those of the optional ones.
+/// Number of a line, its fields of the required columns, and its fields of the optional columns.
 pub(super) type Fields<'t, const N: usize, const M: usize> = (usize, [&'t str; N], [Option<&'t str>; M]);
 
-/// Reads the columns `names`, which may be anywhere among others, and those of the columns `optional` that exist. Fields
-/// of the columns `may_be_empty` may be empty; empty lines are skipped. `file` is only named in errors.
+/// Reads the columns `names`, at any position among others, and those of the columns `optional`
+/// that exist. Fields of the columns `may_be_empty` may be empty. Empty lines are skipped. `file`
+/// is the name in errors.
 ///
 /// # Errors
-/// [`Error::Input`] with line and column, if a column is missing or named twice, or a line lacks it.
+/// Returns [`Error::Input`] with line and column if a column is missing or named twice, or if a
+/// line lacks it.
 pub(super) fn read_columns<'t, const N: usize, const M: usize>(
     file: &str,
     text: &'t str,
@@ -20,6 +22,7 @@ pub(super) fn read_columns<'t, const N: usize, const M: usize>(
     let mut lines = (1..).zip(text.lines());
     let (_, head) =
         lines.next().ok_or_else(|| Error::input(file, "is empty; a line with column names must be first"))?;
+    // Spreadsheet programs write a byte order mark at the start of a file.
     let head: Vec<&str> = head.trim_start_matches('\u{feff}').split('\t').collect();
     let column = |name: &str| {
         let mut at = (0..head.len()).filter(|&at| head[at] == name);

@@ -1,59 +1,63 @@
-//! A run's clusters and collections compared with the truth about its crawl.
+//! Comparison of the clusters and collections of a run with the truth about its crawl.
 //!
-//! In: the rows of the `pages`, `clusters`, `members` and `links` tables, in any order, and the truth. Out: a [`Report`] of
-//! exact counts.
+//! Input: the rows of the `pages`, `clusters`, `members` and `links` tables, in any order, and the
+//! truth. Output: a [`Report`] of exact counts.
 //!
-//! The truth gives for each page its target, version, page of the target, and variant. Pages with equal target and page
-//! are copies of each other; a *copy of a target* is its pages of one (target, version, host). Pages of the variants
-//! `single` and `hub` are not target pages. Everything is measured on the pages that are both in the run and in the
-//! truth; pages in only one of them are counted, as *unknown* and *missing*.
+//! The truth has for each page its target, version, page of the target, and variant. Pages with
+//! equal target and page are copies of each other. A *copy of a target* consists of the pages of
+//! one (target, version, host). Pages of the variants `single` and `hub` are not target pages. All
+//! measures use the pages that are both in the run and in the truth. Pages in only one of them are
+//! counted as *unknown* and *missing*.
 //!
 //! | measure | definition |
 //! |---|---|
 //! | predicted pair | two pages of one trivial cluster |
 //! | true pair | two target pages with equal target and page |
-//! | accidental pair | a predicted pair that is not true, of pages of the same bytes, or of copies of such ones:
-//! neither hit nor error |
-//! | open pair | another predicted pair of which the truth says that it may be true: neither hit nor error |
-//! | pair precision, recall | true pairs among the predicted pairs that are neither accidental nor open; predicted pairs among
-//! the true pairs |
+//! | accidental pair | a predicted pair that is not true, whose pages have the same bytes, or are copies of pages with the same bytes: neither hit nor error |
+//! | open pair | another predicted pair that may be true by the truth: neither hit nor error |
+//! | pair precision, recall | true pairs among the predicted pairs that are neither accidental nor open; predicted pairs among the true pairs |
 //! | cluster precision, recall | clusters of ≥ 2 pages, all copies of one page; groups of ≥ 2 copies, all in one cluster |
-//! | counted collection | one of ≥ 10 pages in a similar cluster of ≥ 2 collections |
-//! | *of a copy* | ≥ 90 % of the collection's pages are of this copy |
-//! | corresponding collection | a counted one, of a copy, with a mirror (of any size) of another copy of the target |
+//! | counted collection | a collection of ≥ 10 pages in a similar cluster of ≥ 2 collections |
+//! | *of a copy* | ≥ 90 % of the pages of the collection are of this copy |
+//! | corresponding collection | a counted collection, of a copy, with a mirror (of any size) of another copy of the target |
 //! | problem share | counted collections that are not corresponding ones |
-//! | target found | one that has a corresponding collection |
+//! | target found | a target with a corresponding collection |
 //! | coverage | target pages that are in some corresponding collection |
-//! | copy found | one that a corresponding collection is of |
-//! | whole copy | one with ≥ 80 % of its pages in one counted collection |
+//! | copy found | a copy with a corresponding collection |
+//! | whole copy | a copy with ≥ 80 % of its pages in one counted collection |
 //! | collections a copy | corresponding collections divided by copies found |
-//! | page that has a copy | a target page with another one of equal target and page in run and truth |
-//! | coverage of pages that have a copy | those that are in some corresponding collection |
+//! | page that has a copy | a target page with another page of equal target and page in run and truth |
+//! | coverage of pages that have a copy | pages that have a copy and are in some corresponding collection |
 //! | connected part | pages of one copy that links between them connect, ≥ 10 of which have a copy |
-//! | whole part | one with ≥ 80 % of its pages that have a copy in one counted collection |
-//! | collections a connected part | corresponding collections of a copy that has such parts, divided by the parts of copies found |
+//! | whole part | a connected part with ≥ 80 % of its pages that have a copy in one counted collection |
+//! | collections a connected part | corresponding collections of copies that have such parts, divided by the parts of copies found |
 //! | mixed cluster | a similar cluster whose counted collections hold more than one target |
-//! | recall of a variant's pages | pages of it that are in the cluster of the same page of the primary copy |
-//! | recall of a variant's pairs | predicted pairs among the true pairs with a page of it; for real versions, among
-//! those of two such pages |
-//! | linked, unlinked | both pages, or the copy, on hosts that other hosts link to; at least one that is not |
+//! | recall of a variant's pages | pages of the variant that are in the cluster of the same page of the primary copy |
+//! | recall of a variant's pairs | predicted pairs among the true pairs with a page of the variant; for real versions, among the pairs of two such pages |
+//! | linked, unlinked | both pages, or the copy, on hosts to which other hosts link; at least one that is not |
 //!
-//! The problem share means nothing alone: a rule that grows almost nothing has none. Read it with coverage, whole
-//! copies, collections a copy and mixed clusters; throwing everything together does well on all but the last.
+//! The problem share has no meaning alone: a rule that grows almost nothing has none. It must be
+//! read with coverage, whole copies, collections a copy and mixed clusters. A single cluster of all
+//! pages does well on all but the last.
 //!
-//! Two rules stand beside each other, because what no run can find says nothing of a run. A page without a copy is no replica,
-//! so coverage is told of all target pages and of those that have a copy. A collection grows along links, and the editions of
-//! a manual in thirty languages, which no link joins, are thirty: so copies are told as wholes and by their connected parts.
+//! Two measures are reported in addition, because objects that no run can find must not count
+//! against a run. A page without a copy is not a replica, so coverage is reported for all target
+//! pages and for those that have a copy. A collection grows along links, and editions of a manual
+//! in thirty languages that no link joins are thirty collections. Copies are therefore counted as
+//! wholes and by their connected parts.
 //!
 //! # Source
-//! \[CSG00\] §4 for targets, counted and problem collections.
+//! \[CSG00\] section 4 for targets, counted and problem collections.
 //!
 //! # Deviations
-//! - The paper's judges looked at each collection; 90 % and 80 % replace them.
-//! - A collection holds a target if it has pages of it, but one target with ≥ 90 % of its target pages stands for all
-//!   of them: a stray page makes no mixed cluster.
-//! - The primary copy is the target's first one of variant `primary`, or else its first one in the truth.
-//! - Targets that are single texts (variant `near`) are not collections: they count for pairs and clusters only.
+//! - The judges of the paper inspected each collection. The thresholds of 90 % and 80 % replace
+//!   them.
+//! - A collection holds a target if it has pages of that target, but a target with ≥ 90 % of the
+//!   target pages of the collection is its only one: a stray page makes no mixed cluster.
+//! - The primary copy is the first copy of the target with variant `primary`, or otherwise its
+//!   first copy in the truth.
+//! - Targets that are single texts (variant `near`) are not collections. They count for pairs and
+//!   clusters only.
 
 pub use collections::CollectionCounts;
 pub use pairs::{ClusterCounts, PairCounts};
@@ -76,40 +80,40 @@ mod undecided;
 /// A row of the table `pages`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRow {
-    /// The page's id.
+    /// Doc id of the page.
     pub doc_id: DocId,
     /// Canonical URL of the page.
     pub url: String,
-    /// Fingerprint of its HTML; 0 if it has none.
+    /// Fingerprint of the HTML of the page; 0 if it has none.
     pub body: FPrint,
 }
 
-/// A row of the table `clusters`; a page in none is a cluster of its own.
+/// A row of the table `clusters`. A page in no row is a cluster of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClusterRow {
-    /// Name of the trivial cluster.
+    /// Id of the trivial cluster.
     pub cluster: DocId,
-    /// A page in it.
+    /// Doc id of a page in the cluster.
     pub doc_id: DocId,
 }
 
 /// A row of the table `members`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemberRow {
-    /// Name of the similar cluster.
+    /// Id of the similar cluster.
     pub similar_cluster: DocId,
-    /// Name of the collection; it may recur in another similar cluster.
+    /// Id of the collection, which may recur in another similar cluster.
     pub collection: DocId,
-    /// A page of the collection.
+    /// Doc id of a page of the collection.
     pub doc_id: DocId,
 }
 
 /// A row of the table `links`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkRow {
-    /// The page that links.
+    /// Doc id of the page with the link.
     pub src: DocId,
-    /// The page that it links to.
+    /// Doc id of the target of the link.
     pub dst: DocId,
 }
 
@@ -130,11 +134,11 @@ pub struct Rows {
 
 /// Measures a run.
 ///
-/// URLs of truth and pages are compared as they are; the caller brings both to canonical form. If a URL has several
-/// truth rows, the first counts.
+/// URLs of truth and pages are compared as they are, so the caller must canonicalise both. If a URL
+/// has several truth rows, the first counts.
 ///
 /// # Cost
-/// Sorting the rows; pairs are counted by group sizes and never enumerated.
+/// Sorts the rows. Pairs are counted by group sizes and never enumerated.
 pub fn evaluate(
     pages: &[PageRow],
     clusters: &[ClusterRow],
@@ -145,7 +149,7 @@ pub fn evaluate(
     Comparison::new(pages, clusters, truth).report(members, links)
 }
 
-/// The pages of a run, joined with the truth about them.
+/// Pages of a run, joined with the truth about them.
 #[derive(Debug)]
 pub struct Comparison<'a> {
     known: Known<'a>,
@@ -186,28 +190,30 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Whether two pages are copies of each other by the truth; `None` unless it knows both.
+    /// Returns whether two pages are copies of each other by the truth; `None` unless the truth has
+    /// both.
     pub fn are_copies(&self, a: DocId, b: DocId) -> Option<bool> {
         let name = |page| Some(self.known.pages[*self.known.place.get(&page)?].target_page.map(|of| of.name));
         let (a, b) = (name(a)?, name(b)?);
         Some(a.is_some() && a == b)
     }
 
-    /// Whether two pages that are no copies by the truth are accidental or open all the same; `None` unless it knows both.
+    /// Returns whether two pages that are not copies by the truth form an accidental or open pair;
+    /// `None` unless the truth has both.
     pub fn are_undecided(&self, a: DocId, b: DocId) -> Option<bool> {
         let (a, b) = (*self.known.place.get(&a)?, *self.known.place.get(&b)?);
         Some(self.undecided.verdict(a, b) != Verdict::Different)
     }
 
-    /// Whether two pages are in one trivial cluster; `None` unless the truth knows both.
+    /// Returns whether two pages are in one trivial cluster; `None` unless the truth has both.
     pub fn are_together(&self, a: DocId, b: DocId) -> Option<bool> {
         let cluster = |page| Some(self.cluster_of[*self.known.place.get(&page)?]);
         let (a, b) = (cluster(a)?, cluster(b)?);
         Some(a.is_some() && a == b)
     }
 
-    /// Trivial cluster, number of the page of the target, and id of each page that run and truth know: copies of each other have
-    /// one number.
+    /// Returns trivial cluster, number of the page of the target, and doc id of each page that both
+    /// run and truth have. Copies of each other have the same number.
     pub fn known_pages(&self) -> impl Iterator<Item = (Option<DocId>, Option<u32>, DocId)> {
         let of = |(page, &cluster): (&truth::KnownPage, &Option<DocId>)| {
             (cluster, page.target_page.map(|of| of.name), page.doc_id)
@@ -215,7 +221,7 @@ impl<'a> Comparison<'a> {
         self.known.pages.iter().zip(&self.cluster_of).map(of)
     }
 
-    /// Groups of two or more copies of one page, grouped again by target: all true pairs.
+    /// Returns all true pairs: groups of two or more copies of one page, grouped again by target.
     pub fn groups_by_target(&self) -> Vec<Vec<Vec<DocId>>> {
         let target = |copy: u32| self.known.copies[copy as usize].target;
         let of = |page: &truth::KnownPage| page.target_page.map(|of| (target(of.copy), of.name, page.doc_id));

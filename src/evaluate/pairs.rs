@@ -1,4 +1,4 @@
-//! Trivial clusters compared with pages that are copies of each other.
+//! Comparison of trivial clusters with groups of copies of one page.
 
 use super::truth::{Known, KnownPage};
 use super::undecided::Undecided;
@@ -8,49 +8,51 @@ use webtwin_base::ids::DocId;
 /// Counts of pairs of known pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PairCounts {
-    /// Pairs in one trivial cluster.
+    /// Number of pairs in one trivial cluster.
     pub predicted: u64,
-    /// Pairs of target pages with equal target and page.
+    /// Number of pairs of target pages with equal target and page.
     pub actual: u64,
-    /// Pairs that are both predicted and actual.
+    /// Number of pairs that are both predicted and actual.
     pub hits: u64,
-    /// Predicted pairs that are not hits, but of the same bytes, or as good as that (`undecided.rs`).
+    /// Number of predicted pairs that are not hits, but have the same bytes or an equivalent
+    /// relation (`undecided.rs`).
     pub accidental: u64,
-    /// Other predicted pairs of which the truth does not say whether they are hits.
+    /// Number of other predicted pairs for which the truth leaves open whether they are hits.
     pub open: u64,
 }
 
 impl PairCounts {
-    /// Predicted pairs that are hits or errors.
+    /// Returns the number of predicted pairs that are hits or errors.
     pub fn decided(&self) -> u64 {
         self.predicted - self.accidental - self.open
     }
 
-    /// True pairs among the predicted pairs that are neither accidental nor open.
+    /// Returns the fraction of true pairs among the predicted pairs that are neither accidental nor
+    /// open.
     pub fn precision(&self) -> Ratio {
         Ratio { part: self.hits, whole: self.decided() }
     }
 
-    /// Predicted pairs among the true pairs.
+    /// Returns the fraction of predicted pairs among the true pairs.
     pub fn recall(&self) -> Ratio {
         Ratio { part: self.hits, whole: self.actual }
     }
 }
 
-/// Trivial clusters, and groups of copies of one page.
+/// Counts of trivial clusters, and of groups of copies of one page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ClusterCounts {
-    /// Clusters of at least two known pages.
+    /// Number of clusters of at least two known pages.
     pub clusters: u64,
-    /// Those whose known pages are all copies of one page.
+    /// Number of clusters whose known pages are all copies of one page.
     pub pure: u64,
-    /// Groups of at least two copies of one page.
+    /// Number of groups of at least two copies of one page.
     pub groups: u64,
-    /// Groups that are in one cluster.
+    /// Number of groups that are in one cluster.
     pub whole: u64,
 }
 
-/// Returns the cluster of each known page; the smallest if a page is in several.
+/// Returns the cluster of each known page. If a page is in several, returns the smallest.
 pub(super) fn cluster_of(known: &Known, rows: &[ClusterRow]) -> Vec<Option<DocId>> {
     let mut cluster_of = vec![None; known.pages.len()];
     for row in rows {
@@ -94,7 +96,7 @@ pub(super) fn count(known: &Known, undecided: &Undecided, cluster_of: &[Option<D
     (pairs, counts)
 }
 
-/// Counts the accidental and the open ones of the predicted pairs, of which `hits` are true.
+/// Counts the accidental and the open pairs among the predicted pairs, of which `hits` are true.
 fn left_out(undecided: &Undecided, cluster_of: &[Option<DocId>], hits: u64) -> (u64, u64) {
     let clustered = cluster_of.iter().enumerate().filter_map(|(at, cluster)| Some(((*cluster)?, at)));
     let mut rows: Vec<(DocId, usize)> = clustered.collect();
@@ -104,7 +106,8 @@ fn left_out(undecided: &Undecided, cluster_of: &[Option<DocId>], hits: u64) -> (
     (same - hits, open)
 }
 
-/// Predicted pairs among the true pairs whose pages are both `in_class`, by the sizes of groups.
+/// Returns the fraction of predicted pairs among the true pairs whose pages are both `in_class`,
+/// counted by the sizes of groups.
 pub(super) fn recall_within(
     known: &Known,
     cluster_of: &[Option<DocId>],
@@ -123,7 +126,7 @@ pub(super) fn recall_within(
     recall
 }
 
-/// Predicted pairs among the true pairs with at least one page `in_class`.
+/// Returns the fraction of predicted pairs among the true pairs with at least one page `in_class`.
 pub(super) fn recall_with(known: &Known, cluster_of: &[Option<DocId>], in_class: impl Fn(&KnownPage) -> bool) -> Ratio {
     let all = recall_within(known, cluster_of, |_| true);
     let without = recall_within(known, cluster_of, |page| !in_class(page));
@@ -135,8 +138,8 @@ fn pairs_of<T>(group: &[T]) -> u64 {
     size * (size - 1) / 2
 }
 
-/// For each known page, whether it is in the cluster of the same page of the primary copy; `None` if there is no such
-/// page, or it is itself of the primary copy.
+/// Returns for each known page whether it is in the cluster of the same page of the primary copy.
+/// Returns `None` if there is no such page, or if the page itself belongs to the primary copy.
 pub(super) fn beside_primary(known: &Known, cluster_of: &[Option<DocId>]) -> Vec<Option<bool>> {
     let mut primary = std::collections::HashMap::new();
     let is_primary = |copy: u32| known.copies[copy as usize].is_primary;

@@ -1,4 +1,5 @@
-//! What of the truth a run can find: pages that have a copy, and parts of copies that links connect.
+//! The part of the truth that a run can find: pages that have a copy, and parts of copies that
+//! links connect.
 
 use std::collections::HashMap;
 
@@ -6,21 +7,22 @@ use super::LinkRow;
 use super::truth::Known;
 use webtwin_core::clusters::union_find::UnionFind;
 
-/// Fewest pages of a connected part that have a copy.
+/// Minimum number of pages that have a copy in a connected part.
 const FEWEST: u64 = 10;
 
-/// For each known page whether it has a copy, and the connected part it is in.
+/// Copies and connected parts of the known pages. All lists except `parts` are indexed by page.
 #[derive(Debug)]
 pub(super) struct Parts {
-    /// Whether another page is the same one of its target.
+    /// True if another page is the same page of the same target.
     pub(super) has_copy: Vec<bool>,
-    /// Number of its connected part, if that has pages enough.
+    /// Number of the connected part, if that part has enough pages.
     pub(super) part: Vec<Option<u32>>,
-    /// For each part, its copy and its pages that have a copy.
+    /// Copy of each part, and the number of its pages that have a copy.
     pub(super) parts: Vec<(u32, u64)>,
 }
 
-/// Finds the connected parts of all copies that are collections, numbered in the order of their first known page.
+/// Finds the connected parts of all copies that are collections. Parts are numbered in the order of
+/// their first known page.
 pub(super) fn of(known: &Known, links: &[LinkRow]) -> Parts {
     let pages = &known.pages;
     let mut pages_of: HashMap<u32, u64> = HashMap::new();

@@ -1,4 +1,4 @@
-//! The outcome of an evaluation, as numbers, as rows and as a table for people.
+//! Result of an evaluation, as numbers, as rows and as a table for users.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use super::truth::Known;
 use super::{ClusterCounts, CollectionCounts, PairCounts};
 use webtwin_base::ids::DocId;
 
-/// A part of a whole, both exact counts.
+/// A part of a whole, both as exact counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ratio {
     /// Size of the part.
@@ -18,78 +18,82 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Returns part / whole; `None` if the whole is empty.
+    /// Returns part / whole, or `None` if the whole is empty.
     pub fn value(self) -> Option<f64> {
         (self.whole > 0).then(|| self.part as f64 / self.whole as f64)
     }
 }
 
-/// Copies of one variant.
+/// Counts for the copies of one variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct VariantCounts {
-    /// Pages in the cluster of the same page of the primary copy, among those whose primary copy has it.
+    /// Pages in the cluster of the same page of the primary copy, among those for which the primary
+    /// copy has that page.
     pub recall: Ratio,
-    /// Copies found, among all of the variant; a copy's variant is that of its first page.
+    /// Copies found, among all of the variant. The variant of a copy is that of its first page.
     pub copies: Ratio,
 }
 
-/// A run measured against the truth; see [the module](super) for the definitions.
+/// Result of the comparison of a run with the truth; see [the module](super) for the definitions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Report {
-    /// Pages of the run.
+    /// Number of pages of the run.
     pub pages: u64,
-    /// Rows of the truth that are used.
+    /// Number of rows of the truth that are used.
     pub truth: u64,
-    /// Pages in both run and truth.
+    /// Number of pages in both run and truth.
     pub known: u64,
-    /// Pages of the truth that the run does not have.
+    /// Number of pages of the truth that the run does not have.
     pub missing: u64,
-    /// Further truth rows of a URL, which are not used.
+    /// Number of further truth rows for the same URL, which are not used.
     pub repeated: u64,
-    /// Pairs of known pages.
+    /// Counts of pairs of known pages.
     pub pairs: PairCounts,
-    /// Trivial clusters of known pages.
+    /// Counts of trivial clusters of known pages.
     pub clusters: ClusterCounts,
     /// Counts of collections and targets.
     pub collections: CollectionCounts,
     /// Counts by variant of target pages.
     pub variants: BTreeMap<String, VariantCounts>,
-    /// Predicted pairs among true pairs, by kind of pair.
+    /// Fraction of predicted pairs among true pairs, by kind of pair.
     pub recall_of: Vec<(String, Ratio)>,
-    /// Copies found on hosts that others link to, and on hosts without such links, if the truth says which is which.
+    /// Copies found on hosts to which others link, and on hosts without such links, if the truth
+    /// has this information.
     pub copies_by_link: Vec<(&'static str, Ratio)>,
 }
 
-/// One figure, as `--json` prints it.
+/// One measured value, as `--json` prints it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Row {
-    /// Name of what is measured.
+    /// Name of the measure.
     pub what: String,
-    /// Our figure; `None` if there is nothing to measure.
+    /// Measured value; `None` if there is nothing to measure.
     pub ours: Option<f64>,
-    /// The figure the paper published, if it did.
+    /// Value that the paper published, if any.
     pub published: Option<f64>,
-    /// The target, if there is one.
+    /// Target value, if any.
     pub reach: Option<f64>,
-    /// Unit of the figures.
+    /// Unit of the values.
     pub unit: String,
-    /// Whether ours meets `reach`.
+    /// True if the measured value meets `reach`.
     pub holds: Option<bool>,
 }
 
 impl Report {
-    /// Pages of the run that the truth does not know; pairs with them are ignored.
+    /// Returns the number of pages of the run that are not in the truth. Pairs with them are
+    /// ignored.
     pub fn unknown(&self) -> u64 {
         self.pages - self.known
     }
 
-    /// Returns the report as rows, always in the same order. `reach` is the target for the default settings on the real
-    /// crawl (`scripts/real-crawl/`).
+    /// Returns the report as rows, always in the same order. `reach` is the target for the default
+    /// settings on the real crawl (`scripts/real-crawl/`).
     pub fn rows(&self) -> Vec<Row> {
         let Report { pairs, clusters, collections: c, .. } = self;
         let count = |what: &str, count: u64, unit: &str| Row::new(what, Some(count as f64), unit);
         let share = |what: &str, ratio: Ratio| Row::new(what, ratio.value(), "share");
         let scores = |what: &str, precision: Ratio, recall: Ratio| {
+            // F1 is 0 if both are 0; the formula would divide by zero.
             let f1 = precision
                 .value()
                 .zip(recall.value())
@@ -113,6 +117,7 @@ impl Report {
         ];
         let [precision, recall, f1] = scores("pair", pairs.precision(), pairs.recall());
         rows.extend([precision.at_least(0.90), recall.at_least(0.92), f1]);
+        // A lower bound of the precision, in which every undecided pair counts as an error.
         let of_all = Ratio { part: pairs.hits, whole: pairs.predicted };
         rows.push(share("pair precision, accidental and open pairs taken as false", of_all));
         rows.extend(self.recall_of.iter().map(|(what, ratio)| share(&format!("recall of {what}"), *ratio)));
@@ -153,25 +158,26 @@ impl Report {
 }
 
 impl Row {
-    /// A row with our figure only.
+    /// Makes a row with a measured value only.
     pub fn new(what: &str, ours: Option<f64>, unit: &str) -> Row {
         Row { what: what.to_owned(), ours, published: None, reach: None, unit: unit.to_owned(), holds: None }
     }
 
-    /// The same row with a lower bound for our figure.
+    /// Sets a lower bound for the measured value.
     pub fn at_least(self, reach: f64) -> Row {
         let holds = self.ours.map(|ours| ours >= reach);
         Row { reach: Some(reach), holds, ..self }
     }
 
-    /// The same row with an upper bound for our figure.
+    /// Sets an upper bound for the measured value.
     pub fn at_most(self, reach: f64) -> Row {
         let holds = self.ours.map(|ours| ours <= reach);
         Row { reach: Some(reach), holds, ..self }
     }
 }
 
-/// Returns rows as a table for people: aligned columns, without those that no row fills; `-` for missing values.
+/// Formats rows as a table for users: aligned columns, without columns that are empty in all rows,
+/// and with `-` for missing values.
 pub fn table(rows: &[Row]) -> String {
     let number = |value: Option<f64>| match value {
         None => "-".to_owned(),
@@ -210,7 +216,7 @@ pub fn table(rows: &[Row]) -> String {
     out
 }
 
-/// Counts by variant; `beside_primary` is indexed by known page, `copies_found` by copy.
+/// Counts by variant. `beside_primary` is indexed by known page, `copies_found` by copy.
 pub(super) fn by_variant(
     known: &Known,
     beside_primary: &[Option<bool>],
@@ -232,9 +238,10 @@ pub(super) fn by_variant(
     variants
 }
 
-/// Recall by variant and by link of the pages' hosts.
+/// Returns the recall by variant, and by links to the hosts of the pages.
 ///
-/// A pair has the variant of its page that is not a real version; a pair of two real versions counts as such.
+/// A pair has the variant of its page that is not a real version. A pair of two real versions
+/// counts as real.
 pub(super) fn recall_of(known: &Known, cluster_of: &[Option<DocId>]) -> Vec<(String, Ratio)> {
     let is_real = |variant: &str| matches!(variant, "real" | "primary" | "version");
     let pages = || known.pages.iter().filter(|page| page.target_page.is_some());
@@ -254,7 +261,8 @@ pub(super) fn recall_of(known: &Known, cluster_of: &[Option<DocId>]) -> Vec<(Str
     rows
 }
 
-/// Copies found, by link of their hosts; empty if the truth does not say.
+/// Returns the copies found, by links to their hosts; empty if the truth does not have this
+/// information.
 pub(super) fn copies_by_link(known: &Known, copies_found: &[bool]) -> Vec<(&'static str, Ratio)> {
     let of = |linked: bool| {
         let copies = known.copies.iter().zip(copies_found);

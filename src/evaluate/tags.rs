@@ -1,39 +1,42 @@
-//! Files in which a person has judged pairs of pages.
+//! Files with the judgements of a person about pairs of pages.
 
 use super::columns::read_columns;
 use webtwin_base::error::{Error, Result};
 
-/// A person's judgement of a pair.
+/// Judgement of a person about a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tag {
-    /// Copies: they differ slightly, or as versions of one page do.
+    /// The pages are copies: they differ slightly, or like versions of one page.
     True,
-    /// Not copies of each other.
+    /// The pages are not copies of each other.
     False,
     /// The person cannot tell.
     Unknown,
-    /// No judgement of a pair: the first page stays for its copies. There is no second one.
+    /// Not a judgement about a pair: the first page is kept and represents its copies. There is no
+    /// second page.
     Keep,
 }
 
 /// A tagged pair, with URLs as written in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tagged {
-    /// Line of the file, from 1.
+    /// Number of the line in the file, from 1.
     pub line: usize,
-    /// URLs of the two pages; the second is empty with [`Tag::Keep`].
+    /// URLs of the two pages. The second is empty for [`Tag::Keep`].
     pub urls: [String; 2],
-    /// The judgement in the file.
+    /// Judgement in the file.
     pub tag: Tag,
-    /// What the person has noted.
+    /// Note of the person.
     pub note: String,
 }
 
-/// Reads a tags file: the columns `url_a`, `url_b` and `tag`, among others; `note` if it is there.
+/// Reads a tags file: the columns `url_a`, `url_b` and `tag`, among others, and `note` if it
+/// exists.
 ///
 /// # Errors
-/// As for a truth; [`Error::Input`] with the line for a tag other than true, false, unknown and keep, for a pair without a second
-/// page, and for a page to keep with one.
+/// Returns the errors of a truth file, and [`Error::Input`] with the line for a tag other than
+/// true, false, unknown and keep, for a pair without a second page, and for a page to keep with a
+/// second page.
 pub fn read_tags(file: &str, text: &str) -> Result<Vec<Tagged>> {
     let rows = read_columns(file, text, ["url_a", "url_b", "tag"], &["url_b", "note"], ["note"])?;
     let tagged = |(line, [a, b, tag], [note]): (usize, [&str; 3], [Option<&str>; 1])| {

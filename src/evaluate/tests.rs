@@ -9,7 +9,8 @@ fn truth_row(url: &str, target: &str, version: &str, page: &str, variant: &str) 
     TruthRow { url, target, version, page, variant, ..Default::default() }
 }
 
-/// A crawl of two targets: `a` in three copies of 12 pages, `b` in two of 10, two unrelated pages, a hub.
+/// Returns a crawl of two targets: `a` in three copies of 12 pages, `b` in two of 10, two unrelated
+/// pages, and a hub.
 fn truth() -> Vec<TruthRow> {
     let mut truth = Vec::new();
     for (host, target, version, variant, pages) in [
@@ -39,7 +40,7 @@ fn pages(truth: &[TruthRow]) -> Vec<PageRow> {
     (100..).zip(truth).map(|(doc_id, row)| PageRow { doc_id, url: row.url.clone(), body: 0 }).collect()
 }
 
-/// Every page with all its copies in one cluster.
+/// Returns clusters in which every page is together with all its copies.
 fn perfect_clusters(truth: &[TruthRow]) -> Vec<ClusterRow> {
     let mut first = BTreeMap::new();
     (100..)
@@ -49,7 +50,7 @@ fn perfect_clusters(truth: &[TruthRow]) -> Vec<ClusterRow> {
         .collect()
 }
 
-/// The pages from..to, by place in the truth, as one collection.
+/// Returns a collection of the pages in a range of the truth.
 fn collection(similar_cluster: u64, collection: u64, places: std::ops::Range<u64>) -> Vec<MemberRow> {
     places.map(|place| MemberRow { similar_cluster, collection, doc_id: 100 + place }).collect()
 }
@@ -113,7 +114,7 @@ fn pairs_of_single_pages_are_false_even_when_target_and_page_are_equal() {
 #[test]
 fn a_page_of_the_bytes_of_a_copy_is_no_error_and_neither_is_a_page_that_perhaps_is_one() {
     let rows = [
-        // Two editions of a page: in version 1, that in French is still in English.
+        // Two editions of a page. In version 1, the French edition is still in English.
         ("http://a/en", "1", "en", "same", ""),
         ("http://b/fr", "1", "fr", "same", ""),
         ("http://c/en", "2", "en", "later", ""),
@@ -236,20 +237,21 @@ fn the_truth_of_a_synthetic_crawl_is_a_perfect_run_of_itself() {
     assert_eq!((report.missing, report.repeated, report.unknown()), (0, 0, 0));
     assert_eq!(report.pairs.precision().value().zip(report.pairs.recall().value()), Some((1.0, 1.0)));
     assert_eq!(report.collections.targets_found, targets.len() as u64);
-    // A partial copy may have fewer pages than are counted; all else is found.
+    // A partial copy may have fewer pages than the minimum. Everything else is found.
     assert_eq!(report.collections.problem_share().value(), Some(0.0));
     assert!(report.collections.coverage().value().unwrap() > 0.97);
     assert_eq!(report.variants["exact"].copies.value(), Some(1.0));
 }
 
-/// Links that join the pages of these places of the truth in a row.
+/// Returns links that join the pages in a range of the truth to a chain.
 fn row_of_links(places: std::ops::Range<u64>) -> Vec<LinkRow> {
     places.clone().zip(places.skip(1)).map(|(src, dst)| LinkRow { src: 100 + src, dst: 100 + dst }).collect()
 }
 
 #[test]
 fn editions_that_no_link_joins_are_parts_and_pages_without_a_copy_count_apart() {
-    // Ten pages each in two languages, on two hosts, and on the first a page that is nowhere else.
+    // Ten pages each in two languages, on two hosts, and one more page that exists only on the
+    // first host.
     let mut truth = Vec::new();
     for host in ["www.a", "m1"] {
         for page in 0..20 {
@@ -271,16 +273,16 @@ fn editions_that_no_link_joins_are_parts_and_pages_without_a_copy_count_apart() 
         (apart.coverage(), apart.coverage_of_copied()),
         (Ratio { part: 40, whole: 41 }, Ratio { part: 40, whole: 40 })
     );
-    // Were there a link between the languages, either copy would be in pieces.
+    // With a link between the languages, both copies would be split.
     let joined = [&links[..], &[LinkRow { src: 109, dst: 110 }, LinkRow { src: 139, dst: 120 }]].concat();
     let pieces = counts(&joined, &members);
     assert_eq!((pieces.parts, pieces.parts_whole, pieces.collections_a_part().value()), (2, 0, Some(2.0)));
-    // Links between hosts join no copies, and nine pages are no part.
+    // Links between hosts do not join copies, and nine pages are too few for a part.
     let elsewhere = [row_of_links(0..9), vec![LinkRow { src: 108, dst: 129 }]].concat();
     assert_eq!(counts(&elsewhere, &members).parts, 0);
 }
 
-/// The definitions read off one by one, over all pairs of pages.
+/// Computes the definitions one by one, over all pairs of pages.
 fn reference(
     pages: &[PageRow],
     clusters: &[ClusterRow],
@@ -309,7 +311,7 @@ fn reference(
         |row: &TruthRow| (row.target.clone(), row.version.clone(), row.url.split('/').nth(2).unwrap().to_owned());
     type Copy = (String, String, String);
 
-    // Pages made of the same bytes, for each; itself is one.
+    // For each page, the pages made of the same bytes, including the page itself.
     let stand_ins: BTreeMap<u64, Vec<&(u64, &TruthRow)>> = known
         .iter()
         .map(|a| (a.0, known.iter().filter(|x| x.0 == a.0 || of_one_source((&x.0, x.1), (&a.0, a.1))).collect()))
@@ -414,7 +416,7 @@ fn reference(
     let mut variants: BTreeMap<String, VariantCounts> = BTreeMap::new();
     let primary = |target: &str| {
         let of_target = || known.iter().map(|known| known.1).filter(|row| is_target(row) && row.target == target);
-        // A copy's variant is that of its first page.
+        // The variant of a copy is that of its first page.
         let first_of = |of: &Copy| of_target().find(|row| copy(row) == *of).unwrap().variant == "primary";
         of_target().map(copy).find(first_of).or_else(|| of_target().map(copy).next()).unwrap()
     };
@@ -500,7 +502,8 @@ fn reference(
 }
 
 prop_compose! {
-    /// A truth of up to 80 pages in few copies, and a run that puts most copies into one collection, with noise.
+    /// A truth of up to 80 pages in few copies, and a run that puts most copies into one
+    /// collection, with noise.
     fn crawl()(
         rows in prop::collection::vec((0..2u8, 0..2u8, 0..40usize, 0..20u8, 0..5u8), 1..80),
         in_run in prop::collection::vec(prop::bool::weighted(0.95), 80),

@@ -7,29 +7,30 @@ use super::columns::read_columns;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, FPrint};
 
-/// The truth about one page: a row of the file.
+/// Truth about one page: a row of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TruthRow {
     /// URL of the page.
     pub url: String,
-    /// The target that it is a page of.
+    /// Target to which the page belongs.
     pub target: String,
     /// Version of the target.
     pub version: String,
     /// Name of the page within the target.
     pub page: String,
-    /// How the copy was made; pages of `single` and `hub` are not target pages.
+    /// Way in which the copy was made. Pages of `single` and `hub` are not target pages.
     pub variant: String,
-    /// Whether another host links to its host, if the truth says so.
+    /// True if another host links to the host of the page; `None` if the truth does not have this
+    /// information.
     pub linked: Option<bool>,
-    /// What stands for the bytes that the page was made of; empty if the truth does not say.
+    /// Identifier of the bytes of which the page was made; empty if the truth does not have it.
     pub origin: String,
-    /// Words with blanks between them; pages with a word in common may be copies of each other, or not.
+    /// Words separated by blanks. Pages with a common word may be copies of each other.
     pub perhaps: String,
 }
 
 impl TruthRow {
-    /// Whether it is a page of a target rather than an unrelated one.
+    /// True for a page of a target, false for an unrelated page.
     pub fn is_of_target(&self) -> bool {
         !matches!(self.variant.as_str(), "single" | "hub")
     }
@@ -37,11 +38,13 @@ impl TruthRow {
 
 /// Reads a truth table: tab-separated lines under a header line.
 ///
-/// The columns `url`, `target`, `version`, `page`, `variant` and optionally `linked` (0 or 1), `origin` and `perhaps` may be
-/// anywhere among others. Version, page, origin and perhaps may be empty. `file` is only named in errors.
+/// The columns `url`, `target`, `version`, `page`, `variant` and optionally `linked` (0 or 1),
+/// `origin` and `perhaps` may be at any position among others. Version, page, origin and perhaps
+/// may be empty. `file` is the name in errors.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::Input`] with line and column, if a column is missing or named twice, or a line lacks it.
+/// Returns [`webtwin_base::error::Error::Input`] with line and column if a column is missing or
+/// named twice, or if a line lacks it.
 pub fn read_truth(file: &str, text: &str) -> Result<Vec<TruthRow>> {
     let row =
         |[url, target, version, page, variant]: [&str; 5], [linked, origin, perhaps]: [Option<&str>; 3]| TruthRow {
@@ -60,7 +63,8 @@ pub fn read_truth(file: &str, text: &str) -> Result<Vec<TruthRow>> {
     Ok(rows.into_iter().map(|(_, x, y)| row(x, y)).collect())
 }
 
-/// The pages that are both in run and truth; names are numbered in the order of their first occurrence in the truth.
+/// Pages that are in both run and truth. Names are numbered in the order of their first occurrence
+/// in the truth.
 #[derive(Debug)]
 pub(super) struct Known<'a> {
     pub(super) pages: Vec<KnownPage<'a>>,
@@ -71,6 +75,7 @@ pub(super) struct Known<'a> {
     pub(super) repeated: u64,
 }
 
+/// A page that is in both run and truth.
 #[derive(Debug)]
 pub(super) struct KnownPage<'a> {
     pub(super) doc_id: DocId,
@@ -79,14 +84,14 @@ pub(super) struct KnownPage<'a> {
     pub(super) perhaps: &'a str,
     pub(super) linked: Option<bool>,
     pub(super) variant: &'a str,
-    /// `None` for pages of no target.
+    /// Target page; `None` for a page without a target.
     pub(super) target_page: Option<TargetPage>,
 }
 
 /// Identity of a target page.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TargetPage {
-    /// Number of its (target, page): equal for copies of each other.
+    /// Number of the pair (target, page), which is equal for copies of each other.
     pub(super) name: u32,
     /// Index in [`Known::copies`].
     pub(super) copy: u32,
@@ -96,23 +101,24 @@ pub(super) struct TargetPage {
 #[derive(Debug)]
 pub(super) struct TargetCopy<'a> {
     pub(super) target: u32,
-    /// Variant of its first page.
+    /// Variant of the first page of the copy.
     pub(super) variant: &'a str,
     pub(super) pages: u64,
-    /// Whether other hosts link to its host, according to its first page.
+    /// True if other hosts link to the host of the copy, by the row of its first page.
     pub(super) linked: Option<bool>,
-    /// The copy that others of the target are compared with.
+    /// True for the copy with which others of the target are compared.
     pub(super) is_primary: bool,
 }
 
 impl TargetCopy<'_> {
-    /// Whether the copy is a collection rather than a single text.
+    /// True if the copy is a collection rather than a single text.
     pub(super) fn is_collection(&self) -> bool {
         self.variant != "near"
     }
 }
 
 impl<'a> Known<'a> {
+    /// Joins the pages of a run with the truth by URL.
     pub(super) fn new(pages: &[PageRow], truth: &'a [TruthRow]) -> Known<'a> {
         let of_url: HashMap<&str, &PageRow> = pages.iter().map(|page| (page.url.as_str(), page)).collect();
         let mut known = Known { pages: vec![], place: HashMap::new(), copies: vec![], missing: 0, repeated: 0 };
@@ -159,7 +165,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// The target page that a page of the run is, if any.
+    /// Returns the target page of a page of the run, if any.
     pub(super) fn target_page(&self, doc_id: DocId) -> Option<TargetPage> {
         self.pages[*self.place.get(&doc_id)?].target_page
     }
@@ -170,7 +176,7 @@ fn number<K: std::hash::Hash + Eq>(numbers: &mut HashMap<K, u32>, key: K) -> u32
     *numbers.entry(key).or_insert(next)
 }
 
-/// The authority of a URL: host and port.
+/// Returns the authority of a URL: host and port.
 fn host(url: &str) -> &str {
     url.split('/').nth(2).unwrap_or("")
 }

@@ -1,49 +1,52 @@
-//! Pairs that the truth calls no copies, and that are no error all the same.
+//! Predicted pairs that are not copies by the truth, but are not errors either.
 //!
-//! A truth goes by names. A page of an edition in another language that nobody has translated is the original under another
-//! name; where a generator numbers its pages anew in each version, a name says nothing. So a pair of pages that are no copies by
-//! name counts neither way if it is
+//! A truth goes by names. An untranslated page in another language edition is the original under
+//! another name. If a generator renumbers its pages in each version, a name carries no information.
+//! A pair of pages that are not copies by name therefore counts neither as hit nor as error if it
+//! is
 //!
-//! - *accidental*: both pages were made of the same bytes, or one of the bytes of a copy of the other, or copies of both of the
-//!   same bytes. What the truth says of these copies it says of the pair;
-//! - or else *open*: their rows have a word of the column `perhaps` in common.
+//! - *accidental*: both pages were made of the same bytes, or one of them of the bytes of a copy of
+//!   the other, or copies of both of the same bytes. The truth about these copies then applies to
+//!   the pair;
+//! - or otherwise *open*: their rows have a common word in the column `perhaps`.
 //!
-//! What bytes a page was made of, the column `origin` says, and its HTML where there is none.
+//! The bytes of which a page was made are identified by the column `origin`, or by its HTML if that
+//! is empty.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::truth::KnownPage;
 
-/// Something that two pages may have in common.
+/// A property that two pages may have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Common<'a> {
-    /// The bytes that they were made of, by the truth.
+    /// Bytes of which the pages were made, as identified by the truth.
     Origin(&'a str),
-    /// The same by their HTML.
+    /// Bytes of which the pages were made, identified by their HTML.
     Body(u64),
-    /// That a page made of the same bytes has this name.
+    /// Name of a page that was made of the same bytes.
     Name(u32),
 }
 
-/// How two pages that are no copies by name count.
+/// Status of a pair of pages that are not copies by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// As a false pair, if they are in one cluster.
+    /// A false pair, if the pages are in one cluster.
     Different,
     Accidental,
     Open,
 }
 
-/// Pages that nothing but their names tells apart.
+/// Class of pages that differ only in their names.
 #[derive(Debug)]
 struct Kind<'a> {
-    /// Ascending.
+    /// Properties that make pairs accidental, ascending.
     same: Vec<Common<'a>>,
-    /// Ascending.
+    /// Words that make pairs open, ascending.
     perhaps: Vec<&'a str>,
 }
 
-/// The kinds of the known pages.
+/// Classes of the known pages.
 #[derive(Debug)]
 pub(super) struct Undecided<'a> {
     kinds: Vec<Kind<'a>>,
@@ -52,6 +55,7 @@ pub(super) struct Undecided<'a> {
 }
 
 impl<'a> Undecided<'a> {
+    /// Classifies the known pages.
     pub(super) fn new(pages: &[KnownPage<'a>]) -> Undecided<'a> {
         let source = |page: &KnownPage<'a>| match (page.origin, page.body) {
             ("", 0) => None,
@@ -69,7 +73,7 @@ impl<'a> Undecided<'a> {
         for page in pages {
             let source = source(page);
             let own = page.target_page.map(|of| of.name);
-            // Pages of one source have the same names, their own among them.
+            // Pages of one source have the same set of names, which includes their own.
             let key = (source, page.perhaps, if source.is_none() { own } else { None });
             let kind = *numbers.entry(key).or_insert_with(|| {
                 let of_source = source.iter().flat_map(|source| &names[source]).copied().chain(own);
@@ -86,7 +90,7 @@ impl<'a> Undecided<'a> {
         found
     }
 
-    /// How two pages count, given by their indices, that are no copies by name.
+    /// Returns the status of two pages that are not copies by name, given by their indices.
     pub(super) fn verdict(&self, a: usize, b: usize) -> Verdict {
         let [a, b] = [a, b].map(|page| &self.kinds[self.of_page[page]]);
         if a.same.iter().any(|common| b.same.binary_search(common).is_ok()) {
@@ -98,10 +102,11 @@ impl<'a> Undecided<'a> {
         }
     }
 
-    /// Accidental pairs and true ones together, and open pairs, among these pages, given by their indices.
+    /// Returns the number of accidental and true pairs together, and the number of open pairs,
+    /// among these pages, given by their indices.
     ///
     /// # Cost
-    /// Pairs of kinds that have something in common, not pairs of pages.
+    /// Proportional to the pairs of classes with a common property, not to the pairs of pages.
     pub(super) fn count(&self, pages: impl Iterator<Item = usize>) -> (u64, u64) {
         let mut sizes: BTreeMap<usize, u64> = BTreeMap::new();
         pages.for_each(|page| *sizes.entry(self.of_page[page]).or_default() += 1);
@@ -120,7 +125,7 @@ impl<'a> Undecided<'a> {
     }
 }
 
-/// The pairs of different kinds that have something in common.
+/// Returns the pairs of different classes with a common property.
 fn in_common<'k, T: Ord + 'k>(kinds: impl Iterator<Item = (usize, &'k [T])>) -> BTreeSet<(usize, usize)> {
     let mut with: BTreeMap<&T, Vec<usize>> = BTreeMap::new();
     for (kind, commons) in kinds {

@@ -1,4 +1,4 @@
-//! Pieces of handlers: bodies and queries in, texts and JSON out.
+//! Building blocks of handlers: parsing of bodies and queries, and responses with text and JSON.
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::header::CONTENT_TYPE;
@@ -9,34 +9,34 @@ use serde::de::DeserializeOwned;
 
 use crate::problem::Problem;
 
-/// An answer, or why there is none.
+/// Response of a handler, or the problem with the request.
 pub type Answered = Result<Response<Body>, Problem>;
 
-/// An answer of a media type.
+/// Makes a response with a media type.
 pub fn plain(kind: &'static str, text: impl Into<Body>) -> Response<Body> {
     let mut response = Response::new(text.into());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
 
-/// A value as JSON.
+/// Makes a response with a value as JSON.
 pub fn json(value: &impl Serialize) -> Response<Body> {
     plain("application/json", serde_json::to_string(value).expect("answers are plain values"))
 }
 
-/// The query of a request, as a value.
+/// Parses the query of a request.
 ///
 /// # Errors
-/// A problem with status 400 when it is another one.
+/// Returns a problem with status 400 if the query does not match the type.
 pub fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Problem> {
     let read = Query::<T>::try_from_uri(uri);
     read.map(|query| query.0).map_err(|cause| Problem::new(StatusCode::BAD_REQUEST, "bad_query", cause.body_text()))
 }
 
-/// The bytes of a body of at most `most`.
+/// Reads a body of at most `most` bytes.
 ///
 /// # Errors
-/// A problem when the body is longer, or does not come to its end.
+/// Returns a problem if the body is longer, or is incomplete.
 pub async fn bytes_of(body: Body, most: usize) -> Result<Bytes, Problem> {
     use std::error::Error;
     to_bytes(body, most).await.map_err(|cause| {
@@ -45,7 +45,7 @@ pub async fn bytes_of(body: Body, most: usize) -> Result<Bytes, Problem> {
     })
 }
 
-/// The media type of a request, without parameters, and its charset.
+/// Returns the media type of a request without parameters, and its charset.
 pub fn media_type(headers: &HeaderMap) -> (String, Option<String>) {
     let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
     let mut parts = text.split(';').map(str::trim);
@@ -54,7 +54,8 @@ pub fn media_type(headers: &HeaderMap) -> (String, Option<String>) {
     (media, charset)
 }
 
-/// Adds what every service answers: whether its process lives, and that other paths and methods are none.
+/// Adds the routes of every service: whether its process is alive, and problems for unknown paths
+/// and methods.
 pub fn with_fallbacks<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> {
     router
         .route("/health", axum::routing::get(|| async { plain("text/plain; charset=utf-8", "ok\n") }))

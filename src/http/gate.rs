@@ -1,4 +1,5 @@
-//! Who may ask, how much at a time, and how long it may take; and what every answer says of itself.
+//! Admission of requests: who may send them, how many at a time, and how long each may take. Also
+//! the headers of every response.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,7 +16,8 @@ use crate::Front;
 use crate::places::Place;
 use crate::problem::Problem;
 
-/// Names by which the server may be called: those given, and the address itself, with and without the port.
+/// Returns the names by which the server may be addressed: the given ones and the address itself,
+/// with and without the port.
 pub(crate) fn names(address: SocketAddr, given: &[String]) -> Vec<String> {
     let (ip, port) = (address.ip(), address.port());
     let mut hosts: Vec<String> = given.iter().map(|name| name.to_ascii_lowercase()).collect();
@@ -28,7 +30,7 @@ pub(crate) fn names(address: SocketAddr, given: &[String]) -> Vec<String> {
     hosts
 }
 
-/// Answers a request, whatever it is. Handlers have the place of its connection as an extension.
+/// Answers a request, valid or not. Handlers get the place of its connection as an extension.
 pub(crate) async fn answer(
     front: &Front,
     place: &Arc<Place>,
@@ -56,7 +58,7 @@ pub(crate) async fn answer(
 }
 
 async fn routed(front: &Front, mut router: axum::Router, request: Request<Body>) -> Response<Body> {
-    // Its own error is that there is none.
+    // The router never fails: its error type is `Infallible`.
     match timeout(front.settings.limits.request, router.call(request)).await {
         Ok(Ok(response)) => response,
         Ok(Err(never)) => match never {},
@@ -65,10 +67,11 @@ async fn routed(front: &Front, mut router: axum::Router, request: Request<Body>)
     }
 }
 
-/// The answer to a request that is not even routed; `None` for others.
+/// Returns the response to a request that is refused before routing; `None` for admitted requests.
 fn refused(front: &Front, place: &Place, request: &Request<Body>) -> Option<Response<Body>> {
     let path = request.uri().path();
-    // Whoever watches the process calls it by an address of its own, has no key, and learns nothing.
+    // Monitors of the process address it by an IP address of their own and have no key. They learn
+    // nothing from these paths.
     let open = matches!(path, "/health" | "/ready");
     if !open {
         if let Some(refusal) = wrong_host(front, request) {
@@ -92,7 +95,8 @@ fn refused(front: &Front, place: &Place, request: &Request<Body>) -> Option<Resp
     None
 }
 
-/// A page of another site that a browser shows must not talk to the server by a name of its own (DNS rebinding).
+/// Returns a problem if `Host` is not a name of the server. A browser that shows a page of another
+/// site must not reach the server under a name of that site (DNS rebinding).
 fn wrong_host(front: &Front, request: &Request<Body>) -> Option<Problem> {
     let told = request.headers().get(HOST).and_then(|host| host.to_str().ok());
     let authority = request.uri().authority().map(|authority| authority.as_str());
@@ -117,7 +121,7 @@ fn has_key(front: &Front, request: &Request<Body>) -> bool {
     key.is_some_and(|(_, key)| front.keys.name(key.trim_ascii()).is_some())
 }
 
-/// A request that is counted while it is on its way.
+/// Guard of a request that is counted as in flight until it is dropped.
 struct Counted<'s> {
     front: &'s Front,
 }

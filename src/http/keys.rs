@@ -1,22 +1,23 @@
-//! Keys of those who may ask.
+//! Keys of the clients that may send requests.
 
 use std::path::Path;
 
 use webtwin_base::error::{Error, Result};
 use webtwin_base::key_file::check_private;
 
-/// Fewest bytes of a key.
+/// Minimum length of a key in bytes.
 const SHORTEST: usize = 32;
 
-/// Names and keys.
+/// Names of clients, and their keys.
 #[derive(Default)]
 pub(crate) struct Keys(Vec<(String, Vec<u8>)>);
 
 impl Keys {
-    /// Reads a file of lines `NAME KEY`; blank lines and those that begin with `#` say nothing.
+    /// Reads a file of lines `NAME KEY`. Blank lines and lines that begin with `#` are ignored.
     ///
     /// # Errors
-    /// [`Error::Usage`] when it cannot be read, others than its owner may read it, or a line is none.
+    /// Returns [`Error::Usage`] if the file cannot be read, if other users than its owner may read
+    /// it, or if a line is invalid.
     pub(crate) fn read(path: &Path) -> Result<Keys> {
         let wrong = |what: String| Error::Usage(format!("key file {}: {what}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|cause| wrong(cause.to_string()))?;
@@ -44,12 +45,13 @@ impl Keys {
         }
     }
 
-    /// Whether anybody may ask.
+    /// True if there are no keys, so that every client may send requests.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The name whose key this is. How long it takes tells nothing of the keys but their lengths.
+    /// Returns the name of the client with this key. The time that it takes reveals only the
+    /// lengths of the keys.
     pub(crate) fn name(&self, key: &[u8]) -> Option<&str> {
         let mut found = None;
         for (name, known) in &self.0 {
@@ -61,7 +63,8 @@ impl Keys {
     }
 }
 
-/// Whether two keys are equal, looking at all of their bytes.
+/// True if two keys are equal. Compares all bytes, so that the time does not depend on their
+/// values.
 fn is_same(x: &[u8], y: &[u8]) -> bool {
     let differ = x.iter().zip(y).fold(0u8, |all, (x, y)| std::hint::black_box(all | (x ^ y)));
     x.len() == y.len() && differ == 0

@@ -1,8 +1,9 @@
-//! The front of an HTTP service: connections, keys, limits and metrics, whatever the service answers.
+//! Front of an HTTP service: connections, keys, limits and metrics, independent of the responses of
+//! the service.
 //!
 //! ```text
-//!  connections (listen.rs; places.rs: who gives way) ──▶ who may ask (gate.rs: Host, key, in flight, time)
-//!       ──▶ the router of the service ──▶ answers (answer.rs, problem.rs), counted (metrics.rs)
+//!  connections (listen.rs, places.rs) ──▶ admission (gate.rs: Host, key, in flight, time)
+//!       ──▶ the router of the service ──▶ responses (answer.rs, problem.rs), counted (metrics.rs)
 //! ```
 //!
 //! A service makes a [`Front`], a router of its own, and lets the front [serve](Front::serve) it.
@@ -33,48 +34,49 @@ pub use self::metrics::gauge;
 pub use self::places::{Phase, Place};
 pub use self::problem::Problem;
 
-/// Connections that may wait to be accepted.
+/// Maximum number of connections that wait to be accepted.
 const WAITING: i32 = 4096;
 
-/// Where a service listens, for whom, and within which bounds.
+/// Address of a service, its clients, and its limits.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where to listen.
+    /// Address on which the service listens.
     pub listen: String,
-    /// Names by which it may be called, in addition to the address it listens on.
+    /// Names by which the service may be addressed, in addition to the address on which it listens.
     pub hosts: Vec<String>,
     /// File of keys.
     pub keys: Option<PathBuf>,
-    /// Threads that answer.
+    /// Number of threads that answer requests.
     pub threads: usize,
-    /// Bounds.
+    /// Limits of connections and requests.
     pub limits: Limits,
 }
 
-/// Bounds of what is taken from who asks.
+/// Limits of connections and requests.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Connections at a time.
+    /// Maximum number of concurrent connections.
     pub connections: usize,
-    /// Requests at a time.
+    /// Maximum number of concurrent requests.
     pub in_flight: usize,
-    /// Requests at a time whose work is [heavy](Front::heavy), with other requests next to them.
+    /// Maximum number of concurrent requests whose work is [heavy](Front::heavy). Other requests
+    /// are answered in parallel.
     pub heavy: usize,
-    /// Bytes of a body.
+    /// Maximum length of a body in bytes.
     pub body: usize,
-    /// Bytes of a body that holds texts.
+    /// Maximum length of a body with texts in bytes.
     pub text: usize,
-    /// Bytes of the head of a request.
+    /// Maximum length of the head of a request in bytes.
     pub head: usize,
-    /// URLs, ids or records of a request.
+    /// Maximum number of URLs, ids or records in a request.
     pub batch: usize,
-    /// Time for the head of a request, with its key, to come.
+    /// Time limit for the head of a request, with its key, to arrive.
     pub head_time: Duration,
-    /// Time between the head of a request and its answer.
+    /// Time limit between the head of a request and its response.
     pub request: Duration,
-    /// Time between an answer and the next request of its connection.
+    /// Time limit between a response and the next request of its connection.
     pub idle: Duration,
-    /// Age of a connection, after which it is closed between two requests.
+    /// Age at which a connection is closed between two requests.
     pub connection: Duration,
 }
 
@@ -96,12 +98,12 @@ impl Default for Limits {
     }
 }
 
-/// The front of a service, which all of its requests share.
+/// Front of a service, which all of its requests share.
 pub struct Front {
     settings: Settings,
     address: SocketAddr,
     keys: Keys,
-    /// Names that `Host` may have.
+    /// Accepted values of `Host`.
     names: Vec<String>,
     metrics: Metrics,
     places: Arc<Places>,
@@ -110,11 +112,11 @@ pub struct Front {
 }
 
 impl Front {
-    /// Makes the front of a service whose `routes` are counted.
+    /// Makes the front of a service. Requests are counted by `routes`.
     ///
     /// # Errors
-    /// [`Error::Usage`] when the settings are unsound: an address that is none, keys that cannot be read, or none
-    /// beyond loopback.
+    /// Returns [`Error::Usage`] if the settings are invalid: the address cannot be parsed, the keys
+    /// cannot be read, or there is no key although the address is not loopback.
     pub fn new(settings: Settings, routes: &'static [&'static str]) -> Result<Front> {
         let refuse = |what: &str| Error::Usage(format!("--listen {}: {what}", settings.listen));
         let address: SocketAddr =
@@ -135,25 +137,27 @@ impl Front {
         })
     }
 
-    /// Begins to listen; returns the listener to [serve](Front::serve) with.
+    /// Begins to listen. Returns the listener to [serve](Front::serve) with.
     ///
     /// # Errors
-    /// [`Error::Usage`] when it cannot listen.
+    /// Returns [`Error::Usage`] if the address cannot be bound.
     pub fn bind(&mut self) -> Result<TcpListener> {
         let refuse = |cause: std::io::Error| Error::Usage(format!("--listen {}: {cause}", self.settings.listen));
         let listener = TcpListener::bind(self.address).map_err(refuse)?;
         self.address = listener.local_addr().map_err(refuse)?;
-        // Bound with room for 128 that wait to be accepted, beyond which a client waits for seconds.
+        // The standard library listens with a queue of 128 connections. Clients beyond it would
+        // wait for seconds.
         SockRef::from(&listener).listen(WAITING).map_err(refuse)?;
         listener.set_nonblocking(true).map_err(refuse)?;
         self.names = gate::names(self.address, &self.settings.hosts);
         Ok(listener)
     }
 
-    /// Answers requests by a router until the service is stopped, while the future `aside` does what else there is to do.
+    /// Answers requests with a router until the service is stopped. The future `aside` runs
+    /// concurrently.
     ///
     /// # Errors
-    /// [`Error::Storage`] when the system gives no threads.
+    /// Returns [`Error::Storage`] if the system cannot create threads.
     pub fn serve(
         self: &Arc<Front>,
         listener: TcpListener,
@@ -172,47 +176,48 @@ impl Front {
         let runtime = runtime.map_err(|cause| Error::storage("threads of the server", cause))?;
         runtime.spawn(aside);
         runtime.block_on(listen::accept(listener, Arc::clone(self), router))?;
-        // Heavy work that nobody waits for any more is left alone.
+        // Heavy work whose client has gone is abandoned.
         runtime.shutdown_timeout(Duration::from_secs(1));
         Ok(())
     }
 
-    /// Address on which it listens.
+    /// Returns the address on which the service listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Bounds.
+    /// Returns the limits.
     pub fn limits(&self) -> &Limits {
         &self.settings.limits
     }
 
-    /// Ends the service once the requests that are on their way have been answered.
+    /// Stops the service once the requests in flight have been answered.
     pub fn stop(&self) {
         self.stop.send_replace(true);
     }
 
-    /// Waits until the service is to end.
+    /// Waits until the service is stopped.
     pub async fn stopped(&self) {
-        // An error would be that the sender is gone, and that is `self`.
+        // The only error is that the sender is dropped, but `self` owns the sender.
         let _ = self.stop.subscribe().wait_for(|is_stopped| *is_stopped).await;
     }
 
-    /// Requests, connections and memory of the process, in the text format of Prometheus.
+    /// Returns metrics of requests, connections and memory of the process, in the text format of
+    /// Prometheus.
     pub fn metrics(&self) -> String {
         self.metrics.text(&self.places)
     }
 
-    /// Does work that takes a while on a thread of its own, unless too much of it is being done.
+    /// Runs long work on a separate thread, unless the limit of such work is reached.
     ///
     /// # Errors
-    /// Those of `work`; a problem when the service is busy, or `work` panics.
+    /// Returns any error of `work`, and a problem if the service is busy or `work` panics.
     pub async fn heavy<T: Send + 'static>(
         self: &Arc<Front>,
         work: impl FnOnce() -> std::result::Result<T, Problem> + Send + 'static,
     ) -> std::result::Result<T, Problem> {
         let front = Arc::clone(self);
-        // The permit is kept until the work is done, even if nobody waits for it any more.
+        // The permit is held until the work is done, even if its client has gone.
         self.heavy.try_acquire().map_err(|_| Problem::busy("too many texts are being compared"))?.forget();
         let done = tokio::task::spawn_blocking(move || {
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));

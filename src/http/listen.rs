@@ -1,4 +1,5 @@
-//! Connections: so many at a time, each with heads of bounded length and time, and none for ever.
+//! Connections of a service. Their number is limited, and so are the length and time of request
+//! heads and the age of a connection.
 
 use std::convert::Infallible;
 use std::io;
@@ -22,7 +23,8 @@ use crate::{Front, gate};
 use webtwin_base::console::tell;
 use webtwin_base::error::{Error, Result};
 
-/// Accepts connections until it is stopped; then waits for those that have a request on its way.
+/// Accepts connections until the service is stopped. Then waits for the connections with a request
+/// in flight.
 pub(crate) async fn accept(listener: TcpListener, front: Arc<Front>, router: axum::Router) -> Result<()> {
     let failed = |cause| Error::storage("connections", cause);
     let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
@@ -37,7 +39,8 @@ pub(crate) async fn accept(listener: TcpListener, front: Arc<Front>, router: axu
                     if let Some(place) = front.places.take(from.ip()) {
                         break place;
                     }
-                    // All are at work. The others wait in the system's queue.
+                    // All places are held by requests in progress. New connections wait in the
+                    // queue of the system.
                     tokio::select! {
                         () = front.stopped() => return ended(&front).await,
                         () = front.places.freed() => {}
@@ -46,7 +49,7 @@ pub(crate) async fn accept(listener: TcpListener, front: Arc<Front>, router: axu
                 tokio::spawn(connection(stream, place, Arc::clone(&front), router.clone()));
             }
             Err(cause) => {
-                // Too many open files, for example: those that close make room.
+                // The cause may be too many open files, which ends when other connections close.
                 tell(format_args!("warning: a connection could not be accepted: {cause}"));
                 sleep(Duration::from_millis(100)).await;
             }
@@ -55,13 +58,15 @@ pub(crate) async fn accept(listener: TcpListener, front: Arc<Front>, router: axu
     ended(&front).await
 }
 
-/// Waits for the connections, which have heard that the server stops, too; a request has its time, and no more.
+/// Waits for the connections, which stop together with the service. Waits at most for the time
+/// limit of a request.
 async fn ended(front: &Front) -> Result<()> {
     let _ = timeout(front.settings.limits.request, front.places.all_free()).await;
     Ok(())
 }
 
-/// Answers the requests of a connection, until either side closes it, it gives way or is too old, or the server stops.
+/// Answers the requests of a connection until either side closes it, it is displaced or too old, or
+/// the service is stopped.
 async fn connection(stream: TcpStream, place: Arc<Place>, front: Arc<Front>, router: axum::Router) {
     let limits = front.settings.limits;
     let _ = stream.set_nodelay(true);
@@ -90,11 +95,11 @@ async fn connection(stream: TcpStream, place: Arc<Place>, front: Arc<Front>, rou
         () = front.stopped() => {}
     };
     connection.as_mut().graceful_shutdown();
-    // Who does not take an answer is not waited for.
+    // A client that does not read its response does not delay the shutdown.
     let _ = timeout(limits.request, connection).await;
 }
 
-/// A stream whose place hears when bytes come.
+/// Stream that notifies its place when bytes arrive.
 struct Heard {
     stream: TcpStream,
     place: Arc<Place>,
@@ -137,7 +142,7 @@ impl AsyncWrite for Heard {
     }
 }
 
-/// A body whose place knows when its client is waited for.
+/// Body that notifies its place when the server waits for the client.
 struct Coming {
     incoming: Incoming,
     place: Arc<Place>,

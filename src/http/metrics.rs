@@ -1,7 +1,7 @@
-//! What was asked and how long it took, in the text format of Prometheus.
+//! Counters of requests and their durations, in the text format of Prometheus.
 //!
-//! It is our own because all names are known beforehand: counters are arrays, which no request waits for, and a library would
-//! shorten only how they are written.
+//! No metrics library is used: all names are known in advance, so counters are arrays of atomics
+//! without locks, and a library would only shorten the formatting.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use crate::places::Places;
 
 const CODES: [u16; 15] = [200, 302, 304, 400, 401, 404, 405, 408, 413, 415, 421, 422, 500, 503, 0];
 
-/// Upper bounds of the histogram, in microseconds.
+/// Upper bounds of the histogram buckets, in microseconds.
 const BOUNDS: [u64; 10] = [50, 100, 250, 500, 1000, 5000, 25_000, 100_000, 1_000_000, 10_000_000];
 
 #[derive(Default)]
@@ -23,28 +23,31 @@ struct OfRoute {
     micros: AtomicU64,
 }
 
-/// Counters.
+/// Counters of a service.
 pub(crate) struct Metrics {
-    /// Each with its path; below one that ends with a slash are others. The last one stands for all that are not named.
+    /// Counters of each route with its path. A path that ends with a slash includes all paths below
+    /// it. The last route counts all other paths.
     routes: Vec<(&'static str, OfRoute)>,
-    /// Requests on their way.
+    /// Number of requests in flight.
     pub in_flight: AtomicUsize,
 }
 
 impl Metrics {
+    /// Makes counters for the routes of a service, and for those that every service has.
     pub(crate) fn new(routes: &[&'static str]) -> Metrics {
         let routes = routes.iter().chain(&["/health", "/ready", "/metrics", "/openapi.json", "other"]);
         let routes = routes.map(|&route| (route, OfRoute::default())).collect();
         Metrics { routes, in_flight: AtomicUsize::new(0) }
     }
 
-    /// Number of the route of a path.
+    /// Returns the index of the route of a path.
     pub(crate) fn route_of(&self, path: &str) -> usize {
         let below = |route: &str| route.len() > 1 && route.ends_with('/') && path.starts_with(route);
         let exact = self.routes.iter().position(|(route, _)| *route == path);
         exact.or_else(|| self.routes.iter().position(|(route, _)| below(route))).unwrap_or(self.routes.len() - 1)
     }
 
+    /// Counts a request with the status and the duration of its response.
     pub(crate) fn answered(&self, route: usize, status: StatusCode, took: Duration) {
         let of = &self.routes[route].1;
         let code = CODES.iter().position(|code| *code == status.as_u16()).unwrap_or(CODES.len() - 1);
@@ -56,7 +59,7 @@ impl Metrics {
         }
     }
 
-    /// All of it.
+    /// Formats all metrics.
     pub(crate) fn text(&self, places: &Places) -> String {
         let mut out = String::new();
         let mut line = |args: std::fmt::Arguments<'_>| writeln!(out, "{args}").expect("writing to a string");
@@ -77,6 +80,7 @@ impl Metrics {
             if all == 0 {
                 continue;
             }
+            // Buckets of Prometheus are cumulative, but each counter only has its own interval.
             let mut below = 0;
             for (bound, count) in BOUNDS.iter().zip(&of.buckets) {
                 below += read(count);
@@ -108,7 +112,7 @@ pub fn gauge(out: &mut String, name: &str, help: &str, value: u64) {
     writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}").expect("writing to a string");
 }
 
-/// Resident bytes of this process; 0 where the system does not tell.
+/// Returns the resident memory of this process in bytes; 0 if the system does not report it.
 fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

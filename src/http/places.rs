@@ -1,15 +1,17 @@
-//! Places for connections: how many there are, and which connection gives way when all are taken.
+//! Places of connections: their number is limited, and a waiting connection is displaced when all
+//! are taken.
 //!
-//! Only a request that is being answered holds its place. A connection that waits for its client, for a head, a body, or another
-//! request, gives way to one that comes:
+//! Only a request in progress keeps its place. A connection that waits for its client (for a head,
+//! a body, or another request) is displaced by a new connection:
 //!
-//! 1. first those whose clients have not been let in yet, by a key or, where none is needed, by a request that was answered; they
-//!    keep a quarter of the places, so that newcomers can be let in at all;
-//! 2. of these, those of the network with the most connections, so that each network has its share of the places whatever
-//!    the others do;
-//! 3. of these, the one that has waited longest.
+//! 1. first come connections whose clients have not been admitted yet, by a key or, where keys are
+//!    not needed, by a request that was answered. They keep a quarter of the places, so that new
+//!    clients can be admitted at all;
+//! 2. among these, connections of the network with the most connections, so that each network has
+//!    its fraction of the places regardless of the others;
+//! 3. among these, the connection that has waited longest.
 //!
-//! A network is an address of IPv4, or 64 bits of one of IPv6.
+//! A network is an IPv4 address, or the first 64 bits of an IPv6 address.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -21,21 +23,21 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::Limits;
 
-/// Who gives way keeps this part of the places for clients that have not been let in.
+/// Clients that have not been admitted keep one place in this number of places.
 const FOR_STRANGERS: usize = 4;
 
-/// What a connection waits for.
+/// State of a connection: the event for which it waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// The rest of the head of a request.
     Head,
-    /// The rest of its body.
+    /// The rest of the body of a request.
     Body,
-    /// Its answer: the server is at work.
+    /// The response: the request is in progress.
     Answer,
-    /// Another request, of which nothing has come.
+    /// Another request, of which no byte has arrived.
     Idle,
-    /// Events that are sent to it as they happen.
+    /// Events that the server sends as they occur.
     Events,
 }
 
@@ -52,9 +54,9 @@ struct Table {
     next: u64,
     connections: HashMap<u64, Connection>,
     of_network: HashMap<u64, usize>,
-    /// Connections whose requests are being answered.
+    /// Number of connections whose requests are in progress.
     answering: usize,
-    /// Connections that have given way.
+    /// Number of connections that have been displaced.
     displaced: u64,
 }
 
@@ -70,7 +72,7 @@ impl Table {
         Some(connection)
     }
 
-    /// Lets a connection give way, if there is one that may.
+    /// Displaces a waiting connection for which `may_be` is true. Returns false if there is none.
     fn displace(&mut self, may_be: impl Fn(&Connection) -> bool, strangers_first: bool) -> bool {
         let rank = |connection: &Connection| {
             let is_first = connection.is_let_in != strangers_first;
@@ -94,16 +96,18 @@ pub(crate) struct Places {
 }
 
 impl Places {
+    /// Makes the places of a server without connections.
     pub(crate) fn new(limits: Limits) -> Places {
         Places { limits, table: Mutex::default(), freed: Notify::new() }
     }
 
-    /// No code panics while it holds the lock.
+    /// Locks the table. A poisoned lock is ignored, because no code panics while it holds the lock.
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a connection from an address; `None` while all are taken by requests that are being answered.
+    /// Returns a place for a connection from an address, or `None` if all places are held by
+    /// requests in progress.
     pub(crate) fn take(self: &Arc<Self>, from: IpAddr) -> Option<Arc<Place>> {
         let mut table = self.lock();
         if table.connections.len() >= self.limits.connections {
@@ -123,7 +127,7 @@ impl Places {
         Some(Arc::new(Place { places: Arc::clone(self), number, changed }))
     }
 
-    /// Waits until a place may be free, or free to be taken.
+    /// Waits until a place may be free or may be taken from a waiting connection.
     pub(crate) async fn freed(&self) {
         self.freed.notified().await;
     }
@@ -135,28 +139,30 @@ impl Places {
         }
     }
 
-    /// Requests that are being answered.
+    /// Returns the number of requests in progress.
     pub(crate) fn answering(&self) -> usize {
         self.lock().answering
     }
 
-    /// Connections, and how many have given way since the server started.
+    /// Returns the number of connections, and the number that have been displaced since the server
+    /// started.
     pub(crate) fn counts(&self) -> (usize, u64) {
         let table = self.lock();
         (table.connections.len(), table.displaced)
     }
 }
 
-/// The number of the network of an address.
+/// Returns the number of the network of an address.
 fn network_of(address: IpAddr) -> u64 {
     match address.to_canonical() {
         IpAddr::V4(address) => u64::from(u32::from(address)),
-        // None of the addresses that are given out begins with 64 zeros, as those of IPv4 do here.
+        // Numbers of IPv4 networks begin with 32 zero bits. No assigned IPv6 network does, so they
+        // do not collide.
         IpAddr::V6(address) => (u128::from(address) >> 64) as u64,
     }
 }
 
-/// The place of a connection, which it leaves when this is dropped.
+/// Place of a connection, which is released when this value is dropped.
 pub struct Place {
     places: Arc<Places>,
     number: u64,
@@ -164,7 +170,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Notes what the connection waits for now.
+    /// Sets the event for which the connection waits.
     pub fn waits_for(&self, phase: Phase) {
         let mut table = self.places.lock();
         let Some(connection) = table.connections.get_mut(&self.number) else { return };
@@ -177,13 +183,13 @@ impl Place {
         table.answering -= usize::from(was == Phase::Answer);
         match phase {
             Phase::Body => {
-                // As many bodies as requests: each takes memory.
+                // Each body takes memory, so their number is limited like that of requests.
                 let bodies = table.connections.values().filter(|one| one.phase == Phase::Body).count();
                 if bodies > self.places.limits.in_flight {
                     table.displace(|one| one.phase == Phase::Body, true);
                 }
             }
-            // It is closed earlier than it would have been.
+            // The deadline of these states may be earlier, so `is_over` must compute it again.
             Phase::Head | Phase::Idle | Phase::Events => self.changed.notify_one(),
             Phase::Answer => {}
         }
@@ -193,7 +199,7 @@ impl Place {
         }
     }
 
-    /// Notes that the first bytes of another request have come.
+    /// Records that the first bytes of another request have arrived.
     pub(crate) fn hears(&self) {
         let is_idle = self.places.lock().connections.get(&self.number).is_some_and(|one| one.phase == Phase::Idle);
         if is_idle {
@@ -201,14 +207,15 @@ impl Place {
         }
     }
 
-    /// Notes that the client may ask.
+    /// Records that the client has been admitted.
     pub(crate) fn let_in(&self) {
         if let Some(connection) = self.places.lock().connections.get_mut(&self.number) {
             connection.is_let_in = true;
         }
     }
 
-    /// When the connection is to be closed unless something comes; `None` if it has given way.
+    /// Returns the time at which the connection is closed unless it makes progress, or `None` if it
+    /// has been displaced.
     fn deadline(&self) -> Option<Instant> {
         let (table, limits) = (self.places.lock(), &self.places.limits);
         let connection = table.connections.get(&self.number)?;
@@ -217,13 +224,13 @@ impl Place {
                 + match connection.phase {
                     Phase::Head => limits.head_time,
                     Phase::Idle => limits.idle,
-                    // The request has a time of its own.
+                    // The request has a time limit of its own.
                     Phase::Body | Phase::Answer | Phase::Events => limits.connection,
                 },
         )
     }
 
-    /// Waits until the connection is to be closed: it has given way, or its client is late.
+    /// Waits until the connection must be closed because it was displaced or its client is late.
     pub(crate) async fn is_over(&self) {
         loop {
             match self.deadline() {
@@ -275,7 +282,7 @@ mod tests {
         assert_eq!(places.counts(), (4, 2));
         drop([third, next]);
         assert_eq!(places.counts().0, 2);
-        // Those that have given way leave nothing when they end.
+        // Displaced connections release nothing a second time when they end.
         drop([first, second]);
         assert_eq!(places.counts().0, 2);
     }

@@ -8,58 +8,58 @@ use axum::response::IntoResponse;
 use webtwin_base::console::tell;
 use webtwin_base::error::Error;
 
-/// What is wrong with a request, or with its answer.
+/// A problem with a request or with its response.
 #[derive(Debug)]
 pub struct Problem {
-    /// Status of the answer.
+    /// Status of the response.
     pub status: StatusCode,
     code: &'static str,
-    /// What happened, for people.
+    /// Description of the problem, for users.
     pub detail: String,
 }
 
 impl Problem {
-    /// A problem with its code, a word for programs.
+    /// Makes a problem with a code for programs.
     pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Problem {
         Problem { status, code, detail: detail.into() }
     }
 
-    /// A thing that is not there.
+    /// Makes the problem for an object that does not exist.
     pub fn missing(what: impl Into<String>) -> Problem {
         Problem::new(StatusCode::NOT_FOUND, "not_found", what)
     }
 
-    /// A value that is none.
+    /// Makes the problem for an invalid value.
     pub fn bad(what: impl Into<String>) -> Problem {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_value", what)
     }
 
-    /// Name of its status.
+    /// Returns the title of the status.
     pub fn title(&self) -> &'static str {
         self.status.canonical_reason().unwrap_or("error")
     }
 
-    /// The server does as much as it can; to be asked again in a second.
+    /// Makes the problem of an overloaded server. The client may retry in a second.
     pub fn busy(what: &str) -> Problem {
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", format!("{what}; try again in a moment"))
     }
 
-    /// The server failed.
+    /// Makes the problem of an internal failure.
     pub fn broken() -> Problem {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "broken", "the server failed; its log says why")
     }
 
-    /// A body of more than `most` bytes.
+    /// Makes the problem for a body of more than `most` bytes.
     pub fn too_large(most: usize) -> Problem {
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", format!("the body has more than {most} bytes"))
     }
 
-    /// A body that did not come to its end.
+    /// Makes the problem for an incomplete body.
     pub fn ended_early() -> Problem {
         Problem::new(StatusCode::BAD_REQUEST, "bad_body", "the body ended early")
     }
 
-    /// The answer.
+    /// Makes the response.
     pub fn response(self) -> Response<Body> {
         let text = serde_json::json!({
             "type": "about:blank",
@@ -79,7 +79,8 @@ impl Problem {
 }
 
 impl From<Error> for Problem {
-    /// Damage of the index is the operator's business, and is told there; who asks learns that there is no answer.
+    /// Reports damage of the index to the operator on stderr. The client only learns that there is
+    /// no result.
     fn from(error: Error) -> Problem {
         tell(format_args!("error: {error}"));
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "index", "the index cannot answer; the server's log says why")

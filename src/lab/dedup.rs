@@ -1,4 +1,5 @@
-//! `webtwin dedup` on made-up texts: its speed beside that of decoding and compressing the same files, and what it finds.
+//! Benchmark of `webtwin dedup` on synthetic texts: its speed, compared with decoding and
+//! compressing the same files, and its results.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
@@ -13,22 +14,22 @@ use webtwin_dedup::settings::{Near, Settings};
 use webtwin_dedup::{Dedup, Summary};
 use webtwin_job::Shingling;
 
-/// Words of a text.
+/// Number of words of a text.
 const WORDS: u64 = 250;
 
-/// Words there are.
+/// Size of the vocabulary.
 const VOCABULARY: u64 = 50_000;
 
-/// Of so many texts one is the copy of another, and one a copy with a word changed.
+/// Number of texts with one exact copy and one copy with a changed word among them.
 const PERIOD: u64 = 20;
 
-/// Level of zstd of the files: its default.
+/// Compression level of the zstd files, which is the default of zstd.
 const LEVEL: i32 = 3;
 
-/// Files, of equal length.
+/// Number of files, which have equal numbers of texts.
 const FILES: u64 = 2;
 
-/// The benchmark of `webtwin dedup`.
+/// Returns the entry for the benchmark of `webtwin dedup`.
 pub fn entries() -> Vec<Entry> {
     vec![Entry {
         name: "bench-dedup",
@@ -99,7 +100,7 @@ fn file_of(folder: &Path, file: u64) -> std::path::PathBuf {
     folder.join(format!("{file}.jsonl.zst"))
 }
 
-/// Writes the texts; returns their bytes, and how many copies of either kind there are.
+/// Writes the texts. Returns their total length in bytes, and the number of copies of each kind.
 fn make(folder: &Path, texts: u64) -> io::Result<(u64, u64)> {
     let word = |number: u64| -> String {
         let bits = splitmix64(number);
@@ -112,7 +113,7 @@ fn make(folder: &Path, texts: u64) -> io::Result<(u64, u64)> {
         let out = BufWriter::new(File::create(file_of(folder, file))?);
         let mut out = zstd::stream::write::Encoder::new(out, LEVEL)?.auto_finish();
         for number in texts * file / FILES..texts * (file + 1) / FILES {
-            // The first text of each period has two copies within it.
+            // The first text of each period has two copies within the period.
             let original = number - number % PERIOD;
             let of_kind = |kind: u64| number % PERIOD == kind && original >= texts * file / FILES;
             let (is_copy, is_changed) = (of_kind(7), of_kind(13));
@@ -130,7 +131,7 @@ fn make(folder: &Path, texts: u64) -> io::Result<(u64, u64)> {
     Ok((bytes, planted))
 }
 
-/// Decodes a file and compresses it again, into nothing.
+/// Decodes a file, compresses it again, and discards the result.
 fn copy(file: &Path) -> io::Result<()> {
     let mut input = zstd::stream::read::Decoder::new(BufReader::new(File::open(file)?))?;
     let mut out = zstd::stream::write::Encoder::new(io::sink(), LEVEL)?;

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-/// A bar chart of shares over positions. The texts are ours, so nothing in them needs escaping.
+/// Draws a bar chart of fractions over positions. All texts come from this program, so they need no
+/// escaping.
 pub fn bars(title: &str, across: &str, up: &str, values: &[f64]) -> String {
     let highest = values.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     let step = (WIDTH - LEFT - 20.0) / values.len().max(1) as f64;
@@ -26,7 +27,7 @@ pub fn bars(title: &str, across: &str, up: &str, values: &[f64]) -> String {
 /// Colours of the series of a figure, darkest first, as in the papers.
 const COLOURS: [&str; 5] = ["#1b3a57", "steelblue", "#a8c6e0", "#b5651d", "#c0392b"];
 
-/// Most points of a curve that get a marker each.
+/// Maximum number of points of a curve that get markers.
 const FEW: usize = 20;
 
 fn frame(title: &str, across: &str, up: &str) -> String {
@@ -48,7 +49,8 @@ const LEFT: f64 = 60.0;
 const LOW: f64 = 44.0;
 const TOP: f64 = 40.0;
 
-/// Bars of several series side by side; `series` are names and shares, one for each of `labels`.
+/// Draws bars of several series next to each other. `series` has names and fractions, one fraction
+/// for each of `labels`.
 pub fn grouped_bars(title: &str, across: &str, labels: &[&str], series: &[(&str, Vec<f64>)]) -> String {
     let mut svg = frame(title, across, "share of pages");
     let step = (WIDTH - LEFT - 20.0) / labels.len().max(1) as f64;
@@ -79,7 +81,8 @@ pub fn grouped_bars(title: &str, across: &str, labels: &[&str], series: &[(&str,
     svg + "</svg>\n"
 }
 
-/// Curves over two axes that begin at 0 and end at (`right`, `high`); `series` are names and points.
+/// Draws curves over two axes that begin at 0 and end at (`right`, `high`). `series` has names and
+/// points.
 pub fn curves(
     title: &str,
     (across, right): (&str, f64),
@@ -123,7 +126,7 @@ pub fn curves(
 "
 }
 
-/// Points on two logarithmic axes; all are 1 or more.
+/// Draws points on two logarithmic axes. All coordinates must be at least 1.
 pub fn log_points(title: &str, across: &str, up: &str, points: &[(f64, f64)]) -> String {
     let mut svg = frame(title, across, up);
     let decades = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).fold(10.0, f64::max).log10().ceil();
@@ -164,7 +167,7 @@ mod tests {
         assert_eq!(svg.matches("<circle").count(), 3);
         assert!(svg.contains("cx=\"60.0\" cy=\"376.0\"") && svg.ends_with("</svg>\n"), "{svg}");
         let svg = grouped_bars("t", "x", &["1", "2"], &[("a", vec![1.0, 0.0]), ("b", vec![0.5, 0.5])]);
-        // The background, two keys and four bars.
+        // The background, two legend boxes and four bars.
         assert_eq!(svg.matches("<rect").count(), 7);
         let series = [("a".to_string(), vec![(0.0, 1.0), (1.0, 0.0)]), ("b".to_string(), vec![(0.5, 0.5)])];
         let svg = curves("t", ("x", 1.0), ("y", 1.0), &series);

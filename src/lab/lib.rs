@@ -1,8 +1,9 @@
-//! The laboratory, `webtwin-lab`: compares runs with a truth, computes published tables and figures again, runs our
-//! benchmarks, and makes crawls up for them.
+//! The laboratory, `webtwin-lab`: compares runs with a truth, reproduces published tables and
+//! figures, runs our benchmarks, and makes synthetic crawls for them.
 //!
-//! An entry of `webtwin-lab reproduce` makes its input, does the work, and returns rows: what was measured, our figure,
-//! the paper's figure, and the target. Names are `PAPER-ITEM`; `bench-ITEM` for our own.
+//! An entry of `webtwin-lab reproduce` makes its input, does the work, and returns rows with the
+//! name of the measure, our value, the value in the paper, and the target. Names have the form
+//! `PAPER-ITEM`, or `bench-ITEM` for our own benchmarks.
 
 mod command_line;
 pub mod csg00;
@@ -33,17 +34,17 @@ use webtwin_job::{Digest, Job};
 /// Options of a reproduction.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Main size: documents, fingerprints or tuples.
+    /// Main size: number of documents, fingerprints or tuples.
     pub scale: u64,
-    /// A run's folder, for reproductions on real data.
+    /// Folder of a run, for reproductions on real data.
     pub input: Option<String>,
-    /// File with the truth about the crawl of that run, for reproductions that need one.
+    /// File with the truth about the crawl of that run, for reproductions that need it.
     pub truth: Option<PathBuf>,
-    /// Folder for temporary files, which are removed at the end.
+    /// Folder for temporary files, which is removed at the end.
     pub work: PathBuf,
-    /// Folder for figures and their data; none are written without it.
+    /// Folder for figures and their data. Without it, none are written.
     pub output: Option<PathBuf>,
-    /// Worker threads of each job, in each process.
+    /// Number of worker threads of each job, in each process.
     pub workers: usize,
 }
 
@@ -51,46 +52,48 @@ pub struct Options {
 pub struct Entry {
     /// Name on the command line.
     pub name: &'static str,
-    /// What it is, with its place in the paper.
+    /// Description, with the place in the paper.
     pub about: &'static str,
-    /// The unit of the scale.
+    /// Unit of the scale.
     pub unit: &'static str,
-    /// Scale that ends within a minute.
+    /// Scale at which the entry takes less than a minute.
     pub scale: u64,
     /// Scale of the paper, or of our target.
     pub full: u64,
-    /// Computes the rows.
+    /// Function that computes the rows.
     pub run: Run,
 }
 
-/// How an entry computes its rows.
+/// Function that computes the rows of an entry.
 #[derive(Debug, Clone, Copy)]
 pub enum Run {
-    /// In this process.
+    /// Function that runs in this process.
     Alone(fn(&Options) -> Result<Vec<Row>>),
-    /// On all processes of a cluster, which share the folder for temporary files; process 0 has the rows.
+    /// Function that runs on all processes of a cluster, which share the folder for temporary
+    /// files. Process 0 returns the rows.
     OnCluster(fn(&Options, &Place) -> Result<Vec<Row>>),
 }
 
-/// The processes that an entry runs on, and which of them this is.
+/// The processes on which an entry runs, and the number of this process.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// All of them.
+    /// All processes.
     pub cluster: Cluster,
-    /// Number of this one.
+    /// Number of this process.
     pub process: usize,
 }
 
 impl Place {
-    /// Worker threads of all processes.
+    /// Returns the number of worker threads of all processes.
     pub fn workers(&self) -> usize {
         self.cluster.workers * self.cluster.processes()
     }
 
-    /// Runs the program of a job on all workers; returns what the first one of this process returns.
+    /// Runs the program of a job on all workers. Returns the result of the first worker of this
+    /// process.
     ///
     /// # Errors
-    /// As [`webtwin_engine::run`].
+    /// Returns any error of [`webtwin_engine::run`].
     pub fn run<T: Send + 'static>(
         &self,
         job: &Job,
@@ -100,7 +103,7 @@ impl Place {
     }
 }
 
-/// All entries, ascending by name.
+/// Returns all entries, ascending by name.
 pub fn entries() -> Vec<Entry> {
     let mut all = mjs07::entries();
     all.extend(scale::entries());
@@ -116,7 +119,7 @@ pub fn entries() -> Vec<Entry> {
 /// Finds the entry with a name.
 ///
 /// # Errors
-/// [`Error::Usage`] if there is none, naming the nearest.
+/// Returns [`Error::Usage`] with the nearest name if there is none.
 pub fn find(name: &str) -> Result<Entry> {
     let mut all = entries();
     let nearest = (0..all.len()).min_by_key(|&at| strsim::damerau_levenshtein(all[at].name, name)).unwrap_or(0);
@@ -129,12 +132,12 @@ pub fn find(name: &str) -> Result<Entry> {
     )))
 }
 
-/// A row with our figure only.
+/// Makes a row with our value only.
 pub fn figure(what: &str, ours: f64, unit: &str) -> Row {
     Row::new(what, Some(ours), unit)
 }
 
-/// A row with our figure beside the paper's.
+/// Makes a row with our value and that of the paper.
 pub fn beside(what: &str, ours: f64, published: f64, unit: &str) -> Row {
     Row { published: Some(published), ..figure(what, ours, unit) }
 }

@@ -1,3 +1,4 @@
-//! The laboratory: parses the command line, runs it, turns an error into an exit code.
+//! The program `webtwin-lab`: parses the command line, runs the command, and turns an error into an
+//! exit code.
 
 webtwin_cli::program!(webtwin_lab::CommandLine);

@@ -1,16 +1,18 @@
-//! Measures time and memory of a piece of work.
+//! Measurement of the time and memory of a piece of work.
 
 use std::time::Instant;
 
-/// Runs a piece of work; returns its seconds by the clock, and its result.
+/// Runs a piece of work. Returns its wall-clock seconds, and its result.
 pub(super) fn seconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let start = Instant::now();
     let done = work();
     (start.elapsed().as_secs_f64(), done)
 }
 
-/// Runs a piece of work; returns the processor seconds it took on this thread, and its result. On a shared machine this
-/// is what one core needs. Seconds by the clock if the system does not tell.
+/// Runs a piece of work. Returns the processor seconds of this thread, and the result of the work.
+///
+/// On a shared machine this is the time that one core needs. If the system does not report
+/// processor time, returns wall-clock seconds.
 pub(super) fn core_seconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let used = || {
         let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
@@ -21,13 +23,14 @@ pub(super) fn core_seconds<T>(work: impl FnOnce() -> T) -> (f64, T) {
     (before.zip(used()).map_or(clock, |(before, after)| after - before), done)
 }
 
-/// The median of some figures, which must not be empty.
+/// Returns the median of some values. The list must not be empty.
 pub(super) fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_unstable_by(f64::total_cmp);
     figures[figures.len() / 2]
 }
 
-/// Fingerprints per second that one core reads from memory and adds up: the physical limit of a scan.
+/// Returns the number of fingerprints per second that one core reads from memory and adds: the
+/// physical limit of a scan.
 pub(super) fn memory_scan() -> f64 {
     let values: Vec<u64> = (0..1 << 26).collect();
     let pass = || {
@@ -38,22 +41,25 @@ pub(super) fn memory_scan() -> f64 {
     median((0..5).map(|_| pass()).collect())
 }
 
-/// Resets this process's peak memory; returns whether the system can do that.
+/// Resets the peak memory of this process. Returns false if the system cannot do that.
 pub(super) fn forget_peak_memory() -> bool {
     std::fs::write("/proc/self/clear_refs", "5").is_ok()
 }
 
-/// Seconds that all threads of this process have spent on a processor; 0 if the system does not tell.
+/// Returns the processor seconds of all threads of this process; 0 if the system does not report
+/// them.
 ///
-/// On a shared machine this is what a piece of work needs; the clock shows what it took.
+/// On a shared machine these are the seconds that a piece of work needs, whereas the clock also
+/// includes the time of other programs.
 pub(super) fn processor_seconds() -> f64 {
     user_and_kernel_seconds().iter().sum()
 }
 
-/// The same in user mode and in the kernel.
+/// Returns the processor seconds of all threads of this process in user mode and in the kernel.
 pub(super) fn user_and_kernel_seconds() -> [f64; 2] {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // Fields after the name, which ends with the last bracket: time in user mode and in the kernel, in hundredths.
+    // The name of the process ends at the last bracket. The fields after it include the time in
+    // user mode and in the kernel, in hundredths of a second.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     let mut seconds = fields.skip(11).map(|ticks| ticks.parse().unwrap_or(0.0) / 100.0);
     [seconds.next().unwrap_or(0.0), seconds.next().unwrap_or(0.0)]

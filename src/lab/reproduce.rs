@@ -73,10 +73,11 @@ pub(super) fn run(args: Args) -> Result<()> {
         return Err(runs_alone(entry.name));
     }
     let (cluster, process) = args.workers.resolve()?;
-    // In a cluster the name has what all processes must agree on: as the place of inputs it is part of a job's digest.
+    // In a cluster all processes must compute the same folder, because the place of inputs is part
+    // of the digest of a job.
     let name = if is_cluster { format!("{}-{scale}", entry.name) } else { std::process::id().to_string() };
     let work = args.work.unwrap_or_else(std::env::temp_dir).join(format!("webtwin-reproduce-{name}"));
-    // The others wait for process 0 before they look for it.
+    // The other processes wait for process 0 before they access the folder.
     let _temporary = if process == 0 { Some(make(&work)?) } else { None };
     let options =
         Options { scale, input: args.input, truth: args.truth, work, output: args.output, workers: cluster.workers };
@@ -101,7 +102,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     }
 }
 
-/// Makes the folder for temporary files, which nobody else may be using.
+/// Creates the folder for temporary files. Fails if it exists, because another run may use it.
 fn make(work: &Path) -> Result<Temporary> {
     let folder = work.display().to_string();
     let made = work.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::create_dir(work));
@@ -113,7 +114,7 @@ fn make(work: &Path) -> Result<Temporary> {
     }
 }
 
-/// Says that an entry takes no cluster, and which do.
+/// Makes the error for an entry that does not run on a cluster, with the entries that do.
 fn runs_alone(name: &str) -> Error {
     let entries = entries();
     let on_cluster = entries.iter().filter(|entry| matches!(entry.run, Run::OnCluster(_))).map(|entry| entry.name);

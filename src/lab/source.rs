@@ -1,4 +1,5 @@
-//! Data for the reproductions of \[SGM98\] and \[CSG00\]: a given run, a job run now, or a made-up table.
+//! Data for the reproductions of \[SGM98\] and \[CSG00\]: a given run, a job that is run now, or a
+//! synthetic table.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,17 +19,18 @@ use webtwin_pages::work_items::Work;
 use webtwin_results::compared;
 use webtwin_storage::location::Location;
 
-/// How pages are compared: a column of the papers' Table 1.
+/// Unit of comparison of pages: a column of Table 1 of the papers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     Document,
     FourLines,
     TwoLines,
-    /// None of the papers' columns.
+    /// Any other unit.
     Other,
 }
 
 impl By {
+    /// Returns the name of the column.
     pub(super) fn name(self) -> &'static str {
         match self {
             By::Document => "entire document",
@@ -54,7 +56,7 @@ impl std::ops::Deref for Run {
 }
 
 impl Run {
-    /// Reads the given run, or runs a job on a made-up crawl of `scale` pages.
+    /// Reads the given run, or runs a job on a synthetic crawl of `scale` pages.
     pub(super) fn given_or_made(options: &Options, job_file: &str, job: &str) -> Result<Run> {
         match &options.input {
             Some(run) => Run::read(run),
@@ -62,6 +64,7 @@ impl Run {
         }
     }
 
+    /// Reads the run in a folder, with its summary.
     pub(super) fn read(url: &str) -> Result<Run> {
         let run = webtwin_results::Run::open(url)?;
         let file = run.manifest.files.iter().find(|file| file.path == "summary.json");
@@ -82,7 +85,7 @@ impl Run {
         Run::read(&out)
     }
 
-    /// How its pages were compared.
+    /// Returns the unit by which its pages were compared.
     pub(super) fn by(&self) -> By {
         let job = &self.manifest.job;
         let settings = (&job["chunks"]["unit"], &job["chunks"]["count"], &job["overlap"]["min_shared"]);
@@ -94,7 +97,7 @@ impl Run {
         }
     }
 
-    /// Bytes of one of its tables on disk.
+    /// Returns the number of bytes of one of its tables on disk.
     pub(super) fn bytes(&self, table: &str) -> u64 {
         self.manifest.table(table).map(|file| file.bytes).sum()
     }
@@ -110,7 +113,8 @@ pub(super) fn run_job(options: &Options, job: Job) -> Result<webtwin_results::Ru
     webtwin_results::Run::open(&out)
 }
 
-/// A job, and the truth about its crawl: those of the given run, or a job file's on a made-up crawl of `scale` pages.
+/// Returns a job, and the truth about its crawl: those of the given run, or those of a job file on
+/// a synthetic crawl of `scale` pages.
 pub(super) fn job_and_truth(options: &Options, job_file: &str, job: &str) -> Result<(Job, Vec<TruthRow>)> {
     let (Some(run), Some(truth)) = (&options.input, &options.truth) else {
         if options.input.is_some() {
@@ -129,14 +133,14 @@ pub(super) fn job_and_truth(options: &Options, job_file: &str, job: &str) -> Res
     Ok((job, compared::truth(&file, &text)?))
 }
 
-/// Clusters of a made-up table of `scale` pages, in 8 GiB.
+/// Returns the clusters of a synthetic table of `scale` pages, found with 8 GiB of memory.
 pub(super) fn made_up(options: &Options, chunking: Chunking) -> Result<TableClusters> {
     let pages = u32::try_from(options.scale).map_err(|_| Error::Usage("at most 2^32 - 1 pages".into()))?;
     let means = Means { workers: options.workers, memory_bytes: 8 << 30, spill: options.work.clone() };
     of_table(TableParams { pages, seed: 1, chunking, bits: 32 }, &means)
 }
 
-/// Bars of pages by number of replicas, for each way of comparing pages.
+/// Returns the bars of pages by number of replicas, for each unit of comparison.
 pub(super) fn replication(options: &Options) -> Result<Vec<(By, Vec<Bar>)>> {
     if let Some(run) = &options.input {
         let run = Run::read(run)?;
@@ -152,7 +156,7 @@ pub(super) fn replication(options: &Options) -> Result<Vec<(By, Vec<Bar>)>> {
     Ok(vec![(By::Document, bars(&two.exact)), (By::FourLines, bars(&four.similar)), (By::TwoLines, bars(&two.similar))])
 }
 
-/// A figure of the paper on which our data have no bearing.
+/// Makes a row for a value of the paper that our data cannot confirm or refute.
 pub(super) fn not_ours(what: &str, published: f64, unit: &str) -> Row {
     Row { what: what.into(), ours: None, published: Some(published), reach: None, unit: unit.into(), holds: None }
 }

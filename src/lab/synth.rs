@@ -1,4 +1,4 @@
-//! `webtwin-lab synth`: a made-up crawl as WARC files, and the truth about it.
+//! `webtwin-lab synth`: a synthetic crawl as WARC files, and the truth about it.
 
 use std::io::BufWriter;
 
@@ -8,7 +8,7 @@ use webtwin_storage::location::Location;
 use webtwin_storage::output;
 use webtwin_synth::{Params, Synth};
 
-/// Pages per WARC file.
+/// Number of pages per WARC file.
 const PAGES_A_FILE: u64 = 10_000;
 
 #[derive(Debug, clap::Args)]
@@ -42,10 +42,10 @@ pub(super) fn run(args: Args) -> Result<()> {
     Ok(())
 }
 
-/// Writes a made-up crawl as WARC files, and the truth about it, into a folder where nothing is.
+/// Writes a synthetic crawl as WARC files, and the truth about it, into an empty folder.
 ///
 /// # Errors
-/// As [`output::prepare`], and when a file cannot be written.
+/// Returns any error of [`output::prepare`], and an error if a file cannot be written.
 pub fn write(synth: &Synth, folder: &Location) -> Result<()> {
     output::prepare(folder)?;
     for (number, start) in (0..synth.len()).step_by(PAGES_A_FILE as usize).enumerate() {

@@ -1,4 +1,5 @@
-//! Trivial clusters of a made-up `FPrint-DocID` table: for the papers' histograms and times.
+//! Trivial clusters of a synthetic `FPrint-DocID` table, for the histograms and times in the
+//! papers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,26 +18,29 @@ use webtwin_dataflow::shuffle::components::components;
 use webtwin_engine::{Cluster, HashOwners, Net, Owners, run};
 use webtwin_job::Overlap;
 
-/// Trivial clusters by their pages: pages of a cluster, and how many such clusters there are.
+/// Numbers of trivial clusters, by their number of pages.
 pub(crate) type Groups = BTreeMap<u64, u64>;
 
-/// Clusters of a table, and what it took to find them; times are those of the slowest worker.
+/// Clusters of a table, and the effort to find them. Times are those of the slowest worker.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TableClusters {
-    /// Rows of `FPrint-DocID`.
+    /// Number of rows of `FPrint-DocID`.
     pub rows: u64,
-    /// Pages of equal text.
+    /// Clusters of pages with equal text.
     pub exact: Groups,
-    /// The same joined by similar pairs.
+    /// The clusters of `exact`, joined by similar pairs.
     pub similar: Groups,
-    /// Seconds for exact copies, rows made and sorted, all-pairs overlap, and union-find.
+    /// Seconds for exact copies, for rows made and sorted, for all-pairs overlap, and for
+    /// union-find.
     pub seconds: [f64; 4],
 }
 
-/// Finds the exact copies of a made-up table, all pairs of the rest with F >= T, and the clusters of both.
+/// Finds the exact copies of a synthetic table, all pairs of the rest with F >= T, and the clusters
+/// of both.
 ///
 /// # Errors
-/// As [`Table::new`] and [`similar_pairs`]; [`Error::Usage`] for fingerprints of 64 bits.
+/// Returns any error of [`Table::new`] and [`similar_pairs`], and [`Error::Usage`] for fingerprints
+/// of 64 bits.
 pub(crate) fn of_table(params: TableParams, means: &Means) -> Result<TableClusters> {
     if params.bits != 32 {
         return Err(Error::Usage("the papers' fingerprints have 32 bits".into()));
@@ -82,6 +86,7 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap) -> Result<Tabl
     }
     drop(wholes);
     let exact = components(net, "exact copies", count, sets.forest().map(Ok))?;
+    // All workers need the exact copies, which take no part in pairs.
     let shared = net.broadcast("copies", copies)?;
     let mut copies = PageSet::new(count, |_| false);
     shared.iter().for_each(|&copy| copies.insert(copy));
@@ -89,6 +94,7 @@ fn of_worker(net: &mut Net<'_>, table: &Table, overlap: &Overlap) -> Result<Tabl
     let of_exact = begun.elapsed().as_secs_f64();
 
     let sources = || {
+        // Small batches bound the number of rows that are made before they are sent.
         let (mut next, last) = (mine.start, mine.end);
         move |send: &mut dyn FnMut(FPrint, Page)| {
             let end = (next + 1500).min(last);

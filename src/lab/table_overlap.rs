@@ -1,4 +1,5 @@
-//! Overlap on tables made for it, measured: for the papers' times and other programs'.
+//! Measurement of the overlap on generated tables, for comparison with the times of the papers and
+//! of other programs.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -24,62 +25,64 @@ use webtwin_engine::{Cluster, Net, run};
 use webtwin_job::Overlap;
 use webtwin_spill::{MemoryPool, SPILL};
 
-/// Bytes that a process holds whatever it does, and what its allocator does not give back.
+/// Number of bytes that an idle process holds, including memory that its allocator does not return.
 const AT_REST: u64 = 64 << 20;
 
-/// What a measurement may use.
+/// Resources that a measurement may use.
 #[derive(Debug, Clone)]
 pub(crate) struct Means {
-    /// Worker threads of the one process.
+    /// Number of worker threads of the only process.
     pub workers: usize,
-    /// Memory of the process; 0 sets no bound.
+    /// Memory budget of the process in bytes; 0 for no limit.
     pub memory_bytes: u64,
-    /// Folder for what does not fit.
+    /// Folder for spilled data.
     pub spill: std::path::PathBuf,
 }
 
-/// What came out.
+/// Result of a measurement.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Measured {
-    /// Pages.
+    /// Number of pages.
     pub pages: u64,
-    /// Of these, exact copies of others, taken out before pairs are made.
+    /// Number of pages that are exact copies of others. They are removed before pairs are made.
     pub exact_copies: u64,
-    /// Rows of `FPrint-DocID`.
+    /// Number of rows of `FPrint-DocID`.
     pub rows: u64,
-    /// Distinct chunks.
+    /// Number of distinct chunks.
     pub chunks: u64,
-    /// Pairs that the chunks make.
+    /// Number of pairs that the chunks make.
     pub emitted: u64,
-    /// Pages, rows and pairs left after pruning.
+    /// Number of pages left after pruning.
     pub left_pages: u64,
-    /// Rows left after pruning.
+    /// Number of rows left after pruning.
     pub left_rows: u64,
-    /// Pairs left after pruning.
+    /// Number of pairs left after pruning.
     pub left_pairs: u64,
-    /// Of these, pairs that were counted exactly.
+    /// Number of these pairs that were counted exactly.
     pub sent: u64,
-    /// Similar pairs.
+    /// Number of similar pairs.
     pub similar: u64,
-    /// Sum over similar pairs of a x 1,000,003 + b x 10,007 + F: the same for the same pairs in any order.
+    /// Sum over similar pairs of a x 1,000,003 + b x 10,007 + F. It does not depend on the order of
+    /// pairs.
     pub checksum: u64,
     /// Seconds of each stage, of its slowest worker.
     pub stages: Vec<(&'static str, f64)>,
     /// Seconds from the first row to the last pair.
     pub seconds: f64,
-    /// Most memory the process ever held.
+    /// Peak memory of the process, in bytes.
     pub peak_memory_bytes: u64,
-    /// Bytes written to disk, by all workers.
+    /// Number of bytes that all workers wrote to disk.
     pub spilled_bytes: u64,
-    /// How pairs were counted, and why.
+    /// Method by which pairs were counted, with the reason.
     pub why: String,
 }
 
-/// Takes out the exact copies of a made-up table and finds all pairs of the rest with F >= T of its chunking
-/// (\[SGM98\] section 2.2, steps 1 to 3; Table 1). The making of the rows is part of the time.
+/// Removes the exact copies of a synthetic table and finds all pairs of the rest with F >= T of its
+/// chunking (\[SGM98\] section 2.2, steps 1 to 3; Table 1). The time includes the making of the
+/// rows.
 ///
 /// # Errors
-/// As [`Table::new`] and [`similar_pairs`].
+/// Returns any error of [`Table::new`] and [`similar_pairs`].
 pub(crate) fn overlap_of_table(params: TableParams, means: &Means) -> Result<Measured> {
     let table = Arc::new(Table::new(params)?);
     let settings = Overlap::of_papers(params.chunking.threshold());
@@ -102,11 +105,11 @@ pub(crate) fn overlap_of_table(params: TableParams, means: &Means) -> Result<Mea
     })
 }
 
-/// Writes the table of [`peer_tuples`] as other programs read it: fingerprint and document of each row, 4 bytes each, little
-/// endian. Returns the number of rows.
+/// Writes the table of [`peer_tuples`] in the format of other programs: fingerprint and document of
+/// each row, 4 bytes each, little-endian. Returns the number of rows.
 ///
 /// # Errors
-/// [`Error::Storage`] when the file cannot be written.
+/// Returns [`Error::Storage`] if the file cannot be written.
 pub(crate) fn write_peer_table(docs: u32, path: &Path) -> Result<u64> {
     let failed = |cause| Error::storage(path.display().to_string(), cause);
     let mut file = BufWriter::with_capacity(1 << 20, File::create(path).map_err(failed)?);
@@ -121,10 +124,11 @@ pub(crate) fn write_peer_table(docs: u32, path: &Path) -> Result<u64> {
     Ok(count)
 }
 
-/// Reads a file of [`write_peer_table`] and finds all pairs of its documents with F >= `min_shared`.
+/// Reads a file of [`write_peer_table`] and finds all pairs of its documents with F >=
+/// `min_shared`.
 ///
 /// # Errors
-/// [`Error::Input`] when it cannot be read, and as [`similar_pairs`].
+/// Returns [`Error::Input`] if the file cannot be read, and any error of [`similar_pairs`].
 pub(crate) fn overlap_of_peer_table(path: &Path, docs: u32, min_shared: u32, means: &Means) -> Result<Measured> {
     let failed = |cause: std::io::Error| Error::input(path.display().to_string(), cause);
     let file = Arc::new(File::open(path).map_err(failed)?);
@@ -155,17 +159,19 @@ pub(crate) fn overlap_of_peer_table(path: &Path, docs: u32, min_shared: u32, mea
     })
 }
 
-/// Gives rows as [`similar_pairs`] asks for them.
+/// Source of rows in the form that [`similar_pairs`] requires. Each call passes some rows and
+/// returns true if there are more.
 type Source = Box<dyn FnMut(&mut dyn FnMut(FPrint, Page)) -> Result<bool>>;
 
-/// What one worker brings.
+/// Input of one worker.
 struct Part {
     copies: PageSet,
     rows: u64,
     sources: Box<dyn FnMut() -> Source>,
 }
 
-/// What so many workers may fill together (0: no bound), and where the rest goes.
+/// Makes the memory pool of `workers` workers, which share `memory_bytes` (0: no limit) and spill
+/// to `folder`.
 pub(crate) fn pool(memory_bytes: u64, workers: usize, folder: &Path) -> MemoryPool {
     let memory_bytes = if memory_bytes == 0 { u64::MAX } else { memory_bytes };
     MemoryPool { foreseen_bytes: 0, workers: workers as u64, ..MemoryPool::new(memory_bytes, folder, SPILL) }
@@ -180,6 +186,7 @@ fn measure(
 ) -> Result<Measured> {
     let memory_bytes = match means.memory_bytes {
         0 => 0,
+        // The pool covers neither the idle process nor the set of exact copies of each worker.
         allowed => allowed.saturating_sub(AT_REST + u64::from(pages) / 8 * means.workers as u64).max(1),
     };
     let pool = pool(memory_bytes, means.workers, &means.spill);
@@ -225,7 +232,7 @@ fn measure(
     })
 }
 
-/// What one worker found.
+/// Findings of one worker.
 #[derive(Default)]
 struct Of {
     exact_copies: u64,
@@ -244,11 +251,11 @@ fn pairs<R: Row>(
     similar_pairs::<R, _>(net, rows, sources, pages, settings, None, found)
 }
 
-/// All pages but the first of each set of exact copies; every worker brings its pages.
+/// Returns all pages but the first of each set of exact copies. Every worker contributes its pages.
 fn exact_copies(net: &mut Net<'_>, table: &Table, mine: Range<u32>) -> Result<PageSet> {
     let shares = Shares::new(net.peers(), 0);
     let mut copies = PageSet::new(table.pages() as usize, |_| false);
-    // In parts of the fingerprints, so that no more than some 16 million rows are held at a time.
+    // The fingerprints are processed in parts, so that at most about 16 million rows are in memory.
     let parts = u64::from(table.pages()).div_ceil(16_000_000);
     for part in 0..parts {
         let rows = mine.clone().map(Page).filter_map(|doc| {

@@ -1,8 +1,9 @@
-//! Reads records again, at the places that a run has noted for its pages.
+//! Random access to records that an earlier run has read.
 //!
-//! A place is the name of an input and an offset in it, as in [`RawPage::offset`](super::record::RawPage::offset).
-//! Several records may share a place: all records of a compressed file without members do, and so do the files of a
-//! folder. So a reader yields every record that may be meant, and the caller picks by URL.
+//! A run notes the place of each page: the name of an input and an offset in that input, as in
+//! [`RawPage::offset`](super::record::RawPage::offset). Several records may share a place: all
+//! records of a compressed file without members have the same offset, and so have all files of a
+//! folder. A reader therefore yields every record that can be meant, and the caller selects by URL.
 
 use super::decoded::Compression;
 use super::origin::file_of;
@@ -16,18 +17,19 @@ use webtwin_storage::location::Listed;
 use webtwin_storage::open::open_pinned;
 use webtwin_synth::Synth;
 
-/// Gaps between two records up to this many bytes are read rather than sought across.
+/// Largest gap between two wanted records, in bytes, that is read instead of skipped by a seek.
 const GAP_BYTES: u64 = 256 << 10;
 
-/// An input of a finished run, as it is now, and its name.
+/// An input of a finished run in its present state, and the name of the input.
 #[derive(Debug)]
 pub struct Again(Source, String);
 
 impl Again {
-    /// Opens an input by name, as in the column `pages.source`.
+    /// Opens an input by its name in the column `pages.source`.
     ///
     /// # Errors
-    /// As [`Work::plan`](super::work_items::Work::plan).
+    /// Returns [`Error::Input`] if an entry is no longer in its zip archive, and any error of
+    /// [`Work::plan`](super::work_items::Work::plan).
     pub fn open(name: &str, input: &Input) -> Result<Again> {
         if name.starts_with("synth://") {
             return Ok(Again(Source::Synth(Box::new(Synth::parse(name)?)), name.into()));
@@ -37,14 +39,15 @@ impl Again {
         found.map(|looked| Again(looked.source, name.into())).ok_or_else(missing)
     }
 
-    /// Yields the records at `offsets`, ascending, and possibly others; for a folder, the files whose URL `is_wanted`.
+    /// Yields the records at `offsets`, which must ascend, and possibly other records. For a
+    /// folder, yields the files whose URL satisfies `is_wanted`.
     ///
     /// # Errors
-    /// Those of the input and of the sink.
+    /// Returns any error of the input and of the sink.
     ///
     /// # Cost
-    /// Bytes between two records less than 256 KiB apart are read, too; compressed files without members and row groups
-    /// of Parquet are read as a whole.
+    /// Bytes between two records that are less than 256 KiB apart are read, too. Compressed files
+    /// without members and row groups of Parquet are read as a whole.
     pub fn read(
         &self,
         offsets: &[u64],
@@ -57,7 +60,7 @@ impl Again {
 }
 
 impl Source {
-    /// As [`Again::read`].
+    /// Yields the records at `offsets`; see [`Again::read`].
     pub(super) fn read_at(
         &self,
         offsets: &[u64],
@@ -68,8 +71,8 @@ impl Source {
         let limits = &input.limits;
         let stretches =
             || offsets.chunk_by(|x, y| y - x <= GAP_BYTES).map(|places| places[0]..places[places.len() - 1] + 1);
-        // WARC, plain JSONL and made-up crawls can be entered at an offset; the others are read in their smallest
-        // independent piece.
+        // WARC, plain JSONL and synthetic crawls can be entered at an offset. The other formats are
+        // read in their smallest independent pieces.
         match self {
             Source::Warc(origin) => {
                 let file = origin.open()?;

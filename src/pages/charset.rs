@@ -1,46 +1,52 @@
-//! Bytes to characters, by the web's rules.
+//! Decoding of page bodies into characters, by the rules of the web.
 //!
-//! In: a body, and the charset that its transport named. Out: its text, and how many malformed sequences U+FFFD
-//! replaced. The encoding is the first of: the byte order mark; the transport's; that of `<meta>` or the XML
-//! declaration within the first 1024 bytes; UTF-8 if the body is valid UTF-8; a guess from byte frequencies.
+//! Input: a body, and the charset that its transport declares. Output: the text, and the number of
+//! malformed sequences that were replaced by U+FFFD. The encoding is the first that exists of: the
+//! byte order mark; the charset of the transport; the charset of `<meta>` or of the XML declaration
+//! within the first 1024 bytes; UTF-8 if the body is valid UTF-8; a guess from byte frequencies.
 //!
 //! # Source
-//! WHATWG HTML section 13.2.3.2 ("determining the character encoding") and the Encoding standard, whose labels and
-//! decoders are `encoding_rs`. So UTF-16 in a `<meta>` is UTF-8, `iso-8859-1` is windows-1252, UTF-7 is unknown, and
-//! charsets that hide markup (`hz-gb-2312`) decode to one U+FFFD.
+//! WHATWG HTML section 13.2.3.2 ("determining the character encoding") and the Encoding standard,
+//! whose labels and decoders are implemented by `encoding_rs`. By these standards, UTF-16 in a
+//! `<meta>` means UTF-8, `iso-8859-1` means windows-1252, UTF-7 is unknown, and charsets that hide
+//! markup (`hz-gb-2312`) decode to one U+FFFD.
 //!
 //! # Deviations
-//! - The guess ignores the page's top-level domain: mirrors of a page must read alike wherever they are.
-//! - The guess is made on 64 KiB from the first byte beyond ASCII, so that its cost does not grow with the page.
+//! - The guess ignores the top-level domain of the page: copies of a page must decode to the same
+//!   text on every host.
+//! - The guess reads 64 KiB from the first byte beyond ASCII, so that its cost does not grow with
+//!   the page.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
 use super::html::tokenizer::attributes;
 
-/// Bytes searched for a `<meta>`.
+/// Number of bytes of a body that are searched for a `<meta>`.
 const PRESCAN_BYTES: usize = 1024;
 
-/// Bytes used to guess an undeclared encoding.
+/// Number of bytes from which an undeclared encoding is guessed.
 const GUESS_BYTES: usize = 64 << 10;
 
-/// Decodes one body after another into one buffer; valid UTF-8 is not copied.
+/// Decoder of bodies that reuses one buffer. Valid UTF-8 is not copied.
 #[derive(Debug, Default)]
 pub struct Decoder {
     buffer: String,
 }
 
-/// Text of a body, borrowed from the decoder or the body.
+/// Text of a body, borrowed from the decoder or from the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decoded<'a> {
-    /// The characters, without a byte order mark.
+    /// Characters of the text, without a byte order mark.
     pub text: &'a str,
-    /// Number of malformed sequences that U+FFFD replaced; a U+FFFD of the body itself does not count.
+    /// Number of malformed sequences that were replaced by U+FFFD. A U+FFFD that is in the body
+    /// itself does not count.
     pub replaced: u64,
 }
 
 impl Decoder {
-    /// Decodes HTML; with `markup` false, the body is plain text and `<meta>` has no meaning.
+    /// Decodes a body. If `markup` is false, the body is plain text, and a `<meta>` in it is not
+    /// read.
     pub fn decode<'a>(&'a mut self, body: &'a [u8], transport: Option<&str>, markup: bool) -> Decoded<'a> {
         let (encoding, body) = encoding_of(body, transport, markup);
         if encoding == UTF_8
@@ -68,7 +74,7 @@ impl Decoder {
     }
 }
 
-/// The encoding of a body, and the body without its byte order mark.
+/// Returns the encoding of a body, and the body without its byte order mark.
 fn encoding_of<'a>(body: &'a [u8], transport: Option<&str>, markup: bool) -> (&'static Encoding, &'a [u8]) {
     if let Some((encoding, mark)) = Encoding::for_bom(body) {
         return (encoding, &body[mark..]);
@@ -81,7 +87,8 @@ fn encoding_of<'a>(body: &'a [u8], transport: Option<&str>, markup: bool) -> (&'
 
 fn guess(body: &[u8]) -> &'static Encoding {
     let Err(error) = std::str::from_utf8(body) else { return UTF_8 };
-    // What comes before is ASCII or valid UTF-8; the guess needs the part that is not ASCII.
+    // The bytes before the first error are ASCII or valid UTF-8. The guess needs those that are not
+    // ASCII.
     let beyond_ascii = body[..error.valid_up_to()].iter().position(|byte| !byte.is_ascii());
     let from = beyond_ascii.unwrap_or(error.valid_up_to()).saturating_sub(1);
     let sample = &body[from..body.len().min(from + GUESS_BYTES)];
@@ -90,7 +97,8 @@ fn guess(body: &[u8]) -> &'static Encoding {
     detector.guess(None, Utf8Detection::Allow)
 }
 
-/// The encoding that a `<meta>` in `head` declares (the standard's "prescan a byte stream").
+/// Returns the encoding that a `<meta>` in `head` declares ("prescan a byte stream" in the
+/// standard).
 fn meta(head: &[u8]) -> Option<&'static Encoding> {
     let mut at = 0;
     loop {
@@ -120,7 +128,8 @@ fn meta(head: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// What one `<meta>` declares, from the end of its name; `None` when the head ends within it.
+/// Parses one `<meta>` from the end of its name and returns the encoding that it declares. Returns
+/// `None` if the head ends within the element.
 fn declaration(head: &[u8], at: &mut usize) -> Option<Option<&'static Encoding>> {
     let (mut pragma, mut content, mut charset) = (false, None, None);
     attributes(head, at, |name, value| {
@@ -135,14 +144,14 @@ fn declaration(head: &[u8], at: &mut usize) -> Option<Option<&'static Encoding>>
     })?;
     let label = charset.or(if pragma { content } else { None });
     Some(label.and_then(Encoding::for_label).map(|encoding| match encoding {
-        // A <meta> that is readable byte by byte is not in UTF-16.
+        // A `<meta>` that is readable byte by byte cannot be in UTF-16, regardless of its label.
         utf16 if utf16 == UTF_16LE || utf16 == UTF_16BE => UTF_8,
         user if user == X_USER_DEFINED => WINDOWS_1252,
         encoding => encoding,
     }))
 }
 
-/// The label after `charset=` in a `content` attribute.
+/// Returns the label after `charset=` in a `content` attribute.
 fn charset_parameter(content: &[u8]) -> Option<&[u8]> {
     let mut rest = content;
     loop {
@@ -154,7 +163,7 @@ fn charset_parameter(content: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The encoding named by `<?xml … encoding="…"?>` at the very start.
+/// Returns the encoding that `<?xml … encoding="…"?>` at the start of the body declares.
 fn xml_declaration(head: &[u8]) -> Option<&'static Encoding> {
     let declaration = &head[..memchr::memchr(b'>', head)?];
     let rest = declaration.strip_prefix(b"<?xml")?;
@@ -165,7 +174,8 @@ fn xml_declaration(head: &[u8]) -> Option<&'static Encoding> {
         .map(|encoding| if encoding == UTF_16LE || encoding == UTF_16BE { UTF_8 } else { encoding })
 }
 
-/// A value in quotes, or without them up to a byte that `ends` it; `None` when its quote is not closed.
+/// Returns a value in quotes, or an unquoted value up to the first byte for which `ends` is true.
+/// Returns `None` if a quote is not closed.
 fn quoted(value: &[u8], ends: impl Fn(u8) -> bool) -> Option<&[u8]> {
     match value.first()? {
         quote @ (b'"' | b'\'') => Some(&value[1..][..memchr::memchr(*quote, &value[1..])?]),

@@ -1,4 +1,4 @@
-//! How much of an input is damaged, and whether that is too much.
+//! Counts of damaged records of an input, and the limit on them.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,19 @@ use serde::{Deserialize, Serialize};
 use crate::record::Reason;
 use webtwin_base::error::{Error, Result, size};
 
-/// The records of an input, and what is damaged among them.
+/// Numbers of records, pages and damaged records of an input.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Damage {
-    /// Records that were read.
+    /// Number of records that were read.
     pub records: u64,
-    /// Those that are pages.
+    /// Number of records that are pages.
     pub pages: u64,
-    /// The damaged ones, by reason.
+    /// Number of damaged records, by reason.
     pub bad: BTreeMap<Reason, u64>,
-    /// Bytes of the input that these take, but for those that are whole and over a limit.
+    /// Number of bytes of the input that damaged records occupy. Records that are intact and only
+    /// exceed a limit are not included.
     pub bad_bytes: u64,
-    /// The first damaged one: its offset, reason and detail.
+    /// Offset, reason and detail of the first damaged record.
     pub first_bad: Option<(u64, Reason, String)>,
 }
 
@@ -29,7 +30,7 @@ impl Damage {
         self.pages += 1;
     }
 
-    /// Adds a damaged record (offset, reason and detail) that takes some bytes of the input.
+    /// Adds a damaged record (offset, reason and detail) that occupies `bytes` of the input.
     pub fn add_bad(&mut self, one: (u64, Reason, String), bytes: u64) {
         self.records += 1;
         *self.bad.entry(one.1).or_default() += 1;
@@ -37,7 +38,7 @@ impl Damage {
         self.first_bad = self.first_bad.take().into_iter().chain([one]).min();
     }
 
-    /// Adds what another worker has read of the same input.
+    /// Adds the counts of another worker for the same input.
     pub fn add(&mut self, other: Damage) {
         self.records += other.records;
         self.pages += other.pages;
@@ -46,12 +47,15 @@ impl Damage {
         self.first_bad = self.first_bad.take().into_iter().chain(other.first_bad).min();
     }
 
-    /// Fails when the share of damaged records, or of the bytes that they take, is larger than `max_bad`. `bytes` are those
-    /// of the input, 0 where they are not known. One damaged record among sound ones is always allowed, else a small file
-    /// could have none; but not if it takes most of the file, or is all that is left of the one page of a torn file.
+    /// Checks that the fraction of damaged records, and the fraction of bytes that they occupy, is
+    /// at most `max_bad`. `bytes` is the size of the input, or 0 if it is unknown.
+    ///
+    /// Unless `max_bad` is 0, a single damaged record among intact ones is allowed, because
+    /// otherwise a small file could have none. The exception ends where that record occupies more
+    /// than half of the file, or where a truncated file has no page at all.
     ///
     /// # Errors
-    /// [`Error::TooManyBad`].
+    /// Returns [`Error::TooManyBad`] if a fraction exceeds the limit.
     pub fn hold_against(&self, max_bad: f64, input: &str, bytes: u64) -> Result<()> {
         let bad = self.bad.values().sum::<u64>();
         let is_torn = self.bad.contains_key(&Reason::Truncated) && self.pages == 0;
@@ -97,7 +101,7 @@ mod tests {
         let ends = |damage: &Damage, max_bad: f64| damage.hold_against(max_bad, "a.warc", 1000).is_err();
         assert!(!ends(&with(1, Reason::BadJson, 400), 0.01) && !ends(&with(1, Reason::Truncated, 400), 0.01));
         assert!(ends(&with(1, Reason::BadJson, 600), 0.01) && ends(&with(1, Reason::BadJson, 400), 0.0));
-        // A torn file that has no page.
+        // A truncated file without a page.
         assert!(ends(&with(0, Reason::Truncated, 400), 0.01) && !ends(&with(0, Reason::BadJson, 400), 0.01));
         assert!(!ends(&with(0, Reason::Truncated, 400), 0.5));
 

@@ -1,4 +1,4 @@
-//! A file as a stream of its decoded bytes.
+//! Decoding of a compressed file into one stream of bytes.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use webtwin_base::error::{Error, size};
 use webtwin_base::read_at::ReadAt;
 use webtwin_job::Limits;
 
-/// Bytes that the decoder of an xz stream takes in addition to its window, at most.
+/// Maximum memory of an xz decoder in addition to its window, in bytes.
 const XZ_BYTES: u64 = 1 << 20;
 
-/// Bytes that tell the compression of what follows.
+/// Number of bytes from which a compression is detected.
 const HEAD_BYTES: usize = 18;
 
-/// How a file as a whole is compressed.
+/// Compression of a whole file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Compression {
     /// Not compressed.
@@ -31,13 +31,13 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// Detects the compression from the first bytes.
+    /// Detects the compression from the first bytes of a file or member.
     pub fn of(head: &[u8]) -> Compression {
         match head {
             [0x1f, 0x8b, ..] => Compression::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Compression::Zstd,
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Compression::Xz,
-            // Behind the size of its blocks comes a block, or the end of an empty stream.
+            // The size of the blocks is followed by a block, or by the end of an empty stream.
             [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..]
             | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => Compression::Bzip2,
             _ => Compression::None,
@@ -45,7 +45,8 @@ impl Compression {
     }
 }
 
-/// Reads a file from an offset on. A failure of the store is passed on as an [`io::Error`] that contains our [`Error`].
+/// Reader of a file from an offset on. A failure of the store is returned as an [`io::Error`] that
+/// contains our [`Error`].
 pub struct FileReader<'a> {
     file: File<'a>,
     next: u64,
@@ -57,6 +58,7 @@ enum File<'a> {
 }
 
 impl<'a> FileReader<'a> {
+    /// Makes a reader that begins at `offset`.
     pub(crate) fn from(file: &'a dyn ReadAt, offset: u64) -> FileReader<'a> {
         FileReader { file: File::Borrowed(file), next: offset }
     }
@@ -78,12 +80,13 @@ impl Read for FileReader<'_> {
     }
 }
 
-/// A stream that is read from a file, which may hold fewer bytes than it yields.
+/// Stream that is read from a file, which may have fewer bytes than the stream yields.
 pub trait OfFile {
-    /// Bytes of the file that stand for `decoded` of those yielded so far, estimated.
+    /// Estimates the number of bytes of the file that correspond to `decoded` bytes of the stream
+    /// so far.
     fn of_file(&self, decoded: u64) -> u64;
 
-    /// Bytes of the file that have not been read.
+    /// Returns the number of bytes of the file that have not been read.
     fn rest(&self) -> u64;
 }
 
@@ -111,16 +114,17 @@ impl OfFile for FileReader<'_> {
     }
 }
 
-/// Largest ratio of decoded to encoded bytes, once 1 MiB has been decoded: only what is made to harm expands more.
+/// Maximum ratio of decoded to encoded bytes, once 1 MiB has been decoded. Only content that was
+/// made to do harm expands more.
 pub(crate) const RATIO: u64 = 1000;
 
-/// Decoded bytes of a file, from its start: those of its members, frames or streams, one after another,
-/// and plain bytes that follow them.
+/// Decoded bytes of a file from its start: of its members, frames or streams, one after another,
+/// and of plain bytes that follow them.
 pub struct Decoded<'a> {
     stream: Stream<'a>,
     yielded: u64,
     window_bytes: u64,
-    /// Where the stream has ended in the file.
+    /// Offset in the file at which the stream has ended.
     end: u64,
 }
 
@@ -128,7 +132,7 @@ type Buffered<'a> = BufReader<FileReader<'a>>;
 
 enum Stream<'a> {
     Plain(Buffered<'a>),
-    /// Plain lines after a member, up to one that begins another.
+    /// Plain lines after a member, up to a line that begins another member.
     Lines {
         input: Buffered<'a>,
         is_start: bool,
@@ -141,7 +145,7 @@ enum Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// Makes the decoder of what `input` is at.
+    /// Makes the decoder for the content at the position of `input`.
     fn of(mut input: Buffered<'a>, compression: Compression, window_bytes: u64) -> io::Result<Stream<'a>> {
         Ok(match compression {
             Compression::None => Stream::Plain(input),
@@ -174,7 +178,8 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Makes the decoder of what follows; zeros are padding.
+    /// Makes the decoder for the content that follows this stream. Zero bytes between them are
+    /// padding.
     fn next(self, window_bytes: u64) -> io::Result<Stream<'a>> {
         let mut input = match self {
             Stream::Plain(_) | Stream::End => return Ok(Stream::End),
@@ -197,7 +202,8 @@ impl<'a> Stream<'a> {
         }
         let head = look(&mut input)?;
         match Compression::of(&head) {
-            // The payload of a record may begin like a member.
+            // The payload of a plain WARC record may begin like a compressed member, so the rest of
+            // the file is plain.
             Compression::None if head.starts_with(b"WARC/") => Ok(Stream::Plain(input)),
             Compression::None => Ok(Stream::Lines { input, is_start: true }),
             compression => Stream::of(input, compression, window_bytes),
@@ -205,7 +211,7 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// The next bytes of an input, which stay there.
+/// Returns the next bytes of an input without consuming them.
 fn look(input: &mut Buffered) -> io::Result<Vec<u8>> {
     let held = input.fill_buf()?;
     if held.len() >= HEAD_BYTES {
@@ -215,7 +221,7 @@ fn look(input: &mut Buffered) -> io::Result<Vec<u8>> {
     input.get_ref().read_from(place, HEAD_BYTES).map_err(io::Error::other)
 }
 
-/// Reads up to the end of a line, and no further than the line before a member.
+/// Reads up to the end of a line. Stops before a line that begins a member.
 fn read_line(input: &mut Buffered, is_start: &mut bool, into: &mut [u8]) -> io::Result<usize> {
     if *is_start && Compression::of(&look(input)?) != Compression::None {
         return Ok(0);
@@ -229,14 +235,15 @@ fn read_line(input: &mut Buffered, is_start: &mut bool, into: &mut [u8]) -> io::
 }
 
 impl<'a> Decoded<'a> {
+    /// Opens a stream that borrows the file.
     pub(crate) fn new(file: &'a dyn ReadAt, compression: Compression, limits: &Limits) -> io::Result<Decoded<'a>> {
         Decoded::of(FileReader::from(file, 0), compression, limits)
     }
 
-    /// As a stream that shares the file.
+    /// Opens a stream that shares ownership of the file.
     ///
     /// # Errors
-    /// When the decoder cannot begin.
+    /// Returns an error if the decoder cannot be started.
     pub fn shared(file: Arc<dyn ReadAt>, compression: Compression, limits: &Limits) -> io::Result<Decoded<'static>> {
         Decoded::of(FileReader { file: File::Shared(file), next: 0 }, compression, limits)
     }
@@ -246,7 +253,7 @@ impl<'a> Decoded<'a> {
         Ok(Decoded { stream, yielded: 0, window_bytes: limits.window_bytes, end: 0 })
     }
 
-    /// Bytes of the file that have been decoded.
+    /// Returns the number of bytes of the file that have been decoded.
     fn encoded(&self) -> u64 {
         self.stream.input().map_or(self.end, |input| input.get_ref().next - input.buffer().len() as u64)
     }
@@ -288,7 +295,8 @@ impl OfFile for Decoded<'_> {
     }
 }
 
-/// Replaces the error of a stream of xz whose window is over the limit; returns any other unchanged.
+/// Replaces the error of an xz stream whose window exceeds the limit by one that names the setting.
+/// Returns any other error unchanged.
 fn name_window(error: io::Error, allowed: u64) -> io::Error {
     let is_limit = |inner: &(dyn std::error::Error + Send + Sync + 'static)| {
         matches!(inner.downcast_ref(), Some(liblzma::stream::Error::MemLimit))
@@ -307,7 +315,8 @@ fn name_window(error: io::Error, allowed: u64) -> io::Error {
     }
 }
 
-/// Tells a failure of the run, which ends it, from damaged content, which is a refusal.
+/// Separates failures of the run from damaged content: a failure of the store is returned as an
+/// error, damage as a reason with details.
 pub fn sort_out(error: io::Error) -> Result<(Reason, String), Error> {
     let (kind, text) = (error.kind(), error.to_string());
     match error.into_inner().map(|inner| inner.downcast::<Error>()) {

@@ -1,4 +1,4 @@
-//! Detects the format of an input by content; its name decides only if the content does not.
+//! Detection of the format of an input, by content. The name decides only if the content does not.
 
 use std::io::Read;
 
@@ -10,40 +10,40 @@ use webtwin_base::error::{Error, Result};
 use webtwin_base::read_at::ReadAt;
 use webtwin_job::Limits;
 
-/// Bytes of a file, and decoded bytes, that are examined.
+/// Number of bytes of a file, and of decoded bytes, that are examined.
 pub(super) const HEAD: usize = 64 << 10;
 
-/// First bytes of a zip archive: a first entry, or the end of an empty directory.
+/// First bytes of a zip archive: of its first entry, or of the end of an empty directory.
 const ZIP_MARKS: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 
 /// Format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Kind {
-    /// An empty file: no records.
+    /// An empty file, which has no records.
     Empty,
     /// WARC, WET or ARC, not compressed.
     WarcPlain,
-    /// WARC, WET or ARC in gzip, one member per record or otherwise.
+    /// WARC, WET or ARC in gzip, with one member per record or any other members.
     WarcGzip,
     /// WARC, WET or ARC in zstd.
     WarcZstd,
-    /// WARC, WET or ARC in a compression that cannot be entered at a record.
+    /// WARC, WET or ARC in a compression in which no record can be read without those before it.
     WarcStream(Compression),
     /// One JSON object per line.
     Jsonl(Compression),
-    /// Parquet, by its magic number.
+    /// Parquet, detected by its magic number.
     Parquet,
-    /// One page of HTML.
+    /// A single HTML page.
     HtmlFile,
     /// A zip archive with WARC files, such as a WACZ.
     Zip,
 }
 
-/// Detects the format of a file; `name` is used in messages, and as a last resort.
+/// Detects the format of a file. `name` is used in messages, and decides if the content does not.
 ///
 /// # Errors
-/// [`Error::Input`] for any other format, with what it looks like and what to do; [`Error::Storage`] if the store
-/// fails.
+/// Returns [`Error::Input`] for any other format, with a description of the content and a remedy.
+/// Returns [`Error::Storage`] if the store fails.
 ///
 /// # Cost
 /// Reads the first 64 KiB.
@@ -51,7 +51,8 @@ pub fn detect(file: &dyn ReadAt, name: &str) -> Result<Kind> {
     recognise(file, name).map_err(|error| error.of_input(name))?.map_err(|reason| Error::input(name, reason))
 }
 
-/// As [`detect`], with what another format looks like in place of an error.
+/// Detects the format of a file like [`detect`], but returns the description of an unsupported
+/// format as a value instead of an error.
 pub(super) fn recognise(file: &dyn ReadAt, name: &str) -> Result<std::result::Result<Kind, &'static str>> {
     let refuse = |reason| Ok(Err(reason));
     if file.is_empty() {
@@ -102,7 +103,7 @@ pub(super) fn recognise(file: &dyn ReadAt, name: &str) -> Result<std::result::Re
     }
 }
 
-/// Format by the decoded first bytes; `None` if they do not tell.
+/// Returns the format that the first decoded bytes show, or `None` if they are ambiguous.
 fn of_head(head: &[u8], compression: Compression) -> Option<Kind> {
     let archive = match compression {
         Compression::None => Kind::WarcPlain,
@@ -120,7 +121,7 @@ fn of_head(head: &[u8], compression: Compression) -> Option<Kind> {
     if is_html(head) {
         return Some(Kind::HtmlFile);
     }
-    // A first record that is damaged does not make the rest another format.
+    // A damaged first record does not change the format of the rest, so later lines are examined.
     let mut lines = head.split(|&byte| byte == b'\n');
     lines.find_map(|line| {
         let line = trim(line);
@@ -131,13 +132,13 @@ fn of_head(head: &[u8], compression: Compression) -> Option<Kind> {
     })
 }
 
-/// Format by the name, for content that does not tell.
+/// Returns the format that the name implies, for content that is ambiguous.
 fn by_name(name: &str, compression: Compression) -> Option<Kind> {
     let is_json = claims_lines(name) || ends_in(uncompressed(name), &[".json"]);
     is_json.then_some(Kind::Jsonl(compression))
 }
 
-/// A message for formats that people give by mistake.
+/// Describes content in a format that users give by mistake.
 fn looks_like(head: &[u8]) -> Option<&'static str> {
     let known: [(&[u8], &str); 7] = [
         (b"version https://git-lfs.github.com/spec", "not_warc: a Git LFS pointer, not the file; run `git lfs pull`"),
@@ -151,49 +152,49 @@ fn looks_like(head: &[u8]) -> Option<&'static str> {
     known.iter().find(|(magic, _)| head.starts_with(magic)).map(|&(_, what)| what)
 }
 
-/// Whether the name is that of a file with many pages, or may be one.
+/// True if the name is that of a file with many pages, or may be.
 fn is_crawl_name(name: &str) -> bool {
     let bare = uncompressed(name);
     bare.len() < name.len() || ends_in(bare, &[".json"]) || claims_records(name)
 }
 
-/// Whether the name is that of a format of which each file is a crawl, or a part of one.
+/// True if the name has the ending of a format in which each file is a crawl, or a part of one.
 pub(super) fn claims_records(name: &str) -> bool {
     claims_archive(name) || claims_wacz(name) || claims_rows(name)
 }
 
-/// Whether the name is that of a WARC or ARC file.
+/// True if the name is that of a WARC or ARC file.
 pub fn claims_archive(name: &str) -> bool {
     ends_in(uncompressed(name), &[".warc", ".wet", ".wat", ".arc"])
 }
 
-/// Whether the name is that of a zip archive of WARC files.
+/// True if the name is that of a WACZ file, a zip archive of WARC files.
 pub fn claims_wacz(name: &str) -> bool {
     ends_in(name, &[".wacz"])
 }
 
-/// Whether the name is that of a zip archive.
+/// True if the name is that of a zip archive.
 pub(super) fn is_zip_name(name: &str) -> bool {
     ends_in(name, &[".wacz", ".zip"])
 }
 
-/// Whether the name is that of lines of JSON or a table, a record a row.
+/// True if the name is that of JSON lines or of a Parquet table: formats with one record per row.
 pub fn claims_rows(name: &str) -> bool {
     claims_lines(name) || ends_in(uncompressed(name), &[".parquet"])
 }
 
-/// Whether the name is that of lines of JSON.
+/// True if the name is that of JSON lines.
 pub(super) fn claims_lines(name: &str) -> bool {
     ends_in(uncompressed(name), &[".jsonl", ".ndjson"])
 }
 
-/// A name without the ending of a compression.
+/// Removes the ending of a compression from a name.
 fn uncompressed(name: &str) -> &str {
     let ending = [".gz", ".zst", ".xz", ".bz2"].into_iter().find(|ending| ends_in(name, &[ending]));
     &name[..name.len() - ending.map_or(0, str::len)]
 }
 
-/// Whether a name ends in one of these, in whatever case its letters are.
+/// True if a name has one of these endings, in upper or lower case.
 fn ends_in(name: &str, endings: &[&str]) -> bool {
     let has = |ending: &&str| {
         let at = name.len().checked_sub(ending.len());
@@ -206,19 +207,20 @@ fn trim(head: &[u8]) -> &[u8] {
     head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start()
 }
 
-/// The first [`HEAD`] bytes of a file, decoded, or those before its first damage.
+/// Returns the first [`HEAD`] decoded bytes of a file, or fewer if damage comes before.
 pub(super) fn decoded_head(file: &dyn ReadAt, compression: Compression) -> Result<Vec<u8>> {
     let mut head = Vec::new();
     let read =
         Decoded::new(file, compression, &limits()).and_then(|stream| stream.take(HEAD as u64).read_to_end(&mut head));
     match read.map_err(sort_out) {
         Err(Err(failure)) => Err(failure),
-        // Damage further on is reported by the reader.
+        // The reader reports damage that comes later.
         Ok(_) | Err(Ok(_)) => Ok(head),
     }
 }
 
-/// Limits of detection: windows of any size, because only the reader holds as much content as to fill one.
+/// Limits of detection. They allow windows of any size, because only the reader decodes enough
+/// content to fill one.
 fn limits() -> Limits {
     Limits { window_bytes: 1 << LARGEST_WINDOW_LOG, ..Limits::default() }
 }
@@ -232,12 +234,12 @@ fn decodes_to_nothing(file: &dyn ReadAt, compression: Compression) -> Result<boo
     }
 }
 
-/// Decodes the first member after the first one that yields anything.
+/// Returns decoded bytes of the first gzip member, after that at offset 0, that yields any.
 fn head_of_later_member(raw: &[u8]) -> Option<Vec<u8>> {
     let starts = memchr::memmem::find_iter(raw, b"\x1f\x8b\x08").filter(|&start| start > 0);
     starts.into_iter().find_map(|start| {
         let mut head = Vec::new();
-        // The examined bytes cut the member short, so an error at its end is expected.
+        // The member is cut off at the end of `raw`, so an error there is expected.
         drop(flate2::bufread::GzDecoder::new(&raw[start..]).take(1 << 10).read_to_end(&mut head));
         (!head.is_empty()).then_some(head)
     })

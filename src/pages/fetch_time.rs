@@ -1,12 +1,14 @@
-//! Fetch times in the forms that crawls write, as seconds since 1970.
+//! Fetch times in the notations that crawls use, as seconds since 1970.
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Timelike};
 
-/// Parses a date as crawls and corpora write it: ISO 8601 from the year down to a fraction of a second (which is dropped),
-/// with `T` or a space before the clock, and `Z`, an offset or nothing behind it; or digits alone, as ARC, CDX and file
-/// names have them: `20190420`, `20190420100000`.
+/// Parses a date in the notations of crawls and corpora.
 ///
-/// Without an offset it is UTC. A leap second counts as the second after it.
+/// One is ISO 8601, from the year alone down to a fraction of a second (which is dropped), with `T`
+/// or a space before the clock, followed by `Z`, an offset or nothing. The other is digits alone,
+/// as in ARC, CDX and file names: `20190420`, `20190420100000`.
+///
+/// A date without an offset is UTC. A leap second counts as the second after it.
 pub fn parse(text: &str) -> Option<i64> {
     let text = text.trim();
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
@@ -36,19 +38,20 @@ fn date_and_clock(text: &str) -> Option<i64> {
     is_written_out(day).then(|| seconds(&at))
 }
 
-/// Whether a date has four digits for its year and two for month and day, which chrono does not insist on.
+/// True if a date has four digits for its year and two for month and day. chrono accepts fewer.
 fn is_written_out(date: &str) -> bool {
     let is = |(at, byte): (usize, u8)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() };
     date.len() == 10 && date.bytes().enumerate().all(is)
 }
 
-/// chrono writes a leap second as the one before, with a thousand milliseconds more.
+/// Returns the seconds since 1970. chrono represents a leap second as the second before it with
+/// 1000 additional milliseconds.
 fn seconds<Z: chrono::TimeZone>(at: &DateTime<Z>) -> i64 {
     at.timestamp() + i64::from(at.nanosecond() >= 1_000_000_000)
 }
 
-/// Reads a number of seconds, milliseconds, microseconds or nanoseconds, distinguished by size: seconds reach the year
-/// 5138 before they look like milliseconds.
+/// Converts a number of seconds, milliseconds, microseconds or nanoseconds to seconds. The unit is
+/// inferred from the magnitude: seconds stay below that of milliseconds until the year 5138.
 pub fn of_number(number: i64) -> i64 {
     match number.unsigned_abs() {
         0..100_000_000_000 => number,
@@ -58,7 +61,8 @@ pub fn of_number(number: i64) -> i64 {
     }
 }
 
-/// Writes a time as `YYYY-MM-DDThh:mm:ssZ`; one beyond the years that chrono knows (262,000 either way) as the last it knows.
+/// Formats a time as `YYYY-MM-DDThh:mm:ssZ`. A time outside the range of chrono (262,000 years
+/// either way) is formatted as the nearest end of that range.
 pub fn format(time: i64) -> String {
     let furthest = if time < 0 { DateTime::<chrono::Utc>::MIN_UTC } else { DateTime::<chrono::Utc>::MAX_UTC };
     DateTime::from_timestamp(time, 0).unwrap_or(furthest).format("%Y-%m-%dT%H:%M:%SZ").to_string()

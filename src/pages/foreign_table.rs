@@ -1,7 +1,9 @@
-//! Tables of any origin, of which some columns are read as text: Parquet, lines with commas or tabs under a line of names, or lines of
-//! JSON, told apart by content. Lines may be compressed.
+//! Tables of other programs, of which some columns are read as text.
 //!
-//! Fields may be quoted as in RFC 4180, but hold no line breaks. Empty lines count nowhere.
+//! The formats are Parquet, lines with fields separated by commas or tabs under a line of column
+//! names, and JSON lines. The format is detected by content. Lines may be compressed.
+//!
+//! Fields may be quoted as in RFC 4180, but must not contain line breaks. Empty lines are ignored.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -19,10 +21,10 @@ use webtwin_storage::location::Location;
 use webtwin_storage::open::open;
 use webtwin_storage::parquet_file::{Fault, ParquetFile, has_rows_below_zero, rows_of};
 
-/// Rows of Parquet that are read together.
+/// Number of Parquet rows that are read together.
 const BATCH: usize = 1024;
 
-/// Bytes that a row of text has, about.
+/// Approximate number of bytes of a row of text.
 const ROW_BYTES: u64 = 64;
 
 /// A table, and the names of its columns.
@@ -30,17 +32,17 @@ const ROW_BYTES: u64 = 64;
 pub struct ForeignTable {
     /// The file.
     pub location: Location,
-    /// Names of its columns; of lines of JSON, those of the first line.
+    /// Names of the columns. For JSON lines these are the fields of the first line.
     pub columns: Vec<String>,
     format: Format,
-    /// Rows of each part that can be read alone, about.
+    /// Approximate number of rows of each part that can be read independently.
     parts: Vec<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Format {
     Parquet,
-    /// Fields between separators, under a line of names.
+    /// Separated fields, under a line of column names.
     Fields(Compression, u8),
     Json(Compression),
 }
@@ -48,9 +50,10 @@ enum Format {
 /// A row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row<const N: usize> {
-    /// The fields of the wanted columns, if the row can be understood: `None` for one that is absent or empty.
+    /// Fields of the wanted columns; a field that is absent or empty is `None`. The whole is `None`
+    /// if the row cannot be parsed.
     pub fields: Option<[Option<String>; N]>,
-    /// Bytes of its line; 0 where it has none.
+    /// Length of the line of the row in bytes; 0 for Parquet.
     pub bytes: u64,
 }
 
@@ -60,7 +63,8 @@ impl ForeignTable {
     /// Opens a table and reads the names of its columns.
     ///
     /// # Errors
-    /// [`Error::Input`] when there is none, when it is damaged, or when it has no line with the names of columns.
+    /// Returns [`Error::Input`] if the file does not exist, is damaged, or does not begin with a
+    /// line that names its columns.
     pub fn open(location: &Location, limits: &Limits) -> Result<ForeignTable> {
         let file = open(location)?;
         let table = |format, columns, parts| ForeignTable { location: location.clone(), columns, format, parts };
@@ -93,20 +97,22 @@ impl ForeignTable {
         Ok(table(Format::Fields(compression, separator), columns, parts))
     }
 
-    /// True if one of its columns has one of these names.
+    /// True if the table has a column with one of these names.
     pub fn has(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.columns.iter().any(|column| column == name))
     }
 
-    /// Rows of each part that can be read alone, about.
+    /// Returns the approximate number of rows of each part that can be read independently.
     pub fn parts(&self) -> &[u64] {
         &self.parts
     }
 
-    /// The rows of the parts for which `is_own` holds. Of each wanted column the first name that the table has counts.
+    /// Returns the rows of the parts for which `is_own` is true. Each wanted column is given as
+    /// alternative names, of which the first that the table has is read.
     ///
     /// # Errors
-    /// [`Error::Input`] when the file is damaged, or has a column of values that are no text; as do the rows.
+    /// Returns [`Error::Input`] if the file is damaged or a wanted column has values that are not
+    /// text. The iterator returns the same errors.
     pub fn rows<const N: usize>(
         &self,
         wanted: [&'static [&'static str]; N],
@@ -153,7 +159,7 @@ impl ForeignTable {
     }
 }
 
-/// The fields of a line; `None` if a quote has no end.
+/// Splits a line into fields; returns `None` if a quote is not closed.
 fn fields(line: &str, separator: u8) -> Option<Vec<String>> {
     let (mut fields, mut rest) = (Vec::new(), line);
     loop {
@@ -182,7 +188,7 @@ fn fields(line: &str, separator: u8) -> Option<Vec<String>> {
 
 /// A line that is not empty.
 struct Line {
-    /// Without those beyond the limit.
+    /// Bytes of the line, up to the limit.
     bytes: Vec<u8>,
     length: u64,
 }
@@ -201,7 +207,7 @@ impl Line {
     }
 }
 
-/// The lines of a file, without those that are empty.
+/// Iterator over the lines of a file that are not empty.
 struct Lines {
     input: BufReader<Decoded<'static>>,
     name: String,
@@ -243,15 +249,15 @@ fn damaged(name: &str, error: io::Error) -> Error {
         .map_or_else(|failure| failure, |(reason, what)| Error::input(name, format!("{}: {what}", reason.as_str())))
 }
 
-/// Row groups of a Parquet file.
+/// Iterator over rows of row groups of a Parquet file.
 struct ParquetParts<const N: usize> {
     file: ParquetFile,
     name: String,
     leaves: [Option<usize>; N],
-    /// Those that are left.
+    /// Row groups that have not been read.
     groups: std::vec::IntoIter<usize>,
     columns: Vec<Column>,
-    /// Rows that are left in the group that is read.
+    /// Number of unread rows of the current row group.
     left: usize,
     batch: std::vec::IntoIter<[Option<String>; N]>,
 }
@@ -268,7 +274,7 @@ impl<const N: usize> ParquetParts<N> {
         Ok(ParquetParts { file, name, leaves, groups, columns: Vec::new(), left: 0, batch: Vec::new().into_iter() })
     }
 
-    /// Reads more rows; returns false if there are none.
+    /// Reads the next batch of rows; returns false if there are none.
     fn read(&mut self) -> Result<bool> {
         while self.left == 0 {
             let Some(group) = self.groups.next() else { return Ok(false) };
@@ -286,7 +292,8 @@ impl<const N: usize> ParquetParts<N> {
         let read = self.file.guard(|| {
             for (at, (column, leaf)) in columns.iter_mut().zip(leaves).enumerate() {
                 let values: Vec<Option<String>> = match fractions(leaf) {
-                    // With a point in them, even if they are whole.
+                    // A fractional type keeps its decimal point, even for whole values, so that the
+                    // text does not depend on the value.
                     true => column.numbers(rows)?.into_iter().map(|number| Some(format!("{:?}", number?))).collect(),
                     false => column.names(rows)?,
                 };

@@ -1,13 +1,14 @@
-//! The text of PDF and PostScript documents, from a helper process for each.
+//! Text of PDF and PostScript documents, extracted by one helper process per document.
 //!
-//! Such documents are programs, or nearly so: what reads them may crash, loop, or take all memory. So a process of its own
-//! reads each, within limits of processor time and memory that it sets itself (`src/printed/`). The helper is this program
-//! under another command; a caller of the library names one with [`use_program`], and without one the documents are
-//! refused as [`Reason::NoConverter`], as are PDF documents without the cargo feature `pdf`.
+//! Such documents are programs, or close to it: a reader of them may crash, loop, or exhaust
+//! memory. Each document is therefore read by a process of its own, which sets its own limits of
+//! processor time and memory (`src/printed/`). The helper is this program under another command. A
+//! caller of the library names the program with [`use_program`]. Without one, documents are refused
+//! as [`Reason::NoConverter`], and so are PDF documents without the cargo feature `pdf`.
 //!
 //! # Cost
-//! The start of a process, and the time that the document takes; the worker waits for it. There is no limit of time by
-//! the clock: a helper does nothing but compute, and its processor time is bounded.
+//! The start of a process, and the time that the document takes; the worker waits for both. There
+//! is no wall-clock limit, because a helper only computes and its processor time is bounded.
 
 use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -23,36 +24,41 @@ use webtwin_base::build_info::lacks;
 use webtwin_base::error::{Error, Result};
 use webtwin_job::{Limits, READS_PDF};
 
-/// The program that prints the text of PostScript.
+/// Program that prints the text of PostScript.
 pub const GHOSTSCRIPT: &str = "gs";
 
-/// The command of the helper; the format and the limits follow.
+/// Command of the helper, which is followed by the format and the limits.
 pub const COMMAND: &str = "print-text";
 
-/// Signals by which the system, or a refused allocation, ends a helper.
+/// Signals with which the system, or a refused allocation, ends a helper.
 const SIGABRT: i32 = 6;
 const SIGKILL: i32 = 9;
 const SIGXCPU: i32 = 24;
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// Version of [`GHOSTSCRIPT`], once a document has asked for it; empty where it is not installed.
+/// Version of [`GHOSTSCRIPT`], set by the first document that needs it; empty if the program is not
+/// installed.
 static VERSION: OnceLock<String> = OnceLock::new();
 
-/// Names the program that understands [`COMMAND`]: a `webtwin` of this build. The first call counts.
+/// Sets the program that implements [`COMMAND`], a `webtwin` of this build. Only the first call has
+/// an effect.
 pub fn use_program(path: PathBuf) {
-    // A second caller may only repeat what is known.
+    // The result is ignored because later callers may only repeat the first.
     let _ = PROGRAM.set(path);
 }
 
-/// The version of Ghostscript that this process has read PostScript with, empty if there is none; `None` if it has met no
-/// such document.
+/// Returns the version of Ghostscript with which this process has read PostScript, empty if it is
+/// not installed. Returns `None` if the process has read no PostScript.
 pub fn ghostscript() -> Option<&'static str> {
     VERSION.get().map(String::as_str)
 }
 
-/// The version of Ghostscript that is installed, empty if there is none; from now on this process counts as one that has met
-/// PostScript, for what it goes on from has.
+/// Returns the version of the installed Ghostscript, empty if there is none.
+///
+/// After this call, [`ghostscript`] reports the version even if this process reads no PostScript. A
+/// recrawl needs that, because the earlier pages that it reuses may have been read with
+/// Ghostscript.
 pub fn ghostscript_version() -> &'static str {
     VERSION.get_or_init(|| {
         let asked = Command::new(GHOSTSCRIPT).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
@@ -60,41 +66,41 @@ pub fn ghostscript_version() -> &'static str {
     })
 }
 
-/// What the helper says of a document.
+/// Reply of the helper for a document.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Answer {
-    /// It has text.
+    /// The document has text.
     Document(Document),
-    /// It is no page.
+    /// The document is refused as a page, with the reason and details.
     Refused(Reason, String),
 }
 
-/// What a document says.
+/// Content of a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Document {
-    /// Its title; empty if it has none.
+    /// Title; empty if the document has none.
     pub title: String,
-    /// Its text, in lines as printed.
+    /// Text, in lines as printed.
     pub text: String,
-    /// URIs it links to, as written.
+    /// URIs of links, as written.
     pub links: Vec<String>,
-    /// True if all of it could be read, as it is written.
+    /// True if all of the document could be read as written, without repair.
     pub is_whole: bool,
 }
 
-/// Returns where a PDF starts in these bytes. Other bytes may come before it: a head that a script has printed twice, or
-/// part of a page.
+/// Returns the offset at which a PDF starts in these bytes. Other bytes may precede it: a head that
+/// a script has printed twice, or part of a page.
 pub fn pdf_start(bytes: &[u8]) -> Option<usize> {
     memchr::memmem::find(bytes, b"%PDF-")
 }
 
-/// The text of a document of this form.
+/// Extracts the content of a document in the helper process.
 ///
 /// # Errors
-/// [`Error::Storage`] when the helper cannot be started, or is another program.
+/// Returns [`Error::Storage`] if the helper cannot be started, or is another program.
 ///
 /// # Panics
-/// If the form is not one for the helper.
+/// Panics if `form` is HTML, XHTML or text.
 pub(super) fn document(form: Form, body: &[u8], limits: &Limits) -> Result<std::result::Result<Document, Refusal>> {
     let format = match form {
         Form::Pdf if pdf_start(body).is_none() => {
@@ -123,11 +129,12 @@ pub(super) fn document(form: Form, body: &[u8], limits: &Limits) -> Result<std::
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        // Who stops the run from a terminal stops this process, which then decides.
+        // A separate process group: an interrupt from the terminal stops only this process, which
+        // then decides about its helpers.
         .process_group(0)
         .spawn()
         .map_err(failed)?;
-    // Text in JSON is at most six times as long as it is.
+    // JSON escapes make a text at most six times as long.
     let (status, said) = fed(child, body, 8 * limits.record_bytes + (1 << 20)).map_err(failed)?;
     if let Some(refusal) = beyond(form, status, limits) {
         return Ok(Err(refusal));
@@ -143,12 +150,13 @@ pub(super) fn document(form: Form, body: &[u8], limits: &Limits) -> Result<std::
     }
 }
 
-/// Feeds a process, and takes what it says, up to `most` bytes; then it is killed.
+/// Writes `bytes` to a process and reads its output, up to `most` bytes. A process that exceeds
+/// them is killed.
 fn fed(mut child: Child, bytes: &[u8], most: u64) -> std::io::Result<(ExitStatus, Vec<u8>)> {
     let (mut stdin, stdout) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
     let mut said = Vec::new();
     let taken = std::thread::scope(|scope| {
-        // One that wants no more closes its end.
+        // An error of the write is ignored: a process that needs no more input closes its end.
         Builder::new().spawn_scoped(scope, move || drop(stdin.write_all(bytes))).inspect_err(|_| drop(child.kill()))?;
         let taken = stdout.take(most + 1).read_to_end(&mut said);
         if taken.is_err() || said.len() as u64 > most {
@@ -160,19 +168,19 @@ fn fed(mut child: Child, bytes: &[u8], most: u64) -> std::io::Result<(ExitStatus
     taken.map(|_| (status, said))
 }
 
-/// Why a document is refused whose helper was ended by its limits.
+/// Returns the refusal of a document whose helper was ended by one of its limits.
 fn beyond(form: Form, status: ExitStatus, limits: &Limits) -> Option<Refusal> {
     let of = |pdf| if form == Form::Pdf { pdf } else { Reason::PostScriptFailed };
     let Limits { printed_seconds: seconds, printed_bytes: bytes, .. } = limits;
     match status.signal()? {
         SIGXCPU => Some((of(Reason::PdfTooLong), format!("more than {seconds} s of processor time"))),
-        // A refused allocation aborts, and so does recursion beyond the stack.
+        // A refused allocation aborts the process, and so does a stack overflow.
         SIGABRT | SIGKILL => Some((of(Reason::PdfTooLarge), format!("more than {bytes} bytes of memory, or of stack"))),
         _ => None,
     }
 }
 
-/// What Ghostscript has made of a document.
+/// Makes a document of the output of Ghostscript.
 fn of_postscript(status: ExitStatus, said: Vec<u8>, limits: &Limits) -> std::result::Result<Document, Refusal> {
     let failed = |why: String| Err((Reason::PostScriptFailed, why));
     if !status.success() {
@@ -181,7 +189,7 @@ fn of_postscript(status: ExitStatus, said: Vec<u8>, limits: &Limits) -> std::res
     if said.len() as u64 > limits.record_bytes {
         return failed(format!("more than {} bytes of text", limits.record_bytes));
     }
-    // Pages end with a form feed.
+    // Ghostscript ends each page with a form feed.
     let text = String::from_utf8_lossy(&said).replace('\u{c}', "\n\n");
     if text.trim().is_empty() {
         return failed("no text".to_owned());

@@ -1,5 +1,5 @@
-//! A folder of HTML files, as mirroring programs leave it: one page per file; its URL is the base plus the path below
-//! the folder.
+//! Folders of HTML files, as mirroring programs write them. Each file is a page, whose URL is the
+//! base followed by the path below the folder.
 
 use url::{Position, Url};
 
@@ -14,11 +14,13 @@ use webtwin_storage::open::open_pinned;
 
 /// Reads some files of a folder, one record per file.
 ///
-/// A file is a page if its name says so, or its content looks like HTML, PDF or PostScript; others are refused as `not_text`. Files have no
-/// fetch time, because the disk's dates tell when they were copied.
+/// A file is a page if its name has the ending of one, or if its content begins like HTML, PDF or
+/// PostScript. Other files are refused as `not_text`. The pages have no fetch time, because the
+/// dates of the file system are those of the copy.
 ///
 /// # Errors
-/// Those of the store and of the sink; [`Error::Input`] when a file changed since it was listed.
+/// Returns any error of the store and of the sink, and [`Error::Input`] if a file has changed since
+/// it was listed.
 pub fn read_files(folder: &Location, files: &[Listed], input: &Input, sink: &mut Sink<'_>) -> Result<()> {
     let (base, limits) = (parse_base(&input.base)?, &input.limits);
     for listed in files {
@@ -54,10 +56,10 @@ pub fn read_files(folder: &Location, files: &[Listed], input: &Input, sink: &mut
     Ok(())
 }
 
-/// Reads the base of a folder's URLs.
+/// Parses the base of the URLs of a folder.
 ///
 /// # Errors
-/// [`Error::Setting`] unless it is an http(s) URL.
+/// Returns [`Error::Setting`] unless `base` is an http(s) URL.
 pub fn parse_base(base: &str) -> Result<Url> {
     match Url::parse(base) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
@@ -70,12 +72,13 @@ pub fn parse_base(base: &str) -> Result<Url> {
     }
 }
 
-/// URL of a file of a folder.
+/// Returns the URL of a file of a folder.
 pub fn url_of_file(folder: &Location, file: &Listed, base: &Url) -> String {
     url_of(base, relative(folder, &file.location))
 }
 
-/// Path of a file below its folder, byte by byte as the disk has it; for a file given by itself, the path as given.
+/// Returns the path of a file below its folder, byte by byte as on the disk. Returns the path as
+/// given for a file that is itself an input.
 fn relative<'a>(folder: &'a Location, file: &'a Location) -> &'a [u8] {
     let bytes = |location: &'a Location| match location.path() {
         Some(path) => path.as_os_str().as_encoded_bytes(),
@@ -91,8 +94,11 @@ fn relative<'a>(folder: &'a Location, file: &'a Location) -> &'a [u8] {
     &path[path.iter().take_while(|&&byte| byte == b'/').count()..]
 }
 
-/// Every byte with a meaning in URLs is percent-encoded, and so is every byte beyond ASCII, so different files have different
-/// URLs, whatever the encoding of their names. So are tabs and newlines, which `Url` would drop.
+/// Appends a relative path to the base.
+///
+/// Every byte that has a meaning in URLs or is beyond ASCII is percent-encoded. Different files
+/// thus have different URLs, in any encoding of their names. Tabs and newlines are encoded, too,
+/// because `Url` would drop them.
 fn url_of(base: &Url, relative: &[u8]) -> String {
     let mut url = base[..Position::AfterPath].trim_end_matches('/').to_string();
     for segment in relative.split(|&byte| byte == b'/').filter(|segment| !matches!(*segment, b"." | b".." | b"")) {
@@ -174,7 +180,7 @@ mod tests {
     fn a_name_that_is_no_utf8_is_a_page_of_its_own_with_its_bytes_in_the_url() {
         use std::os::unix::ffi::OsStrExt;
         let temporary = tempfile::tempdir().unwrap();
-        // Two names in Latin-1, the first again in UTF-8, and that of its percent-encoding.
+        // Two names in Latin-1, the first again in UTF-8, and the percent-encoding of the first.
         for name in
             [&b"caf\xe9.html"[..], b"caf\xe8.html", "caf\u{e9}.html".as_bytes(), b"caf%E9.html", b"caf\\xE9.html"]
         {

@@ -1,7 +1,8 @@
-//! The fields of a JSON object that matter here, wherever they are in it.
+//! Extraction of some fields of a JSON object, at any depth.
 //!
-//! The name `a.b` stands for field `b` of the object in field `a`, and for a field that is called `a.b`. Other fields are
-//! skipped, not looked into. If one name occurs twice in an object, its last value counts.
+//! The name `a.b` means field `b` of the object in field `a`, and also a field that is called
+//! `a.b`. Values of other fields are skipped. If a name occurs twice in an object, its last value
+//! counts.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +13,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 /// Number of purposes that fields may have.
 pub const PURPOSES: usize = 12;
 
-/// The fields to be found.
+/// Fields to extract.
 #[derive(Debug)]
 pub struct Wanted {
     paths: Vec<Path>,
@@ -21,13 +22,14 @@ pub struct Wanted {
 
 #[derive(Debug)]
 struct Path {
-    /// A number below [`PURPOSES`], of the caller's choice.
+    /// Purpose of the field: a number below [`PURPOSES`], chosen by the caller.
     purpose: usize,
-    /// For each depth: the name there, and all that is left of the path.
+    /// Steps of the path: for each depth, the name at that depth, and the rest of the path from
+    /// there.
     steps: Vec<(String, String)>,
 }
 
-/// A value as far as it matters.
+/// Value of a field. Lists and objects are reduced to a description.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scalar<'t> {
     /// A string.
@@ -38,12 +40,12 @@ pub enum Scalar<'t> {
     Real(f64),
     /// True or false.
     Bool(bool),
-    /// Neither; says what.
+    /// A list or an object, with a description.
     Other(&'static str),
 }
 
 impl<'t> Scalar<'t> {
-    /// Names the kind of value.
+    /// Describes the kind of value.
     pub fn what(&self) -> &'static str {
         match self {
             Scalar::Text(_) => "a string",
@@ -53,10 +55,11 @@ impl<'t> Scalar<'t> {
         }
     }
 
-    /// Returns a string, of which the field has one of these names.
+    /// Returns the value if it is a string. `names` are the possible names of the field, for
+    /// messages.
     ///
     /// # Errors
-    /// What the value is, if it is no string.
+    /// Returns [`Reason::BadField`] with the kind of the value if it is not a string.
     pub fn string(self, names: &[String]) -> Result<Cow<'t, str>, Refusal> {
         match self {
             Scalar::Text(text) => Ok(text),
@@ -64,7 +67,7 @@ impl<'t> Scalar<'t> {
         }
     }
 
-    /// Returns the value as text; `None` for a list or an object.
+    /// Returns the value as text, or `None` for a list or an object.
     pub fn into_text(self) -> Option<String> {
         match self {
             Scalar::Text(text) => Some(text.into_owned()),
@@ -76,12 +79,13 @@ impl<'t> Scalar<'t> {
     }
 }
 
-/// What was found: for each purpose the value of the first of its fields that is there and not null.
+/// Extracted values: for each purpose, the value of the first of its fields that exists and is not
+/// null.
 #[derive(Debug, Default)]
 pub struct Found<'t>([Option<(usize, Scalar<'t>)>; PURPOSES]);
 
 impl<'t> Found<'t> {
-    /// Takes the value for a purpose.
+    /// Removes and returns the value for a purpose.
     pub fn take(&mut self, purpose: usize) -> Option<Scalar<'t>> {
         self.0[purpose].take().map(|(_, value)| value)
     }
@@ -96,12 +100,13 @@ impl<'t> Found<'t> {
     }
 }
 
-/// The most fields that can be wanted: a bit each.
+/// Maximum number of wanted fields, because each takes one bit of a `u32`.
 const MOST: usize = 32;
 
 impl Wanted {
-    /// Wants fields, each with its purpose, a number below [`PURPOSES`]. Of one purpose the first has precedence. More than
-    /// 32 are not looked for.
+    /// Makes an extractor of fields, each with its purpose, a number below [`PURPOSES`]. Among the
+    /// fields of one purpose, an earlier one has precedence. Only the first 32 fields are
+    /// extracted.
     pub fn new<'n>(fields: impl IntoIterator<Item = (usize, &'n str)>) -> Wanted {
         let path = |(purpose, name): (usize, &str)| {
             let names: Vec<&str> = name.split('.').collect();
@@ -111,7 +116,8 @@ impl Wanted {
         Wanted { paths: fields.into_iter().map(path).take(MOST).collect(), is_strict: false }
     }
 
-    /// Checks other values, too: the depth of lists and objects and the range of numbers.
+    /// Makes `find` also check the values of other fields: the depth of lists and objects, and the
+    /// range of numbers.
     pub fn strict(self) -> Wanted {
         Wanted { is_strict: true, ..self }
     }
@@ -119,7 +125,7 @@ impl Wanted {
     /// Finds the fields of an object.
     ///
     /// # Errors
-    /// Why the text is no JSON object.
+    /// Returns the reason if the text is not a JSON object.
     pub fn find<'t>(&self, text: &'t str) -> Result<Found<'t>, String> {
         if !text.starts_with('{') {
             return Err("the line is no JSON object".into());
@@ -133,7 +139,8 @@ impl Wanted {
     }
 }
 
-/// A value at which some paths end, or through which they lead.
+/// A value in the parsed object. The bits of `ends` are the paths that end at this value, those of
+/// `leads` the paths that continue in it.
 struct Seed<'w, 'f, 't> {
     wanted: &'w Wanted,
     depth: usize,
@@ -205,7 +212,7 @@ impl<'t> Visitor<'t> for Seed<'_, '_, 't> {
     fn visit_seq<A: SeqAccess<'t>>(self, mut list: A) -> Result<(), A::Error> {
         let Seed { wanted, depth, ends, found, .. } = self;
         if wanted.is_strict {
-            // No path leads through a list.
+            // No path leads through a list, so its values are only checked.
             while list.next_element_seed(Seed { wanted, depth, ends: 0, leads: 0, found })?.is_some() {}
         } else {
             while list.next_element::<IgnoredAny>()?.is_some() {}
@@ -236,10 +243,11 @@ impl<'t> Visitor<'t> for Seed<'_, '_, 't> {
     }
 }
 
-/// The text of a line without a mark before it and blanks around it; `None` if there is nothing else.
+/// Returns the text of a line without a byte order mark and surrounding white space, or `None` if
+/// nothing else is in it.
 ///
 /// # Errors
-/// Where it is no UTF-8.
+/// Returns [`Reason::NotUtf8`] with the position of the first invalid byte.
 pub fn text_of_line(line: &[u8]) -> Option<Result<&str, Refusal>> {
     let bare = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     let refuse = |at: usize| (Reason::NotUtf8, format!("byte {at} of the line is no UTF-8"));
@@ -273,8 +281,8 @@ impl<'t> Visitor<'t> for Key {
     }
 }
 
-/// A line of JSON with `null` for numbers that are none (`NaN`, `Infinity`), as Python and others write them against the
-/// standard; `None` if it has none of them.
+/// Replaces numbers that JSON does not have (`NaN`, `Infinity`, `-Infinity`) by `null` in a line of
+/// JSON. Python and other languages write them. Returns `None` if the line has none of them.
 pub fn without_nan(text: &str) -> Option<String> {
     const NUMBERS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
     if !NUMBERS.iter().any(|number| text.contains(number)) {
@@ -292,7 +300,7 @@ pub fn without_nan(text: &str) -> Option<String> {
                 number.len()
             }
             None => {
-                // What a backslash escapes ends no string.
+                // An escaped quote does not end the string.
                 let escaped =
                     here.strip_prefix('\\').and_then(|behind| behind.chars().next()).map_or(0, char::len_utf8);
                 is_string ^= here.starts_with('"');

@@ -1,7 +1,9 @@
-//! JSONL: one JSON object per line, with a URL and HTML or text, in fields of the object or of objects in it.
+//! JSONL crawls: one JSON object per line, with a URL and HTML or text in fields of the object or
+//! of nested objects.
 //!
-//! A plain file can be read in ranges: a range owns the lines that start in it. A compressed file is one range, and its
-//! offsets are those of decoded bytes. Records and refusals carry the byte offset at which their line starts.
+//! A plain file can be read in ranges. A range owns the lines that start in it. A compressed file
+//! is a single range, and its offsets count decoded bytes. Pages and refusals carry the byte offset
+//! at which their line starts.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read};
@@ -18,19 +20,20 @@ use webtwin_base::read_at::ReadAt;
 use webtwin_job::Fields;
 use webtwin_job::Limits;
 
-/// Fields named of an object that lacks one.
+/// Number of existing fields that the message about a missing field lists.
 const NAMED: usize = 12;
 
-/// Bytes read at once.
+/// Size of the read buffer in bytes.
 const BUFFER: usize = 1 << 20;
 
 /// Reads the lines of a plain file that start in a range, in order.
 ///
 /// # Errors
-/// Those of the file and of the sink.
+/// Returns any error of the file and of the sink.
 ///
 /// # Cost
-/// One pass over the range and the rest of its last line; memory is one line of at most `limits.record_bytes`.
+/// One pass over the range and the rest of its last line. Holds one line of at most
+/// `limits.record_bytes` in memory.
 pub fn read_range(
     file: &dyn ReadAt,
     range: Range<u64>,
@@ -47,7 +50,8 @@ pub fn read_range(
 /// Reads all lines of a file, compressed or not.
 ///
 /// # Errors
-/// Those of the file and of the sink. Damaged compression ends the file with a refusal; lines before it are kept.
+/// Returns any error of the file and of the sink. If the compressed data is damaged, the rest of
+/// the file becomes one refusal, and the lines before it are kept.
 pub fn read_whole(
     file: &dyn ReadAt,
     compression: Compression,
@@ -61,7 +65,8 @@ pub fn read_whole(
     }
 }
 
-/// The whole lines of a file's first bytes: how many are pages, objects that are none, and something else.
+/// Counts of the complete lines at the beginning of a file: pages, JSON objects that are not pages,
+/// and other lines.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Census {
     pub pages: usize,
@@ -69,7 +74,8 @@ pub(super) struct Census {
     pub other_lines: usize,
 }
 
-/// Counts the lines of `head`; the last one counts if it ends there.
+/// Counts the lines of `head`. A last line without a newline counts only if `head` is the whole
+/// file.
 pub(super) fn census(head: &[u8], is_whole_file: bool, fields: &Fields) -> Result<Census> {
     let end = if is_whole_file { head.len() } else { memchr::memrchr(b'\n', head).unwrap_or(0) };
     let (mut census, wanted) = (Census::default(), wanted(fields));
@@ -86,7 +92,7 @@ pub(super) fn census(head: &[u8], is_whole_file: bool, fields: &Fields) -> Resul
     Ok(census)
 }
 
-/// Yields the lines of `input`, which begins at `from`, that start in `range`.
+/// Yields the lines of `input` that start in `range`. `from` is the offset at which `input` begins.
 fn read_lines(
     mut input: BufReader<impl Read + OfFile>,
     from: u64,
@@ -136,14 +142,16 @@ fn read_lines(
             (skipping, length) = (false, 0);
             held.clear();
         } else if skipping {
-            // The next line starts at or after the end of the range, so nothing here is ours.
+            // The next line starts at or after the end of the range, so it belongs to another
+            // worker.
             if start + length >= range.end {
                 return Ok(());
             }
         } else if length <= limit as u64 {
             held.extend_from_slice(piece);
         } else {
-            // Beyond the limit only the length is still counted, so memory stays bounded by the limit.
+            // Beyond the limit only the length is counted, so that memory stays bounded by the
+            // limit.
             held = Vec::new();
         }
         let consumed = piece.len() + usize::from(newline.is_some());
@@ -152,13 +160,14 @@ fn read_lines(
     Ok(())
 }
 
-/// Refuses the rest of a file from `offset` on, which has `bytes`, or ends the run if its store failed.
+/// Refuses the rest of a file from `offset` on, `bytes` long. Returns an error if the store has
+/// failed.
 fn refuse_rest(error: io::Error, offset: u64, bytes: u64, sink: &mut Sink<'_>) -> Result<()> {
     let (reason, detail) = sort_out(error)?;
     sink(Found::Refused(Refused { bytes, ..Refused::new(offset, reason, detail) }))
 }
 
-/// Adds to a refusal how many bytes of the file it stands for.
+/// Sets the number of bytes of the file that a refusal covers.
 fn with_bytes(found: Found, bytes: u64) -> Found {
     match found {
         Found::Refused(refused) => Found::Refused(Refused { bytes, ..refused }),
@@ -181,7 +190,7 @@ fn line(bytes: &[u8], offset: u64, fields: &Fields, wanted: &Wanted, sink: &mut 
 }
 
 fn page(text: &str, fields: &Fields, wanted: &Wanted) -> std::result::Result<RawPage, Refusal> {
-    // The parser's messages quote no content.
+    // Messages of the parser do not quote content, so they can be shown.
     let mut row = wanted.find(text).map_err(|reason| (Reason::BadJson, reason))?;
     let Some(url) = row.take(URL) else {
         return Err((Reason::BadField, missing("url", &fields.url, text)));
@@ -198,7 +207,7 @@ fn page(text: &str, fields: &Fields, wanted: &Wanted) -> std::result::Result<Raw
     let fetched = match row.take(TIME) {
         None => Some(0),
         Some(Scalar::Whole(number)) => i64::try_from(number).ok().map(fetch_time::of_number),
-        // Seconds with a fraction. A number beyond 64 bits is no time.
+        // Seconds with a fraction. A number beyond 64 bits is not a time.
         Some(Scalar::Real(number)) => (number.abs() < 9e18).then(|| fetch_time::of_number(number as i64)),
         Some(Scalar::Text(text)) => fetch_time::parse(&text),
         Some(_) => None,
@@ -211,7 +220,7 @@ fn page(text: &str, fields: &Fields, wanted: &Wanted) -> std::result::Result<Raw
     })
 }
 
-/// Says which field an object lacks, and which it has.
+/// Describes a missing field and the fields that the object has.
 fn missing(setting: &str, names: &[String], object: &str) -> String {
     let there = serde_json::from_str::<BTreeMap<String, IgnoredAny>>(object).unwrap_or_default();
     let mut has: Vec<String> = there.into_keys().take(NAMED).map(|name| name.chars().take(40).collect()).collect();
@@ -221,13 +230,13 @@ fn missing(setting: &str, names: &[String], object: &str) -> String {
     format!("no field {}; it has {}; input.fields.{setting} names another", names.join(" or "), has.join(", "))
 }
 
-/// The purposes of fields.
+/// Purposes of fields.
 const URL: usize = 0;
 const HTML: usize = 1;
 const TEXT: usize = 2;
 const TIME: usize = 3;
 
-/// The fields that hold a page. A name with a dot leads into an object.
+/// Returns an extractor of the fields of a page. A dot in a name leads into a nested object.
 fn wanted(fields: &Fields) -> Wanted {
     let Fields { url, html, text, time } = fields;
     let all = [(URL, url), (HTML, html), (TEXT, text), (TIME, time)];

@@ -1,6 +1,6 @@
-//! Crawl input: records of many formats become pages with text and links.
+//! Crawl input. Records of many formats become pages with text and links.
 
-// Work: which files there are, the pieces they are read in, and single records of them read again.
+// Work: the input files, the pieces in which they are read, and random access to records.
 pub mod again;
 pub mod detect;
 mod origin;
@@ -23,7 +23,8 @@ pub mod parquet_rows;
 pub mod record;
 pub mod warc;
 
-// Pages: canonical URLs, registered domains, text and links; documents made for paper by a helper process.
+// Pages: canonical URLs, registered domains, text and links, and documents that a helper process
+// reads.
 pub mod charset;
 pub mod helper;
 pub mod html;

@@ -1,4 +1,4 @@
-//! Where the bytes of an input are: in a file, or in an entry of a zip archive.
+//! Origin of the bytes of an input: a file, or an entry of a zip archive.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use webtwin_base::read_at::ReadAt;
 use webtwin_storage::location::Location;
 use webtwin_storage::open::{Stamp, open_pinned};
 
-/// Between the name of a zip archive and that of its entry.
+/// Separator between the name of a zip archive and the name of its entry.
 pub(super) const INSIDE: &str = "!/";
 
 /// A file, or an entry of a zip archive.
@@ -20,7 +20,8 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// Its name in the column `pages.source`: that of the file, for an entry followed by `!/` and the entry's.
+    /// Returns the name in the column `pages.source`: the name of the file, followed for an entry
+    /// by `!/` and the name of the entry.
     pub(crate) fn name(&self) -> String {
         match &self.entry {
             None => self.location.name().to_string(),
@@ -28,8 +29,10 @@ impl Origin {
         }
     }
 
+    /// Opens the file or entry for reading.
+    ///
     /// # Errors
-    /// As [`open_pinned`].
+    /// Returns any error of [`open_pinned`].
     pub(crate) fn open(&self) -> Result<Arc<dyn ReadAt>> {
         let file = open_pinned(&self.location, &self.stamp)?;
         Ok(match &self.entry {
@@ -39,10 +42,11 @@ impl Origin {
     }
 }
 
-/// The file that a name in the column `pages.source` stands for, or is an entry of.
+/// Returns the file that a name in the column `pages.source` denotes, or the zip archive that
+/// contains the entry of that name.
 ///
 /// # Errors
-/// As [`Location::parse`] and [`Location::exists`].
+/// Returns any error of [`Location::parse`] and [`Location::exists`].
 pub(super) fn file_of(name: &str) -> Result<Location> {
     let whole = Location::parse(name)?;
     if whole.is_folder() || !name.contains(INSIDE) || whole.exists()? {

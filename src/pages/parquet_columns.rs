@@ -1,5 +1,5 @@
-//! Columns of Parquet files of any origin, found by their names and read some rows at a time, as what they are wanted for:
-//! texts, numbers, times.
+//! Columns of Parquet files of any origin. They are found by name and read some rows at a time, as
+//! text, numbers or times.
 
 use parquet::basic::{LogicalType, TimeUnit, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -12,24 +12,26 @@ use super::fetch_time;
 use webtwin_base::error::Error;
 use webtwin_storage::parquet_file::{Fault, ParquetFile};
 
-/// A column of a row group that is being read. One that a file does not have has no values.
+/// A column of a row group that is being read. A column that the file does not have yields no
+/// values.
 pub struct Column(Option<(ColumnReader, ColumnDescPtr)>);
 
-/// Whether values of a type may be strings.
+/// True if values of a type can be strings.
 pub fn is_string(physical: Physical) -> bool {
     physical == Physical::BYTE_ARRAY
 }
 
-/// Whether values of a type may be times.
+/// True if values of a type can be times.
 pub fn is_time(physical: Physical) -> bool {
     matches!(physical, Physical::BYTE_ARRAY | Physical::INT32 | Physical::INT64 | Physical::INT96)
 }
 
-/// Finds the first of `names` among the columns of a file, lists aside; a name with a dot leads into a group. Returns the
-/// number of the leaf, or `None` if the file has none of them.
+/// Finds the first of `names` among the columns of a file. A dot in a name leads into a group.
+/// Returns the index of the leaf column, or `None` if the file has none of the names.
 ///
 /// # Errors
-/// The reason why the column cannot be used: it is a group, a list or of another type than `fits` accepts.
+/// Returns the reason if the column cannot be used: it is a group, a list, or of a type for which
+/// `fits` is false.
 pub fn find(
     file: &ParquetFile,
     names: &[String],
@@ -56,7 +58,8 @@ pub fn find(
     Ok(None)
 }
 
-/// The error for a file that has no column of strings with one of these names; `setting` would name another.
+/// Makes the error for a file that has no string column with one of the names `wanted`. `setting`
+/// is the setting that can name another column.
 pub fn missing(file: &ParquetFile, name: &str, wanted: &[String], setting: &str) -> Error {
     let columns = file.reader.metadata().file_metadata().schema_descr().columns();
     let has: Vec<String> = columns.iter().map(|column| column.path().string()).collect();
@@ -65,20 +68,21 @@ pub fn missing(file: &ParquetFile, name: &str, wanted: &[String], setting: &str)
 }
 
 impl Column {
-    /// Opens columns of a row group by the numbers of their leaves.
+    /// Opens columns of a row group, given as indexes of leaf columns.
     ///
     /// # Errors
-    /// As [`ParquetFile::column`].
+    /// Returns any error of [`ParquetFile::column`].
     pub fn open(file: &ParquetFile, group: usize, leaves: &[Option<usize>]) -> Result<Vec<Column>, Fault> {
         let column = |leaf: usize| file.reader.metadata().file_metadata().schema_descr().column(leaf);
         let open = |leaf: usize| Ok((file.column(group, leaf)?, column(leaf)));
         leaves.iter().map(|leaf| leaf.map(open).transpose().map(Column)).collect()
     }
 
-    /// The next values as strings, which may not be UTF-8.
+    /// Reads the next values as strings, which may be invalid UTF-8.
     ///
     /// # Errors
-    /// If the column ends early, or does not decode; so do the others.
+    /// Returns an error if the column ends early or cannot be decoded. The other readers of this
+    /// type do so, too.
     pub fn strings(&mut self, rows: usize) -> Decoded<Vec<Option<ByteArray>>> {
         match &mut self.0 {
             Some((ColumnReader::ByteArrayColumnReader(reader), of)) => next(reader, of, rows, Some),
@@ -86,7 +90,7 @@ impl Column {
         }
     }
 
-    /// The next values as text: strings, numbers, truth.
+    /// Reads the next values as text. Numbers and Booleans are formatted.
     pub fn names(&mut self, rows: usize) -> Decoded<Vec<Option<String>>> {
         let Some((reader, of)) = &mut self.0 else { return Ok(vec![None; rows]) };
         let unsigned = matches!(of.logical_type_ref(), Some(LogicalType::Integer(kind)) if !kind.is_signed);
@@ -107,7 +111,7 @@ impl Column {
         }
     }
 
-    /// The next values as numbers.
+    /// Reads the next values as numbers.
     pub fn numbers(&mut self, rows: usize) -> Decoded<Vec<Option<f64>>> {
         let Some((reader, of)) = &mut self.0 else { return Ok(vec![None; rows]) };
         match reader {
@@ -119,7 +123,8 @@ impl Column {
         }
     }
 
-    /// The next values as times, in seconds since 1970: `None` where there is none, `Some(None)` where it cannot be read.
+    /// Reads the next values as times, in seconds since 1970. An absent value is `None`; a value
+    /// that cannot be parsed is `Some(None)`.
     pub fn times(&mut self, rows: usize) -> Decoded<Vec<Option<Option<i64>>>> {
         let Some((reader, of)) = &mut self.0 else { return Ok(vec![None; rows]) };
         let logical = of.logical_type_ref();
@@ -150,14 +155,15 @@ impl Column {
     }
 }
 
-/// Reads the next `rows` values of a column that is in no list, as what `read` makes of them; `None` where one is absent.
+/// Reads the next `rows` values of a column outside of lists and converts them with `read`. An
+/// absent value is `None`.
 fn next<T: DataType, V>(
     reader: &mut ColumnReaderImpl<T>,
     column: &ColumnDescPtr,
     rows: usize,
     read: impl Fn(T::T) -> Option<V>,
 ) -> Decoded<Vec<Option<V>>> {
-    // The definition level at which a value is there.
+    // Definition level at which a value is present.
     let present = column.max_def_level();
     let (mut levels, mut values) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
     let mut done = 0;

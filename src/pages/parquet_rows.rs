@@ -1,5 +1,5 @@
-//! Parquet crawls: one row per page, with columns for the URL and HTML or text, in groups or not. One worker reads one row
-//! group at a time.
+//! Parquet crawls: one row per page, with columns for the URL and for HTML or text, which may be in
+//! groups of columns. One worker reads one row group at a time.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,23 +16,25 @@ use webtwin_job::Fields;
 use webtwin_job::Limits;
 use webtwin_storage::parquet_file::{Fault, ParquetFile, has_rows_below_zero, rows_of};
 
-/// Rows decoded at once: enough to amortise the calls, too few for large pages to pile up.
+/// Number of rows decoded together: enough to amortise the calls, too few for large pages to
+/// accumulate.
 const BATCH: usize = 64;
 
-/// A Parquet file whose columns have been found and checked.
+/// A Parquet crawl whose columns have been found and validated.
 pub struct ParquetRows {
     file: ParquetFile,
-    /// Leaves of URL, HTML, text and time.
+    /// Leaf columns of URL, HTML, text and time.
     leaves: [Option<usize>; 4],
 }
 
 impl ParquetRows {
-    /// Opens a file and finds its columns; of several names in the settings, the first that exists counts.
+    /// Opens a file and finds its columns. If a setting has several names, the first that exists is
+    /// used.
     ///
     /// # Errors
-    /// [`Error::Input`] when the footer is damaged (`bad_parquet`), when there is no column for the URL or none for
-    /// HTML or text, or when one has a type that cannot be used, naming both types; [`Error::Storage`] when the store
-    /// fails.
+    /// Returns [`Error::Input`] if the footer is damaged (`bad_parquet`), if there is no column for
+    /// the URL or none for HTML and text, or if a column has an unusable type; the message then
+    /// names both types. Returns [`Error::Storage`] if the store fails.
     pub fn open(file: Arc<dyn ReadAt>, name: &str, fields: &Fields) -> Result<ParquetRows> {
         let file = ParquetFile::open(file).map_err(|fault| fault.of_input(name))?;
         let find = |names: &[String], must_be: &str, fits: fn(Physical) -> bool| {
@@ -53,20 +55,22 @@ impl ParquetRows {
         Ok(ParquetRows { file, leaves: [url, html, text, time] })
     }
 
-    /// Number of row groups in the file.
+    /// Returns the number of row groups in the file.
     pub fn groups(&self) -> usize {
         self.file.reader.metadata().num_row_groups()
     }
 
-    /// Number of rows in a row group.
+    /// Returns the number of rows in a row group.
     pub fn rows(&self, group: u64) -> u64 {
         rows_of(&self.file, group as usize) as u64
     }
 
-    /// Reads the rows of some row groups, in order; the offset of a record is its row number in the file, from 0.
+    /// Reads the rows of some row groups, in order. The offset of a record is its row number in the
+    /// file, counted from 0.
     ///
     /// # Errors
-    /// Those of the file and of the sink. A group that does not decode is refused from the row where the damage shows.
+    /// Returns any error of the file and of the sink. A row group that cannot be decoded is refused
+    /// from the row at which the damage is found.
     ///
     /// # Cost
     /// Memory for one data page of each column and 64 rows.
@@ -141,7 +145,8 @@ fn found(
     let body = body.data().to_vec();
     Found::Page(RawPage {
         fetch_time: time.flatten().unwrap_or(0),
-        // A binary column may hold a page as fetched, in any charset; what is valid UTF-8 throughout is taken as UTF-8.
+        // A binary column may hold a page as fetched, in any charset. A body that is valid UTF-8
+        // throughout is decoded as UTF-8.
         charset: std::str::from_utf8(&body).is_ok().then(|| "utf-8".into()),
         length: body.len() as u64,
         offset: row,
@@ -167,7 +172,7 @@ mod tests {
         Doubles(Vec<Option<f64>>),
     }
 
-    /// A file with a row group for every entry of `groups`.
+    /// Makes a file with a row group for every entry of `groups`.
     fn parquet(schema: &str, groups: &[Vec<Data>]) -> Vec<u8> {
         let schema = Arc::new(parse_message_type(&format!("message m {{ {schema} }}")).unwrap());
         let properties = Arc::new(WriterProperties::builder().build());
@@ -265,7 +270,7 @@ mod tests {
             assert_eq!(error.exit_code(), 3, "{what}");
             assert!(error.to_string().contains("bad_parquet"), "{what}: {error}");
         }
-        // A footer length that the file could hold, but that is more than is read.
+        // A footer length that fits into the file, but exceeds the limit of the reader.
         huge.splice(4..4, std::iter::repeat_n(0, 70 << 20));
         let tail = huge.len() - 8;
         huge[tail..tail + 4].copy_from_slice(&(69u32 << 20).to_le_bytes());
@@ -277,7 +282,8 @@ mod tests {
         let schema = "required binary url (UTF8); required binary text (UTF8);";
         let mut bytes = parquet(schema, &[vec![texts("http://a/", 0..70), texts("words ", 0..70)]]);
         assert_eq!(read(&open(bytes.clone()).unwrap(), 0..1).len(), 70);
-        // The last field of its kind in the footer: type i64, then 70 and -70 as zigzag numbers of variable length.
+        // The last field of type i64 in the footer: the type, then 70 and -70 as zigzag numbers of
+        // variable length.
         let rows = bytes.windows(3).rposition(|field| field == [0x16, 0x8c, 0x01]).unwrap();
         bytes[rows + 1] = 0x8b;
         let found = read(&open(bytes).unwrap(), 0..1);
@@ -285,7 +291,8 @@ mod tests {
         assert_eq!((refused.offset, refused.reason), (0, Reason::BadParquet));
     }
 
-    /// Bad-input ids 145, 146, 152: each file is judged by its own columns, and the message names them.
+    /// Bad-input ids 145, 146, 152: each file is judged by its own columns, and the message names
+    /// them.
     #[test]
     fn a_missing_column_or_another_type_is_named_at_open() {
         let url = || texts("http://a/", 0..1);
@@ -389,7 +396,8 @@ mod tests {
         }
     }
 
-    /// Bad-input ids 149-151: a group that does not decode is refused, the others are read.
+    /// Bad-input ids 149-151: a row group that cannot be decoded is refused, and the others are
+    /// read.
     #[test]
     fn a_corrupt_row_group_costs_itself_alone() {
         let bytes = three_groups();

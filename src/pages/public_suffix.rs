@@ -1,4 +1,4 @@
-//! The domain that somebody registered, by the Public Suffix List.
+//! Registered domains of hosts, by the Public Suffix List.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -7,18 +7,18 @@ use std::sync::LazyLock;
 
 use url::Host;
 
-/// The rules of a list, without `*.` and `!`.
+/// Rules of a list, without the marks `*.` and `!`.
 #[derive(Default)]
 struct Rules {
     /// Names that are public suffixes.
     suffixes: HashSet<Cow<'static, str>>,
-    /// Names below which every label makes a public suffix.
+    /// Names of which every direct subdomain is a public suffix.
     wildcards: HashSet<Cow<'static, str>>,
-    /// Names that such a rule does not stand for: what is above them is the suffix.
+    /// Exceptions to wildcard rules. The parent of such a name is the public suffix.
     exceptions: HashSet<Cow<'static, str>>,
 }
 
-// As data: a list compiled to code is most of what a build of this crate would generate.
+// The list is included as data: compiled to code, it would be most of the code of this crate.
 static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::new(include_str!("public_suffix_list.dat")));
 
 impl Rules {
@@ -35,8 +35,9 @@ impl Rules {
         rules
     }
 
-    /// Where the public suffix of a host begins: that of the rule with most labels, if it is no exception; a host that no
-    /// rule matches has its last label.
+    /// Returns the position at which the public suffix of a host begins. An exception rule decides
+    /// if one matches, otherwise the matching rule with most labels. The suffix of a host that no
+    /// rule matches is its last label.
     fn suffix(&self, host: &str) -> usize {
         let mut suffix = host.rfind('.').map_or(0, |dot| dot + 1);
         let (mut name, mut parent) = (suffix, None);
@@ -56,12 +57,12 @@ impl Rules {
     }
 }
 
-/// Where the label before the one at `start` begins.
+/// Returns the position at which the label before the one at `start` begins.
 fn label_before(host: &str, start: usize) -> usize {
     host[..start - 1].rfind('.').map_or(0, |dot| dot + 1)
 }
 
-/// A rule in the form of canonical hosts.
+/// Converts a rule to the form of canonical hosts.
 fn ascii(rule: &'static str) -> Cow<'static, str> {
     match rule.is_ascii() {
         true => rule.into(),
@@ -69,18 +70,21 @@ fn ascii(rule: &'static str) -> Cow<'static, str> {
     }
 }
 
-/// The domain that somebody registered: one label more than the public suffix (`www.example.co.uk` → `example.co.uk`).
+/// Returns the registered domain of a host: its public suffix and one label more
+/// (`www.example.co.uk` → `example.co.uk`).
 ///
-/// A host without one (an IP address, `localhost`, a public suffix itself) is its own. `host` is as
-/// [`super::url::CanonicalUrl::host`] gives it: lower case, IDNA in ASCII form.
+/// A host without a registered domain (an IP address, `localhost`, a public suffix) is returned
+/// unchanged. `host` must be in the form of [`super::url::CanonicalUrl::host`]: lower case, IDNA in
+/// ASCII form.
 ///
 /// # Cost
-/// The first call reads the list, 12 thousand lines; any other looks up the labels of `host`.
+/// The first call parses the list, 12 thousand lines. Later calls look up the labels of `host`.
 ///
 /// # Source
-/// The [Public Suffix List](https://publicsuffix.org), with its private section, as it stands in
-/// `public_suffix_list.dat` beside this file; its head has version and licence. A newer one changes answers. Rules apply
-/// as <https://github.com/publicsuffix/list/wiki/Format> has it.
+/// The [Public Suffix List](https://publicsuffix.org) with its private section, in the version in
+/// `public_suffix_list.dat` next to this file, whose head names version and licence. A newer
+/// version changes results. Rules apply as described in
+/// <https://github.com/publicsuffix/list/wiki/Format>.
 pub fn registered_domain(host: &str) -> &str {
     if host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok() {
         return host;
@@ -89,7 +93,7 @@ pub fn registered_domain(host: &str) -> &str {
     if suffix == 0 { host } else { &host[label_before(host, suffix)..] }
 }
 
-/// The registered domain of a canonical URL's host.
+/// Returns the registered domain of the host of a canonical URL.
 pub fn domain_of(canonical_url: &str) -> &str {
     let rest = canonical_url.split_once("://").map_or(canonical_url, |(_, rest)| rest);
     let host = &rest[..rest.find(['/', '?']).unwrap_or(rest.len())];
@@ -103,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    /// The algorithm of the list's own description, rule by rule.
+    /// Implements the algorithm in the description of the list literally, rule by rule.
     fn by_every_rule(host: &str) -> &str {
         let labels: Vec<&str> = host.rsplit('.').collect();
         let list = include_str!("public_suffix_list.dat");
@@ -137,7 +141,7 @@ mod tests {
         assert_eq!(domains.map(domain_of), ["a.co.uk", "[::1]", "[::1]", "127.0.0.1", "u.github.io"]);
     }
 
-    /// All names that stand in rules.
+    /// Returns all names that occur in rules.
     fn names() -> Vec<&'static str> {
         let sets = [&RULES.suffixes, &RULES.wildcards, &RULES.exceptions];
         let mut names: Vec<&str> = sets.into_iter().flatten().map(|name| &**name).collect();

@@ -1,10 +1,13 @@
-//! Side files: what lies beside a crawl in its folder, such as an index, a log, checksums or a list of pages.
+//! Side files: files in the folder of a crawl that are not crawls, such as an index, a log,
+//! checksums or a list of pages.
 //!
-//! In a folder, or where a glob matches, a file that is no crawl is passed over and counted. One that the user has
-//! named is not: it is an error, since somebody wanted it read. Nor is a file whose name claims to hold records
-//! (`.warc.gz`, `.parquet`) but whose content does not: it is a crawl that was lost, perhaps by a failed download.
+//! A side file that is found in a folder or by a glob is skipped and counted. Two kinds of files
+//! are errors instead. One is a file that the user has named, because it was meant to be read. The
+//! other is a file whose name claims records (`.warc.gz`, `.parquet`) but whose content has none:
+//! it is probably a part of the crawl that was lost in a failed download.
 //!
-//! The decision depends on the name and the first bytes of the file, so all processes of a run agree.
+//! The decision depends only on the name and the first bytes of the file, so all processes of a run
+//! agree.
 
 use std::fmt;
 
@@ -17,31 +20,32 @@ use webtwin_job::Fields;
 use webtwin_storage::expand::Expanded;
 use webtwin_storage::location::Location;
 
-/// A file that was found but is no crawl.
+/// A file that was found but is not a crawl.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SideFile {
     /// The file.
     pub location: Location,
-    /// What it is instead, or is not.
+    /// Description of the content, or the reason why it is not a crawl.
     pub reason: &'static str,
 }
 
-/// The side files of a run, ascending by name.
+/// Side files of a run, ascending by name.
 #[derive(Debug, Default)]
 pub struct SideFiles(pub(super) Vec<SideFile>);
 
 impl SideFiles {
-    /// How many there are, and the first, for people; `None` if there is none.
+    /// Returns a message with the number of side files and the first one, or `None` if there are
+    /// none.
     pub fn told(&self) -> Option<impl fmt::Display + use<>> {
         let SideFile { location, reason } = self.0.first()?;
         let files = if self.0.len() == 1 { "file that is" } else { "files that are" };
         Some(format!("passed over {} {files} no crawl, first {location}: {reason}", self.0.len()))
     }
 
-    /// Refuses a folder or glob that found nothing else.
+    /// Checks that no folder or glob has found side files only.
     ///
     /// # Errors
-    /// [`Error::Input`] for the first one, with its first side file.
+    /// Returns [`Error::Input`] for the first such folder or glob, with its first side file.
     pub(super) fn hold_against(&self, inputs: &[Expanded]) -> Result<()> {
         let find = |location: &Location| self.0.binary_search_by(|file| file.location.cmp(location)).ok();
         for Expanded { input, locations, .. } in inputs.iter().filter(|input| input.is_search) {
@@ -61,13 +65,15 @@ impl SideFiles {
     }
 }
 
-/// The format of a file that was found in a folder or by a glob, or why it is a side file.
+/// Detects the format of a file that was found in a folder or by a glob. Returns the reason if the
+/// file is a side file.
 ///
 /// # Errors
-/// [`Error::Input`] for a file that is no crawl although its name says so; [`Error::Storage`] if the store fails.
+/// Returns [`Error::Input`] for a file that is not a crawl although its name claims one, and
+/// [`Error::Storage`] if the store fails.
 ///
 /// # Cost
-/// As [`detect`](super::detect::detect); twice that for lines of JSON.
+/// The cost of [`detect`](super::detect::detect), and twice that for JSON lines.
 pub(super) fn recognise_found(
     file: &dyn ReadAt,
     name: &str,
@@ -86,8 +92,9 @@ pub(super) fn recognise_found(
     }
 }
 
-/// Whether lines of JSON may be pages: one of the first is, or none of them ends, or they are damaged under a name that
-/// claims lines of JSON.
+/// True if a file of JSON lines may have pages. Either one of the first lines is a page, or the
+/// examined bytes contain no complete line, or all lines are damaged and the name claims JSON
+/// lines.
 fn holds_pages(file: &dyn ReadAt, compression: Compression, name: &str, fields: &Fields) -> Result<bool> {
     let head = decoded_head(file, compression)?;
     let Census { pages, other_objects, other_lines } = census(&head, head.len() < HEAD, fields)?;

@@ -1,17 +1,18 @@
-//! What the first bytes of a file or body say that it is, whatever its name or media type.
+//! Content sniffing: formats that the first bytes of a file or body show, independent of its name
+//! and media type.
 //!
 //! # Source
 //! WHATWG MIME Sniffing, sections 6 and 7.1.
 //!
 //! # Deviations
-//! - More elements than the standard lists begin HTML, and a byte order mark may come before them.
+//! - More elements than the standard lists begin HTML, and a byte order mark may precede them.
 //! - XML is HTML if `html` is its root element.
-//! - A bitmap (`BM`) must have the size of a known header, for a text may begin with these letters.
+//! - A bitmap (`BM`) must have a known header size, because a text may begin with these letters.
 
-/// Bytes within which the root element of XML begins.
+/// Number of bytes within which the root element of XML must begin.
 pub(super) const ROOT_BYTES: usize = 4 << 10;
 
-/// Elements that a page of HTML may begin with.
+/// Elements with which an HTML page may begin.
 const ELEMENTS: [&str; 36] = [
     "html",
     "head",
@@ -54,11 +55,11 @@ const ELEMENTS: [&str; 36] = [
 /// The root element of an XML document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Root<'a> {
-    /// Prefix of its name; empty if it has none.
+    /// Prefix of the name; empty if there is none.
     pub prefix: &'a [u8],
-    /// Its name without the prefix.
+    /// Name without the prefix.
     pub name: &'a [u8],
-    /// Its start tag, which may be cut off.
+    /// Start tag, which may be cut off.
     pub tag: &'a [u8],
 }
 
@@ -67,13 +68,13 @@ impl Root<'_> {
         self.name.eq_ignore_ascii_case(b"html")
     }
 
-    /// True if this is the root of XHTML, by its name and namespace.
+    /// True if this is the root element of XHTML, by its name and namespace.
     pub(crate) fn is_xhtml(&self) -> bool {
         self.is_html() && memchr::memmem::find(self.tag, b"http://www.w3.org/1999/xhtml").is_some()
     }
 }
 
-/// True if bytes begin like a page of HTML or XHTML.
+/// True if the bytes begin like an HTML or XHTML page.
 pub fn is_html(bytes: &[u8]) -> bool {
     let start = text_start(bytes);
     if has_xml_declaration(start) {
@@ -88,13 +89,13 @@ pub fn is_html(bytes: &[u8]) -> bool {
     start.first() == Some(&b'<') && (start.starts_with(b"<!--") || ELEMENTS.into_iter().any(begins_with))
 }
 
-/// The root of XHTML that begins with an XML declaration.
+/// Returns the root element of XHTML that begins with an XML declaration.
 pub(super) fn declared_xhtml(bytes: &[u8]) -> Option<Root<'_>> {
     let start = text_start(bytes);
     if has_xml_declaration(start) { root(start).filter(Root::is_xhtml) } else { None }
 }
 
-/// The root element of XML with or without a declaration, if it is `html`.
+/// Returns the root element of XML, with or without a declaration, if it is `html`.
 pub(super) fn html_root(bytes: &[u8]) -> Option<Root<'_>> {
     root(text_start(bytes)).filter(Root::is_html)
 }
@@ -107,7 +108,8 @@ fn has_xml_declaration(start: &[u8]) -> bool {
     start.starts_with(b"<?xml") && start.get(5).is_some_and(u8::is_ascii_whitespace)
 }
 
-/// Skips declarations, comments, processing instructions and the doctype of a document.
+/// Returns the root element of a document. Skips declarations, comments, processing instructions
+/// and the doctype.
 fn root(start: &[u8]) -> Option<Root<'_>> {
     let mut rest = &start[..start.len().min(ROOT_BYTES)];
     loop {
@@ -130,7 +132,7 @@ fn root(start: &[u8]) -> Option<Root<'_>> {
     }
 }
 
-/// End of a doctype, which may declare things between brackets.
+/// Returns the end of a doctype, which may contain declarations in brackets.
 pub(super) fn doctype_end(doctype: &[u8]) -> Option<usize> {
     match memchr::memchr2(b'>', b'[', doctype)? {
         at if doctype[at] == b'>' => Some(at + 1),
@@ -145,7 +147,8 @@ fn after(bytes: &[u8], mark: &[u8]) -> Option<usize> {
     memchr::memmem::find(bytes, mark).map(|at| at + mark.len())
 }
 
-/// Names the format of bytes that are certainly not text, whatever their media type is.
+/// Returns the media type of bytes that are certainly not text, independent of the declared media
+/// type.
 pub(super) fn binary(body: &[u8]) -> Option<&'static str> {
     const MARKS: [(usize, &[u8], &str); 20] = [
         (0, b"%PDF-", "application/pdf"),
@@ -169,7 +172,7 @@ pub(super) fn binary(body: &[u8]) -> Option<&'static str> {
         (0, b"\x28\xb5\x2f\xfd", "application/zstd"),
         (0, b"\x7fELF", "application/x-elf"),
     ];
-    // What is told from its fifth byte on begins with its length.
+    // Formats with a mark at the fifth byte begin with a four-byte length, whose first byte is 0.
     let has = |&&(at, mark, _): &&(usize, &[u8], &str)| {
         body.get(at..).is_some_and(|rest| rest.starts_with(mark)) && (at != 4 || body[0] == 0)
     };
@@ -180,7 +183,8 @@ fn is_bitmap(body: &[u8]) -> bool {
     body.starts_with(b"BM") && matches!(body.get(14..18), Some([12 | 40 | 52 | 56 | 64 | 108 | 124, 0, 0, 0]))
 }
 
-/// True if bytes are no text: one of the first is of those that no text has. Text in UTF-16 begins with a mark.
+/// True if the bytes are not text, because one of the first 512 is a control byte that no text has.
+/// Text in UTF-16 begins with a byte order mark and is exempt.
 pub(super) fn has_control_bytes(body: &[u8]) -> bool {
     let start = &body[..body.len().min(512)];
     let is_marked = start.starts_with(b"\xfe\xff") || start.starts_with(b"\xff\xfe");

@@ -1,13 +1,14 @@
-//! SURT forms of URLs: the key of capture indexes, and what Heritrix compares.
+//! SURT forms of URLs: the key of capture indexes, and the form that Heritrix compares.
 //!
-//! The key is the one of CDX and CDXJ files: that of the Python library `surt` in its default form, which pywb, warcio's tools and
-//! the Common Crawl index use. It folds what a canonical URL keeps apart, so two pages may have one key.
+//! The key is that of CDX and CDXJ files: the default form of the Python library `surt`, which
+//! pywb, the tools of warcio and the Common Crawl index use. It unifies more URLs than the
+//! canonical form, so two pages may have the same key.
 
 use url::Host;
 
 use super::url::CanonicalUrl;
 
-/// The key under which capture indexes have a URL.
+/// Returns the key of a URL in capture indexes.
 ///
 /// ```text
 /// http://www.example.com/A//b/?d=e&b=c    com,example)/a/b?b=c&d=e
@@ -15,10 +16,12 @@ use super::url::CanonicalUrl;
 /// http://192.0.2.1/                       1,2,0,192)/
 /// ```
 ///
-/// - The host without `www.` or `www1.`, its labels from last to first; a port that is not the scheme's own.
-/// - The path, unescaped as often as that changes it, without empty segments, `.` and `..`, escaped again, in lower case,
-///   without ASP.NET session ids and without a slash at the end.
-/// - The query, unescaped and escaped likewise, without session ids, in lower case, its parameters in order.
+/// - The host without `www.` or `www1.`, its labels from last to first; a port that is not the
+///   default of the scheme.
+/// - The path: unescaped until nothing changes, without empty segments, `.` and `..`, escaped
+///   again, in lower case, without ASP.NET session ids and without a slash at the end.
+/// - The query: unescaped and escaped like the path, without session ids, in lower case, with its
+///   parameters sorted.
 pub fn surt_key(url: &CanonicalUrl) -> String {
     let mut key = String::with_capacity(url.as_str().len());
     push_reversed(&mut key, without_www(url.host()), ",");
@@ -40,7 +43,8 @@ pub fn surt_key(url: &CanonicalUrl) -> String {
     key
 }
 
-/// [`surt_key`] of a canonical URL that is not parsed yet; most need not be.
+/// Returns the [`surt_key`] of a canonical URL given as text. Parses only the few URLs that need
+/// it.
 pub fn surt_key_of(url: &str) -> String {
     let Some((host, path)) = plain(url) else {
         return CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt_key(&url));
@@ -53,7 +57,8 @@ pub fn surt_key_of(url: &str) -> String {
     key
 }
 
-/// [`surt_prefix`] of a canonical URL that is not parsed yet; most need not be. What is no URL stays what it is.
+/// Returns the [`surt_prefix`] of a canonical URL given as text. Parses only the few URLs that need
+/// it. A text that is not a URL is returned unchanged.
 pub fn surt_prefix_of(url: &str) -> String {
     let Some((host, path)) = plain(url) else {
         return CanonicalUrl::parse(url).map_or_else(|_| url.to_string(), |url| surt_prefix(&url));
@@ -66,22 +71,25 @@ pub fn surt_prefix_of(url: &str) -> String {
     form
 }
 
-/// Host and path of a canonical URL in which there is nothing to fold but letters: a host with a name and no port, and a path
-/// without query, escapes, and empty segments or those that begin with a dot.
+/// Splits a canonical URL into host and path if only the case of letters can change in its SURT
+/// form. The host must be a name without a port. The path must have no query, no escapes, no empty
+/// segments and no segments that begin with a dot.
 fn plain(url: &str) -> Option<(&str, &str)> {
     let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
     let (host, path) = rest.split_at(rest.find('/')?);
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
     let of_host = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
-    // The last label of an address begins with a digit.
+    // The last label of an IP address begins with a digit.
     let is_named =
         host.rsplit('.').next().is_some_and(|label| label.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase()));
     let is_folded = path.as_bytes().windows(2).all(|two| two[0] != b'/' || (two[1] != b'/' && two[1] != b'.'));
     (is_named && is_folded && host.bytes().all(of_host) && path.bytes().all(is_plain)).then_some((host, path))
 }
 
-/// The form in which Heritrix 3 compares a URL, or the prefix of one: the labels of the host in reverse, each followed by a
-/// comma, then the path, all in lower case, and https as http: `http://(com,example,www,)/docs/`.
+/// Returns the form in which Heritrix 3 compares a URL, or a prefix of one.
+///
+/// It has the labels of the host in reverse, each followed by a comma, then the path, all in lower
+/// case, with https replaced by http: `http://(com,example,www,)/docs/`.
 pub fn surt_prefix(url: &CanonicalUrl) -> String {
     let mut form = String::from("http://(");
     if url.has_labels() {
@@ -99,7 +107,7 @@ pub fn surt_prefix(url: &CanonicalUrl) -> String {
 }
 
 impl CanonicalUrl {
-    /// Whether the host is a name rather than an address.
+    /// True if the host is a name rather than an address.
     fn has_labels(&self) -> bool {
         matches!(self.url.host(), Some(Host::Domain(_)))
     }
@@ -117,7 +125,7 @@ fn without_www(host: &str) -> &str {
     rest.and_then(|rest| rest.strip_prefix('.')).unwrap_or(host)
 }
 
-/// Replaces escapes by what they stand for until there is none.
+/// Replaces percent escapes by their bytes, repeatedly, until none is left.
 fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut text = text.to_vec();
     loop {
@@ -143,7 +151,7 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Escapes what is no printable ASCII character, and `#` and `%`.
+/// Percent-encodes all bytes except printable ASCII, and also `#` and `%`.
 fn escaped(text: &[u8]) -> String {
     let mut escaped = String::with_capacity(text.len());
     for &byte in text {
@@ -155,7 +163,7 @@ fn escaped(text: &[u8]) -> String {
     escaped
 }
 
-/// A path without empty segments, `.` and `..`.
+/// Removes empty segments, `.` and `..` from a path.
 fn normal_path(path: &[u8]) -> Vec<u8> {
     let mut kept: Vec<&[u8]> = Vec::new();
     for segment in path.split(|&byte| byte == b'/').skip(1) {
@@ -178,10 +186,11 @@ fn normal_path(path: &[u8]) -> Vec<u8> {
     normal
 }
 
-/// Takes the session id of ASP.NET, a folder in parentheses, out of a path in lower case that leads to an `.aspx`.
+/// Removes the session id of ASP.NET, a folder in parentheses, from a lower-case path of an `.aspx`
+/// page.
 fn without_path_session(mut path: String) -> String {
     let id = |text: &str| text.len() == 24 && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    // One or more of a letter with an id in parentheses.
+    // One or more groups of a letter and an id in parentheses.
     let lettered = |text: &str| {
         let mut parts = text.split_inclusive(')').peekable();
         let is_part = |part: &str| {
@@ -206,10 +215,10 @@ fn without_path_session(mut path: String) -> String {
     path
 }
 
-/// Length of a session id of some kind at the beginning of a text.
+/// Function that returns the length of a session id of some kind at the beginning of a text.
 type SessionId<'a> = &'a dyn Fn(&str) -> Option<usize>;
 
-/// Takes session ids out of a query: of each kind the last one.
+/// Removes session ids from a query: the last one of each kind.
 fn without_query_session(mut query: String) -> String {
     let alphanumeric = |text: &str| text.bytes().take_while(u8::is_ascii_alphanumeric).count();
     let letters = |text: &str| text.bytes().take_while(u8::is_ascii_alphabetic).count();
@@ -244,12 +253,13 @@ fn without_query_session(mut query: String) -> String {
     query
 }
 
-/// Length of a name at the beginning of a text, in any case.
+/// Returns the length of `name` if the text begins with it, in upper or lower case.
 fn strip(text: &str, name: &str) -> Option<usize> {
     text.get(..name.len()).filter(|begin| begin.eq_ignore_ascii_case(name)).map(str::len)
 }
 
-/// Parameters by name, then value; one without a value comes before one with it.
+/// Sorts parameters by name, then by value. A parameter without a value comes before one with a
+/// value.
 fn ordered(query: &str) -> String {
     let mut parameters: Vec<(&str, Option<&str>)> = query
         .split('&')
@@ -300,7 +310,7 @@ mod tests {
 
     #[test]
     fn keys_are_those_of_capture_indexes() {
-        // What surt 0.3.1 prints.
+        // Output of surt 0.3.1.
         for (url, expected) in [
             ("http://www.example.com/a?b=c", "com,example)/a?b=c"),
             ("http://www2.example.com/", "com,example)/"),

@@ -1,17 +1,18 @@
-//! Canonical URLs: the one spelling of an address from which a page's doc id is made.
+//! Canonical URLs: the unique spelling of an address from which the doc id of a page is made.
 //!
-//! In: a URL as in a crawl or link. Out: [`CanonicalUrl`], an absolute http(s) URL as serialised by the WHATWG URL
-//! standard, with
+//! Input: a URL as in a crawl or link. Output: [`CanonicalUrl`], an absolute http(s) URL as
+//! serialised by the WHATWG URL standard, with
 //!
 //! - no fragment, user or password, default port, or dot at the end of the host;
-//! - everything else untouched: the order of the query, `index.html`, `www.`, upper case in the path. Whether two
-//!   addresses have the same page is for the comparison of texts to find out, not for a rule to assume.
+//! - everything else unchanged: the order of the query, `index.html`, `www.`, upper case in the
+//!   path. The comparison of texts decides which addresses have the same page. A rule about URLs
+//!   could only assume it.
 //!
-//! The canonical form of a canonical URL is itself.
+//! Canonicalisation is idempotent.
 
 use url::Url;
 
-/// Longest URL or reference accepted, in bytes as written.
+/// Maximum length of a URL or reference, in bytes as written.
 pub(super) const LONGEST: usize = 8 << 10;
 
 /// An http(s) URL in canonical form.
@@ -21,10 +22,11 @@ pub struct CanonicalUrl {
 }
 
 impl CanonicalUrl {
-    /// Canonicalises a URL from a crawl; white space and the angle brackets of some WARC writers are stripped.
+    /// Canonicalises a URL from a crawl. Strips white space, and the angle brackets that some WARC
+    /// writers add.
     ///
     /// # Errors
-    /// The reason why it is not a URL of a page, in words for the `rejected` table.
+    /// Returns the reason for the `rejected` table if the text is not the URL of a page.
     pub fn parse(raw: &str) -> Result<CanonicalUrl, &'static str> {
         let raw = bare(raw);
         if raw.len() > LONGEST {
@@ -33,10 +35,10 @@ impl CanonicalUrl {
         CanonicalUrl::of(Url::parse(raw).map_err(why)?)
     }
 
-    /// Resolves a reference found in a page at this URL.
+    /// Resolves a reference in the page at this URL.
     ///
     /// # Errors
-    /// As [`CanonicalUrl::parse`].
+    /// Returns the errors of [`CanonicalUrl::parse`].
     pub fn join(&self, reference: &str) -> Result<CanonicalUrl, &'static str> {
         if reference.len() > LONGEST {
             return Err("longer than 8 KiB");
@@ -61,37 +63,37 @@ impl CanonicalUrl {
         Ok(CanonicalUrl { url })
     }
 
-    /// The URL; its hash is the doc id.
+    /// Returns the URL as text. The doc id is its hash.
     pub fn as_str(&self) -> &str {
         self.url.as_str()
     }
 
-    /// The host: lower case, IDNA in ASCII form, IPv6 in brackets.
+    /// Returns the host: in lower case, IDNA in ASCII form, IPv6 in brackets.
     pub fn host(&self) -> &str {
         self.url.host_str().expect("an http URL has a host")
     }
 
-    /// The path, from its first `/`.
+    /// Returns the path, from its first `/`.
     pub fn path(&self) -> &str {
         self.url.path()
     }
 
-    /// Scheme, host and port: what comes before the path.
+    /// Returns scheme, host and port: the part before the path.
     pub fn origin(&self) -> &str {
         &self.url[..url::Position::BeforePath]
     }
 
-    /// The query, without its `?`.
+    /// Returns the query, without its `?`.
     pub fn query(&self) -> Option<&str> {
         self.url.query()
     }
 
-    /// The port, if it is not the scheme's own.
+    /// Returns the port, unless it is the default of the scheme.
     pub fn port(&self) -> Option<u16> {
         self.url.port()
     }
 
-    /// Everything up to the query, without its `?`.
+    /// Returns the part before the query, without `?`.
     pub fn without_query(&self) -> &str {
         &self.url[..url::Position::AfterPath]
     }
@@ -103,10 +105,11 @@ impl std::fmt::Display for CanonicalUrl {
     }
 }
 
-/// The scheme of a target that is a URI, but none of the web; white space and brackets as in [`CanonicalUrl::parse`].
+/// Returns the scheme of a target that is a URI outside of the web. White space and brackets are
+/// stripped as in [`CanonicalUrl::parse`].
 ///
-/// The rest of the URI does not matter. A word with a dot is a host whose scheme is missing (`example.com:80/`): no
-/// scheme that crawlers use has one.
+/// The rest of the URI does not matter. A word with a dot is a host without a scheme
+/// (`example.com:80/`), because no scheme that crawlers use contains a dot.
 pub(super) fn scheme_beyond_web(raw: &str) -> Option<&str> {
     let (scheme, _) = bare(raw).split_once(':')?;
     let letters = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -115,7 +118,7 @@ pub(super) fn scheme_beyond_web(raw: &str) -> Option<&str> {
     (letters && !is_web).then_some(scheme)
 }
 
-/// A URL as written, without white space and the angle brackets of some WARC writers.
+/// Strips white space and the angle brackets that some WARC writers add.
 fn bare(raw: &str) -> &str {
     let raw = raw.trim();
     raw.strip_prefix('<').and_then(|inner| inner.strip_suffix('>')).unwrap_or(raw)

@@ -1,8 +1,9 @@
-//! The input, cut into work items, each read by one worker.
+//! Division of the input into work items, each of which is read by one worker.
 //!
-//! Items depend on the files alone, never on the number of workers: WARC files and plain JSONL in pieces of fixed size
-//! (whole, if their compression cannot be entered at a record),
-//! Parquet by row group, folders of pages in batches of files, a synthetic crawl in ranges of pages.
+//! Items depend only on the files, never on the number of workers. WARC files and plain JSONL are
+//! cut into pieces of fixed size (or stay whole, if their compression cannot be entered at a
+//! record), Parquet by row group, folders of pages into batches of files, a synthetic crawl into
+//! ranges of pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -27,52 +28,55 @@ use webtwin_storage::location::{Listed, Location, seen_from_anywhere, working_fo
 use webtwin_storage::open::{OpenFile, Stamp, open, open_pinned};
 use webtwin_synth::Synth;
 
-/// Files of a folder per item.
+/// Number of files of a folder per item.
 const FILES_AN_ITEM: u64 = 256;
 
-/// Pages of a synthetic crawl per item.
+/// Number of pages of a synthetic crawl per item.
 const PAGES_AN_ITEM: u64 = 256;
 
-/// Places of a sample for each work item that it reads as much as.
+/// Number of places in a sample for each work item's worth of input that it reads.
 const PLACES: usize = 16;
 
-/// Least bytes of a place in a file.
+/// Minimum size of a place in a file, in bytes.
 const LEAST_PLACE: u64 = 32 << 10;
 
-/// Inputs opened at the same time: stores answer slowly, but many requests at once.
+/// Number of inputs opened at the same time. Stores answer slowly, but serve many requests
+/// concurrently.
 const LOOKERS: usize = 16;
 
-/// Inputs, ascending by name, those of earlier crawls behind the others, and their items, in the order of inputs.
+/// Inputs in ascending order of names, those of earlier crawls after the others, and their items,
+/// in the order of inputs.
 #[derive(Debug)]
 pub struct Work {
     /// Name of each input, as in the column `pages.source`.
     pub inputs: Vec<String>,
-    /// Items; those of one input are adjacent, in the order of its bytes.
+    /// Work items. Those of one input are adjacent, in the order of its bytes.
     pub items: Vec<WorkItem>,
-    /// Files that were found beside the inputs, and are none.
+    /// Files that were found with the inputs but are not crawls.
     pub side_files: SideFiles,
     sources: Vec<Source>,
-    /// Number of the first input that is there for originals of revisits only.
+    /// Index of the first input that only provides originals of revisits.
     first_original: usize,
 }
 
-/// A part of the inputs.
+/// A sample of the inputs.
 #[derive(Debug)]
 pub struct Sample {
-    /// What is read.
+    /// Work that consists of the items of the sample.
     pub work: Work,
-    /// Of each item, what it is a sample of.
+    /// Kind of each item.
     pub kinds: Vec<Sampled>,
 }
 
-/// What an item of a sample stands for.
+/// Kind of an item of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sampled {
-    /// The beginning of an item: one of many places, evenly spread.
+    /// The beginning of an item: one of many places, spread evenly.
     Place,
-    /// A whole item among such beginnings.
+    /// A whole item among beginnings of items.
     Whole,
-    /// A whole item among whole ones.
+    /// A whole item that is itself one of the evenly spread places, because its input is sampled by
+    /// whole items.
     WholePlace,
 }
 
@@ -81,21 +85,23 @@ pub enum Sampled {
 pub struct WorkItem {
     /// Index of the input, from 0.
     pub input: u32,
-    /// Range of bytes, row groups, files or pages, by the kind of input.
+    /// Range of bytes, row groups, files or pages, depending on the kind of input.
     piece: Range<u64>,
-    /// Bytes of input that the piece represents.
+    /// Number of bytes of input that the piece represents.
     bytes: u64,
 }
 
 impl WorkItem {
-    /// Bytes of input that the item represents; pages for a synthetic crawl, which has no bytes.
+    /// Number of bytes of input that the item represents, or of pages for a synthetic crawl, which
+    /// has no bytes.
     pub fn weight(&self) -> u64 {
         if self.bytes > 0 { self.bytes } else { self.piece.end - self.piece.start }
     }
 }
 
 impl WorkItem {
-    /// The first of so many parts, or all of an item that has fewer units.
+    /// Returns the first of `parts` equal parts of the item. An item with fewer units than parts
+    /// yields its first unit.
     fn beginning(self, parts: u64) -> WorkItem {
         let length = self.piece.end - self.piece.start;
         let beginning = length.div_ceil(parts);
@@ -108,7 +114,7 @@ impl WorkItem {
 #[derive(Debug)]
 pub(super) enum Source {
     Warc(Origin),
-    /// Records in a compression that cannot be entered at one of them.
+    /// Records in a compression that cannot be entered at a record.
     WarcStream(Origin, Compression),
     Jsonl(Location, Stamp, Compression),
     Parquet(Location, Stamp),
@@ -121,8 +127,9 @@ impl Work {
     /// Finds the inputs of a job and cuts them into items of about `shard_bytes`.
     ///
     /// # Errors
-    /// [`Error::Input`] for an input that is missing or of an unknown format, and for a folder or glob that finds side
-    /// files only; [`Error::Usage`] if there is none.
+    /// Returns [`Error::Input`] for an input that is missing or of an unknown format, and for a
+    /// folder or glob that finds only side files. Returns [`Error::Usage`] if the job names no
+    /// input.
     pub fn plan(input: &Input, shard_bytes: u64) -> Result<Work> {
         let mut work = Work::plan_all(input, shard_bytes)?;
         if !input.originals.is_empty() {
@@ -132,7 +139,7 @@ impl Work {
         Ok(work)
     }
 
-    /// Adds the inputs of earlier crawls that are not among those of this one.
+    /// Adds the inputs of earlier crawls that are not inputs of this one.
     fn add_originals(&mut self, other: Work) {
         let folder = working_folder();
         let known: BTreeSet<String> = self.inputs.iter().map(|name| seen_from_anywhere(name, &folder)).collect();
@@ -151,17 +158,18 @@ impl Work {
         self.side_files.0.extend(other.side_files.0);
     }
 
-    /// Whether an input is of an earlier crawl: none of its records is one of this crawl.
+    /// True if an input is from an earlier crawl, so that none of its records is of this crawl.
     pub fn is_original(&self, input: u32) -> bool {
         input as usize >= self.first_original
     }
 
-    /// Whether there are inputs of earlier crawls.
+    /// True if there are inputs of earlier crawls.
     pub fn has_originals(&self) -> bool {
         self.first_original < self.inputs.len()
     }
 
-    /// Name of the file or folder that an input is, or is part of; as an input, it stands for that.
+    /// Returns the name of the file or folder of an input, which may be an entry in it. That name
+    /// can be used as an input.
     pub fn file_of(&self, input: u32) -> &str {
         match &self.sources[input as usize] {
             Source::Warc(origin) | Source::WarcStream(origin, _) => origin.location.name(),
@@ -191,6 +199,8 @@ impl Work {
             true => look(location, input).map(Ok),
             false => look_at_found(location, input),
         })?;
+        // A WACZ is skipped if all of its WARC files are inputs themselves, because their pages
+        // would be read twice.
         let files: BTreeSet<(String, u64)> =
             looked.iter().flatten().flatten().filter_map(|looked| looked.warc_file()).collect();
         let mut found = Vec::with_capacity(locations.len());
@@ -230,7 +240,8 @@ impl Work {
         self.sources.push(source);
     }
 
-    /// Hash of the names and lengths of all inputs: equal for processes that see the same inputs.
+    /// Returns a hash of the names and pieces of all inputs. Processes that see the same inputs
+    /// have the same hash.
     pub fn fingerprint(&self) -> u64 {
         let mut text = String::new();
         for name in &self.inputs {
@@ -243,9 +254,9 @@ impl Work {
         xxhash_rust::xxh3::xxh3_64(text.as_bytes())
     }
 
-    /// A key for each item, made from the name and version of its file, and the piece.
+    /// Returns a key for each item, made of the name and version of its file and the piece.
     ///
-    /// Items with the same key give the same records, in any run of the same job and build.
+    /// Items with the same key yield the same records in any run of the same job and build.
     pub fn keys(&self) -> Vec<u128> {
         self.items.iter().map(|item| self.key(item)).collect()
     }
@@ -268,21 +279,24 @@ impl Work {
         xxhash_rust::xxh3::xxh3_128(text.as_bytes())
     }
 
-    /// Bytes of an input of this crawl; 0 for a synthetic crawl.
+    /// Returns the number of bytes of an input of this crawl; 0 for a synthetic crawl.
     pub fn bytes(&self, input: u32) -> u64 {
         let first = self.items.partition_point(|item| item.input < input);
         self.items[first..].iter().take_while(|item| item.input == input).map(|item| item.bytes).sum()
     }
 
-    /// Sum of the weights of all items.
+    /// Returns the sum of the weights of all items.
     pub fn weight(&self) -> u64 {
         self.items.iter().map(WorkItem::weight).sum()
     }
 
-    /// A part of the same inputs, evenly spread, about a quarter more than `items` of their items hold. Where inputs can be entered
-    /// anywhere it is the beginnings of up to `PLACES` times as many items, for pages that follow each other have their copies
-    /// in one place, too: the more places, the better a sample tells how many copies there are. But they link to each other, so
-    /// some items are whole.
+    /// Selects a sample of the same inputs, evenly spread, of about a quarter more input than
+    /// `items` items.
+    ///
+    /// Inputs that can be entered anywhere contribute the beginnings of up to `PLACES` times as
+    /// many items. Consecutive pages have their copies close together, too, so an estimate of the
+    /// number of copies improves with the number of places. Consecutive pages also link to each
+    /// other, so some items are included as a whole.
     pub fn sample(mut self, items: usize) -> Sample {
         let items = items.max(1);
         let step = self.items.len().div_ceil(items * PLACES).max(1);
@@ -292,7 +306,8 @@ impl Work {
         self.items = Vec::with_capacity(chosen.len());
         for (number, item) in chosen.into_iter().enumerate() {
             let source = &self.sources[item.input as usize];
-            // The record that begins in a piece is read whole, so a few bytes of a file hold more than their share.
+            // The record that begins in a piece is read to its end, so a piece of a few bytes would
+            // yield more than its fraction of the file.
             let is_short =
                 matches!(source, Source::Warc(_) | Source::Jsonl(..)) && item.bytes / (parts as u64) < LEAST_PLACE;
             let kind = match source {
@@ -318,7 +333,8 @@ impl Work {
     /// Yields every record of an item to `sink`.
     ///
     /// # Errors
-    /// Those of the sink and of storage; [`Error::Input`] if a file is not the one that was planned.
+    /// Returns any error of the sink and of storage, and [`Error::Input`] if a file is not the
+    /// planned version.
     pub fn read(&self, item: &WorkItem, input: &Input, sink: &mut Sink<'_>) -> Result<RangeEnd> {
         self.read_item(item, input, sink).map_err(|error| error.of_input(&self.inputs[item.input as usize]))
     }
@@ -361,19 +377,21 @@ impl Work {
         Ok(RangeEnd { first_start: None, last_start: None, end: 0, records })
     }
 
-    /// Yields the records of an input at `offsets`, ascending, and possibly others near them.
+    /// Yields the records of an input at `offsets`, which must ascend, and possibly others near
+    /// them.
     ///
     /// # Errors
-    /// As [`Work::read`].
+    /// Returns any error of [`Work::read`].
     pub fn read_again(&self, input: u32, offsets: &[u64], settings: &Input, sink: &mut Sink<'_>) -> Result<()> {
         let read = self.sources[input as usize].read_at(offsets, |_| true, settings, sink);
         read.map_err(|error| error.of_input(&self.inputs[input as usize]))
     }
 
-    /// The offset from which on the records of each item are true: an item may begin inside a record that holds an
-    /// archive.
+    /// Returns the offset from which on the records of each item are true. An item may begin inside
+    /// a record that itself contains an archive.
     ///
-    /// `ends[item]` is the outcome of reading it; items of earlier crawls may not have been read.
+    /// `ends[item]` is the outcome of reading that item. Items of earlier crawls may not have been
+    /// read.
     pub fn floors(&self, ends: &[RangeEnd]) -> Vec<u64> {
         let mut floors = Vec::with_capacity(self.items.len());
         for items in self.items[..ends.len()].chunk_by(|x, y| x.input == y.input) {
@@ -400,7 +418,7 @@ pub(super) fn read_stream(origin: &Origin, compression: Compression, input: &Inp
     }
 }
 
-/// Yields the pages of a range of a made-up crawl; the offset of a page is its number.
+/// Yields the pages of a range of a synthetic crawl. The offset of a page is its number.
 pub(super) fn synthetic(synth: &Synth, numbers: Range<u64>, sink: &mut Sink<'_>) -> Result<()> {
     for (number, page) in numbers.clone().zip(synth.pages(numbers)) {
         sink(Found::Page(RawPage {
@@ -414,7 +432,8 @@ pub(super) fn synthetic(synth: &Synth, numbers: Range<u64>, sink: &mut Sink<'_>)
     Ok(())
 }
 
-/// What inputs stand for, ascending by name, each once, and whether any input names it.
+/// Returns the locations of the inputs, ascending by name and without repetitions. The flag of a
+/// location is true if an input names it directly.
 fn by_name(expanded: &[Expanded]) -> Vec<(&Location, bool)> {
     let mut locations = BTreeMap::new();
     for Expanded { locations: found, is_search, .. } in expanded {
@@ -427,18 +446,19 @@ fn by_name(expanded: &[Expanded]) -> Vec<(&Location, bool)> {
 
 /// An input whose format has been detected.
 pub(super) struct Looked {
-    /// As in the column `pages.source`.
+    /// Name of the input, as in the column `pages.source`.
     pub(super) name: String,
     pub(super) source: Source,
     /// Number of bytes, row groups or files to cut into pieces.
     units: u64,
-    /// Units per piece; `None` for pieces of `shard_bytes`.
+    /// Number of units per piece; `None` for pieces of `shard_bytes`.
     units_a_piece: Option<u64>,
     bytes: u64,
 }
 
 impl Looked {
-    /// Name without folders, and length, of a file that is read as WARC by itself.
+    /// Returns the name without folders, and the length, of a WARC file that is not in a zip
+    /// archive.
     fn warc_file(&self) -> Option<(String, u64)> {
         match &self.source {
             Source::Warc(Origin { location, entry: None, .. })
@@ -449,8 +469,8 @@ impl Looked {
         }
     }
 
-    /// Whether this is an entry of a zip archive, and one of `files` has its name and length: crawlers leave a WACZ
-    /// beside the files it was made of.
+    /// True if this input is an entry of a zip archive, and one of `files` has its name and length.
+    /// Crawlers write a WACZ next to the files of which it was made.
     fn repeats(&self, files: &BTreeSet<(String, u64)>) -> bool {
         match &self.source {
             Source::Warc(Origin { entry: Some(entry), .. })
@@ -463,7 +483,7 @@ impl Looked {
     }
 }
 
-/// Detects the format of an input that is named; a zip archive holds several.
+/// Detects the format of an input that the user has named. A zip archive contains several inputs.
 pub(super) fn look(location: &Location, input: &Input) -> Result<Vec<Looked>> {
     if location.is_folder() {
         return look_at_folder(location).map(|looked| vec![looked]);
@@ -473,7 +493,8 @@ pub(super) fn look(location: &Location, input: &Input) -> Result<Vec<Looked>> {
     look_inside(location, file, kind, input)
 }
 
-/// As [`look`], for what a folder or glob holds, with the reason why a side file is one.
+/// Detects the format of a file that was found in a folder or by a glob. Returns the reason for a
+/// side file.
 fn look_at_found(location: &Location, input: &Input) -> Result<std::result::Result<Vec<Looked>, &'static str>> {
     if location.is_folder() {
         return look_at_folder(location).map(|looked| Ok(vec![looked]));
@@ -503,7 +524,7 @@ fn look_inside(location: &Location, file: Arc<OpenFile>, kind: Kind, input: &Inp
     let stamp = file.stamp().clone();
     let bytes = stamp.bytes;
     let (source, units, units_a_piece) = match kind {
-        // Nothing to read, whatever the format would have been.
+        // An empty file has nothing to read, in any format.
         Kind::Empty => (Source::Warc(Origin { location: place, stamp, entry: None }), 0, None),
         Kind::WarcPlain | Kind::WarcGzip | Kind::WarcZstd => {
             (Source::Warc(Origin { location: place, stamp, entry: None }), bytes, None)
@@ -526,7 +547,7 @@ fn look_inside(location: &Location, file: Arc<OpenFile>, kind: Kind, input: &Inp
     Ok(vec![Looked { name: location.name().to_string(), source, units, units_a_piece, bytes }])
 }
 
-/// Each web archive in a zip archive is an input of its own.
+/// Makes an input of each web archive in a zip archive.
 fn look_into_zip(file: &OpenFile) -> Result<Vec<Looked>> {
     let refuse = |reason| Error::input(file.location().name(), reason);
     let look = |entry: Entry| {
@@ -545,7 +566,8 @@ fn look_into_zip(file: &OpenFile) -> Result<Vec<Looked>> {
     entries(file)?.map_err(refuse)?.into_iter().map(look).collect()
 }
 
-/// Applies a function to each item on several threads; results in order, or the first error in order.
+/// Applies a function to each item on several threads. Returns the results in order, or the first
+/// error in that order.
 fn in_parallel<T: Sync, R: Send>(items: &[T], apply: impl Fn(&T) -> Result<R> + Sync) -> Result<Vec<R>> {
     let done = threads::for_each(LOOKERS, items.len(), Vec::new, |done, at| {
         done.push((at, apply(&items[at])));

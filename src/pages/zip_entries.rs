@@ -1,10 +1,12 @@
-//! Web archives within a zip archive, as WACZ packs them, which are read where they lie.
+//! Web archives inside a zip archive, such as a WACZ file, read in place.
 //!
-//! WACZ wants its WARC files stored, not compressed once more, so that each of them is a range of the zip file and is
-//! read like a file of its own: in pieces, by several workers, from object stores. Any zip archive with such entries is
-//! read, wherever in it they are; of its other entries (indexes, lists of pages, logs) only the names are read.
+//! The WACZ standard requires that WARC files are stored without further compression. Each is
+//! therefore a range of the zip file and is read like a separate file: in pieces, by several
+//! workers, from object stores. Any zip archive with such entries is accepted, at any path in it.
+//! Of other entries (indexes, lists of pages, logs) only the names are read.
 //!
-//! A zip archive within a zip archive (a package of several WACZ files) is opened likewise, but none within that.
+//! A zip archive within a zip archive (a package of several WACZ files) is opened in the same way.
+//! Deeper nesting is refused.
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::ops::{Deref, Range};
@@ -17,22 +19,24 @@ use super::detect::{claims_archive, is_zip_name};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::read_at::ReadAt;
 
-/// Bytes of the directory read at once.
+/// Size of the read buffer for the directory, in bytes.
 const BUFFER: usize = 64 << 10;
 
 /// A web archive in a zip archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Its name in the zip archive; after that of the inner archive and `!/`, if it is in one.
+    /// Name in the zip archive. For an entry of an inner archive, the name of that archive and `!/`
+    /// precede it.
     pub name: String,
-    /// Its bytes in the outermost file.
+    /// Range of bytes in the outermost file.
     pub range: Range<u64>,
 }
 
-/// The web archives in a zip archive, ascending by name, or why they cannot be read.
+/// Returns the web archives in a zip archive, ascending by name, or the reason why they cannot be
+/// read.
 ///
 /// # Errors
-/// Those of the file.
+/// Returns any error of the file.
 ///
 /// # Cost
 /// Reads the directory at the end of the file, and the head of each entry that is returned.
@@ -48,7 +52,7 @@ pub(super) fn entries(file: &dyn ReadAt) -> Result<std::result::Result<Vec<Entry
     Ok(Ok(found))
 }
 
-/// Adds the web archives of the zip archive at `within`; `outer` is the start of their names.
+/// Adds the web archives of the zip archive at `within`. `outer` is the prefix of their names.
 fn add_entries(
     file: &dyn ReadAt,
     within: Range<u64>,
@@ -98,7 +102,7 @@ fn add_entries(
 const DAMAGED: &str = "a damaged zip archive, perhaps a download that was cut off, or one with more than 64 KiB behind its end; \
                        fetch it again";
 
-/// Tells a failure of the store from a damaged archive.
+/// Separates a failure of the store, which is returned as an error, from a damaged archive.
 fn damaged(error: ZipError) -> Result<&'static str> {
     let ZipError::Io(error) = error else { return Ok(DAMAGED) };
     match error.into_inner().map(|inner| inner.downcast::<Error>()) {
@@ -107,7 +111,7 @@ fn damaged(error: ZipError) -> Result<&'static str> {
     }
 }
 
-/// A range of a file as a file.
+/// A range of a file that is read like a file.
 pub(super) struct Slice<F> {
     pub file: F,
     pub range: Range<u64>,
@@ -124,7 +128,8 @@ impl<F: Deref<Target: ReadAt> + Send + Sync> ReadAt for Slice<F> {
     }
 }
 
-/// A file as the zip crate wants it. A failure of the store is an [`io::Error`] that contains our [`Error`].
+/// Adapter of a file for the zip crate. A failure of the store is an [`io::Error`] that contains
+/// our [`Error`].
 struct Cursor<'a> {
     file: &'a dyn ReadAt,
     at: u64,
@@ -188,7 +193,8 @@ mod tests {
         }
         // Some zip files have bytes before the first entry, such as a program that unpacks them.
         assert_eq!(read(&[b"some bytes".to_vec(), packed(&files, false)].concat()).unwrap(), expected);
-        // Some have bytes after the directory: of a download into a longer file, or of whoever signed it.
+        // Some have bytes after the directory, from a download into a longer file or from a
+        // signature.
         for (after, large) in [(vec![0; 100], false), (b"PK\x05\x06 signed".to_vec(), true), (vec![7; 60_000], false)] {
             assert_eq!(read(&[packed(&files, large), after].concat()).unwrap(), expected);
         }

@@ -1,22 +1,23 @@
-//! Heads of zstd frames: which window and which dictionary a frame needs.
+//! Heads of zstd frames, with the window and the dictionary that a frame needs.
 
 use webtwin_base::error::{Error, size};
 
 /// First bytes of a zstd frame.
 pub(super) const MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
-/// Longest head of a frame.
+/// Maximum length of the head of a frame, in bytes.
 pub(super) const HEAD_BYTES: usize = 18;
 
-/// Logarithm of the largest window that the zstd library decodes.
+/// Binary logarithm of the largest window that the zstd library decodes.
 pub(super) const LARGEST_WINDOW_LOG: u32 = if cfg!(target_pointer_width = "64") { 31 } else { 30 };
 
-/// Returns the logarithm of the smallest window that has room for `bytes`.
+/// Returns the binary logarithm of the smallest window of at least `bytes`.
 pub(super) fn window_log(bytes: u64) -> u32 {
     bytes.clamp(1 << 10, 1 << LARGEST_WINDOW_LOG).next_power_of_two().ilog2()
 }
 
-/// Makes the error of content whose window is over the limit. The caller of the reader adds the name of the file.
+/// Makes the error for content whose window exceeds the limit. The caller adds the name of the
+/// file.
 pub(super) fn refuse_window(needed: u64, allowed: u64) -> Error {
     let remedy = match needed > 1 << LARGEST_WINDOW_LOG {
         true => "compress it again with a shorter one".to_owned(),
@@ -30,17 +31,17 @@ pub(super) fn refuse_window(needed: u64, allowed: u64) -> Error {
     Error::input("", reason)
 }
 
-/// The properties of a frame that decide whether it can be decoded.
+/// Properties of a frame that decide whether it can be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FrameHead {
-    /// Bytes of decoded content that its decoder must keep.
+    /// Size of the decoded content that the decoder must keep, in bytes.
     pub window: u64,
-    /// Id of the dictionary that it was compressed with; 0 if it names none.
+    /// Id of the dictionary; 0 if the frame names none.
     pub dictionary: u32,
 }
 
 impl FrameHead {
-    /// Parses the first bytes of a frame; `None` if they are too few.
+    /// Parses the first bytes of a frame; returns `None` if they are too few.
     pub(crate) fn parse(bytes: &[u8]) -> Option<FrameHead> {
         let number = |at: usize, length: usize| {
             let bytes = bytes.get(at..at + length)?;

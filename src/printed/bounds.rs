@@ -1,18 +1,19 @@
-//! The limits of the helper process, which it sets itself and its children inherit.
+//! Limits of the helper process. It sets them itself, and its child processes inherit them.
 
 use nix::sys::resource::{Resource, setrlimit};
 
 use webtwin_job::Limits;
 
-/// Bounds this process in processor time, in memory, and in what it may write to disk.
+/// Limits the processor time, the memory, and the file size of this process.
 ///
-/// Processor time is that of the process, whatever else the machine does: a document is too long on a busy machine if
-/// it is on an idle one. SIGXCPU ends the process; an allocation that is refused aborts it.
+/// Processor time is that of the process alone, so the load of the machine does not change which
+/// documents are too long. SIGXCPU ends the process. An allocation that is refused aborts it.
 ///
 /// # Errors
-/// Those of the system.
+/// Returns any error of the system.
 pub fn set(limits: &Limits) -> std::io::Result<()> {
-    // One second more before the system kills without a word.
+    // The hard limit is one second higher, because at the hard limit the system kills the process
+    // with SIGKILL, which does not identify the cause.
     setrlimit(Resource::RLIMIT_CPU, limits.printed_seconds, limits.printed_seconds + 1)?;
     for (resource, most) in [
         (Resource::RLIMIT_AS, limits.printed_bytes),

@@ -1,11 +1,13 @@
-//! Documents made for paper become text: what the helper process does for one document.
+//! Text of documents made for paper: the code of the helper process, which reads one document.
 //!
-//! In: a PDF or PostScript document on stdin. Out: on stdout, for PDF an [`Answer`] in JSON, for PostScript plain text.
-//! [`webtwin_pages::helper`] starts the process, and judges how it ends.
+//! Input: a PDF or PostScript document on stdin. Output on stdout: for PDF an [`Answer`] in JSON,
+//! for PostScript plain text. [`webtwin_pages::helper`] starts the process and interprets its exit
+//! status.
 //!
-//! Readers of such documents panic, recurse, loop and ask for all memory, if a document wants them to. So the process
-//! first limits itself ([`bounds`]), reads one document, and ends: nothing that one document does reaches the next, and
-//! what comes of a document does not depend on those before it, as it would in a process that is kept.
+//! A document can make its reader panic, recurse, loop or exhaust memory. The process therefore
+//! limits itself first ([`bounds`]), reads one document, and ends. No effect of a document reaches
+//! the next one, and the result for a document does not depend on earlier documents, as it would in
+//! a long-lived process.
 
 pub mod bounds;
 #[cfg(feature = "pdf")]
@@ -26,18 +28,18 @@ use webtwin_job::Limits;
 use webtwin_pages::helper::Answer;
 use webtwin_pages::helper::GHOSTSCRIPT;
 
-/// Stack of the thread that reads a PDF, bytes; deeper recursion ends the process.
+/// Stack of the thread that reads a PDF, in bytes. Deeper recursion ends the process.
 #[cfg(feature = "pdf")]
 const STACK_BYTES: usize = 64 << 20;
 
-/// Answers for the PDF on stdin.
+/// Reads the PDF on stdin and writes the answer to stdout.
 ///
 /// # Errors
-/// Those of the system; a document that goes beyond the limits ends the process.
+/// Returns any error of the system. A document that exceeds the limits ends the process.
 #[cfg(feature = "pdf")]
 pub fn pdf(limits: Limits) -> std::io::Result<()> {
     bounds::set(&limits)?;
-    // What a reader has to say of a document before it gives up helps nobody.
+    // Messages of a panicking reader are of no use to the caller.
     std::panic::set_hook(Box::new(|_| ()));
     let mut bytes = Vec::new();
     stdin().lock().read_to_end(&mut bytes)?;
@@ -48,13 +50,15 @@ pub fn pdf(limits: Limits) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Becomes Ghostscript, which prints the text of the PostScript program on stdin as `ps2ascii` does.
+/// Replaces this process by Ghostscript, which prints the text of the PostScript program on stdin
+/// like `ps2ascii`.
 ///
 /// # Errors
-/// Those of the system; it returns only with one.
+/// Returns only if the system fails, with its error.
 pub fn postscript(limits: &Limits) -> std::io::Result<Infallible> {
     bounds::set(limits)?;
-    // What the program itself prints is no text of the document.
+    // Output of the PostScript program itself goes to stderr, because it is not text of the
+    // document.
     let quietly = ["-q", "-dSAFER", "-sDEVICE=txtwrite", "-sstdout=%stderr", "-o", "-", "-"];
     Err(Command::new(GHOSTSCRIPT).args(quietly).exec())
 }

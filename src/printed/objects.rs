@@ -1,11 +1,14 @@
-//! Finds the objects of a PDF in its bytes, for files whose cross-reference table does not lead to them.
+//! Search for the objects of a PDF in its bytes, for files whose cross-reference table does not
+//! lead to them.
 //!
-//! Every object begins with `N G obj`, whatever the tables of the file contain. A stream ends where its `/Length` leads, if
-//! `endstream` stands there, and otherwise at the next `endstream`; so what looks like an object inside a stream is none.
-//! A wrong length that happens to lead to the end of another stream cannot be told from a right one.
+//! Every object begins with `N G obj`, independent of the tables of the file. A stream ends at the
+//! offset that its `/Length` gives if `endstream` is there, and otherwise at the next `endstream`.
+//! Bytes that look like an object inside a stream are therefore not one. A wrong length that
+//! happens to lead to the end of another stream cannot be distinguished from a correct one.
 //!
 //! # Cost
-//! One pass over the bytes, whatever they are: each search begins where the one before has ended, or repeats its result.
+//! One pass over the bytes, for any content: each search begins where the previous one has ended,
+//! or repeats its result.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,7 +18,7 @@ use memchr::memmem;
 /// Largest number of an object (PDF 1.7, annex C).
 const LARGEST_NUMBER: u32 = 8_388_607;
 
-/// Maximum bytes of a number with the white space before it, where an object is one.
+/// Maximum length in bytes of a number that is an object, with the white space before it.
 const NUMBER_BYTES: usize = 64;
 
 /// An object in the bytes of a file.
@@ -25,15 +28,15 @@ pub(crate) struct Found {
     pub number: u32,
     /// Generation of the object.
     pub generation: u16,
-    /// Place of the object in the file.
+    /// Offset of the object in the file.
     pub offset: usize,
-    /// Bytes that begin with the object, or with the dictionary of its stream.
+    /// Range of bytes that begins with the object, or with the dictionary of its stream.
     pub body: Range<usize>,
-    /// Bytes of its stream.
+    /// Range of the bytes of its stream.
     pub data: Option<Range<usize>>,
 }
 
-/// A place where an object begins.
+/// Position at which an object begins.
 struct Start {
     number: u32,
     generation: u16,
@@ -42,7 +45,7 @@ struct Start {
     body: usize,
 }
 
-/// Returns the objects in their order in the file; several may have the same number.
+/// Returns the objects in their order in the file. Several may have the same number.
 pub(crate) fn find(bytes: &[u8]) -> Vec<Found> {
     let starts: Vec<Start> = memmem::find_iter(bytes, b"obj").filter_map(|at| start(bytes, at)).collect();
     let bodies: HashMap<u32, usize> = starts.iter().map(|start| (start.number, start.body)).collect();
@@ -66,7 +69,7 @@ pub(crate) fn find(bytes: &[u8]) -> Vec<Found> {
     found
 }
 
-/// Reads `N G obj`, whose `obj` is at `at`.
+/// Parses `N G obj`, with `obj` at `at`.
 fn start(bytes: &[u8], at: usize) -> Option<Start> {
     let body = at + b"obj".len();
     if bytes.get(body).is_some_and(u8::is_ascii_alphanumeric) {
@@ -78,7 +81,7 @@ fn start(bytes: &[u8], at: usize) -> Option<Start> {
     Some(Start { number, generation: generation.try_into().ok()?, offset: rest.len(), body })
 }
 
-/// Splits off the number before the white space with which the bytes end.
+/// Splits off the number that is followed by white space at the end of the bytes.
 fn last_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let trimmed = bytes.trim_ascii_end();
     let digits = trimmed.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
@@ -87,7 +90,8 @@ fn last_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     (trimmed.len() < bytes.len()).then_some((number, rest))
 }
 
-/// Returns where the dictionary of a stream ends and where its data begins, for an object whose body begins at `body`.
+/// Returns the end of the dictionary of a stream and the start of its data, for an object whose
+/// body begins at `body`.
 fn stream_start(bytes: &[u8], body: usize) -> Option<(usize, usize)> {
     memmem::find_iter(&bytes[body..], b"stream").find_map(|at| {
         let (head, after) = (body + at, body + at + b"stream".len());
@@ -104,7 +108,8 @@ fn stream_start(bytes: &[u8], body: usize) -> Option<(usize, usize)> {
     })
 }
 
-/// Reads the `/Length` of a stream's dictionary, which may be another object.
+/// Reads the `/Length` in the dictionary of a stream. The value may be a reference to another
+/// object.
 fn length(head: &[u8], bytes: &[u8], bodies: &HashMap<u32, usize>) -> Option<usize> {
     const KEY: &[u8] = b"/Length";
     let keys = memmem::find_iter(head, KEY).map(|at| &head[at + KEY.len()..]);
@@ -120,7 +125,7 @@ fn length(head: &[u8], bytes: &[u8], bodies: &HashMap<u32, usize>) -> Option<usi
     }
 }
 
-/// Splits off the number that the bytes begin with, after white space.
+/// Splits off the number at the beginning of the bytes, after white space.
 fn first_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let trimmed = bytes.trim_ascii_start();
     let digits = trimmed.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -128,7 +133,7 @@ fn first_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((std::str::from_utf8(digits).ok()?.parse().ok()?, rest))
 }
 
-/// Returns true if `endstream` stands at `at`, perhaps on the next line.
+/// True if `endstream` is at `at`, possibly after a line end.
 fn is_stream_end(bytes: &[u8], at: usize) -> bool {
     let Some(rest) = bytes.get(at..) else { return false };
     [&b""[..], b"\n", b"\r\n", b"\r"]
@@ -136,22 +141,23 @@ fn is_stream_end(bytes: &[u8], at: usize) -> bool {
         .any(|end| rest.strip_prefix(*end).is_some_and(|rest| rest.starts_with(b"endstream")))
 }
 
-/// Finds the ends of streams whose lengths are wrong.
+/// Finder of the ends of streams whose lengths are wrong.
 struct StreamEnds<'b> {
     bytes: &'b [u8],
-    /// The last `endstream` that was found, or the end of the file.
+    /// Position of the last `endstream` that was found, or the end of the file.
     next: Option<usize>,
 }
 
 impl StreamEnds<'_> {
-    /// Returns the end of the data that begins at `data`; `starts` are the objects that may follow it.
+    /// Returns the end of the data that begins at `data`. `starts` are the objects that may follow
+    /// it.
     fn after(&mut self, data: usize, starts: &[Start]) -> usize {
         let end = match self.next.filter(|&next| next >= data) {
             Some(next) => next,
             None => memmem::find(&self.bytes[data..], b"endstream").map_or(self.bytes.len(), |at| data + at),
         };
         self.next = Some(end);
-        // A stream that has lost its `endstream` ends with its object.
+        // A stream without its `endstream` ends at the `endobj` of its object.
         let object_end = starts.iter().take_while(|start| start.offset < end).find_map(|start| {
             let before = self.bytes[data..start.offset].trim_ascii_end().strip_suffix(b"endobj")?;
             Some(data + before.len())
@@ -166,7 +172,7 @@ impl StreamEnds<'_> {
 mod tests {
     use super::*;
 
-    /// Numbers of the objects, with their streams.
+    /// Returns the numbers of the objects, with their streams.
     fn found(bytes: &[u8]) -> Vec<(u32, Option<&[u8]>)> {
         find(bytes).into_iter().map(|found| (found.number, found.data.map(|data| &bytes[data]))).collect()
     }
@@ -202,7 +208,7 @@ mod tests {
             b"1 0 obj <</Length 9>> stream\ndata\nendobj\n2 0 obj <</Length 4>> stream\r\nmore\nendstream endobj";
         assert_eq!(found(lost), [(1, Some(&b"data"[..])), (2, Some(&b"more"[..]))]);
         assert_eq!(found(b"3 0 obj <<>> stream\nto the end of the fi"), [(3, Some(&b"to the end of the fi"[..]))]);
-        // The word in a string.
+        // The keyword occurs in a string.
         assert_eq!(found(b"4 0 obj <</Title (a>> stream of)>> endobj"), [(4, None)]);
     }
 }

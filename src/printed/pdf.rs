@@ -1,9 +1,9 @@
-//! PDF to text, title and links.
+//! Conversion of PDF to text, title and links.
 //!
-//! The crates `pdf-extract` and `lopdf` read the document. A page on which they fail costs what comes after on it; the
-//! others are read, and the text counts as damaged. So does that of a document whose cross-reference table was repaired.
-//! Line ends are those of the pages as printed; an empty line stands between two pages. Documents that open without a
-//! password are decrypted.
+//! The crates `pdf-extract` and `lopdf` read the document. If they fail on a page, the rest of that
+//! page is lost. The other pages are read, and the text counts as damaged. So does the text of a
+//! document whose cross-reference table was repaired. Line ends are those of the printed pages,
+//! with an empty line between two pages. Documents that open without a password are decrypted.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,19 +23,20 @@ use webtwin_job::Limits;
 use webtwin_pages::helper::{Answer, Document, pdf_start};
 use webtwin_pages::record::Reason;
 
-/// Characters of a title that are kept.
+/// Maximum number of characters of a title.
 const TITLE_CHARACTERS: usize = 1000;
 
-/// A document that cannot be read.
+/// Makes the answer for a document that cannot be read.
 pub fn unreadable(why: impl Into<String>) -> Answer {
     Answer::Refused(Reason::PdfDamaged, why.into())
 }
 
-/// Returns the text, title and links of a PDF. A document of which a part cannot be read is repaired (`repair.rs`); the
-/// repaired one counts if it has more text.
+/// Returns the text, title and links of a PDF. A document of which a part cannot be read is
+/// repaired (`repair.rs`), and the repaired document is used if it has more text.
 ///
 /// # Cost
-/// Whatever the document asks for: the caller bounds the process.
+/// Time and memory are determined by the document and unbounded here, so the caller must limit the
+/// process.
 pub fn read(bytes: &[u8], limits: &Limits) -> Answer {
     let Some(start) = pdf_start(bytes) else { return unreadable("it has no %PDF-") };
     let bytes = &bytes[start..];
@@ -58,15 +59,15 @@ pub fn read(bytes: &[u8], limits: &Limits) -> Answer {
         Some(Answer::Document(repaired)) if repaired.text.len() > text_bytes => {
             Answer::Document(Document { is_whole: false, ..repaired })
         }
-        // The reason why a repaired document has no text explains more.
+        // The reason why the repaired document has no text is more specific.
         Some(refused @ Answer::Refused(..)) if matches!(answer, Answer::Refused(Reason::PdfDamaged, _)) => refused,
         _ => answer,
     }
 }
 
-/// Returns true if an object is not where the cross-reference table leads to, or if a stream does not end where its length
-/// leads, and is read as its dictionary alone. The object that describes the encryption of a decrypted document is gone in any
-/// case.
+/// True if an object is not at the position that the cross-reference table gives, or if the length
+/// of a stream is wrong, in which case `lopdf` reads only its dictionary. In a decrypted document,
+/// the object that describes the encryption is always missing.
 fn has_lost_objects(pdf: &Pdf) -> bool {
     let is_lost = |&(&number, entry): &(&u32, &XrefEntry)| {
         !matches!(entry, XrefEntry::Free | XrefEntry::UnusableFree)
@@ -77,7 +78,7 @@ fn has_lost_objects(pdf: &Pdf) -> bool {
     pdf.reference_table.entries.iter().filter(is_lost).count() > encryption || pdf.objects.values().any(is_torn)
 }
 
-/// Returns the text, title and links of a document that is loaded.
+/// Returns the text, title and links of a loaded document.
 fn read_loaded(mut pdf: Pdf, limits: &Limits) -> Answer {
     if pdf.is_encrypted() {
         match caught(|| pdf.decrypt("")) {
@@ -86,7 +87,7 @@ fn read_loaded(mut pdf: Pdf, limits: &Limits) -> Answer {
             None => return unreadable("its reader has failed"),
         }
     }
-    // What is not decrypted by now has no text that means anything.
+    // A document that is still encrypted has no meaningful text.
     if pdf.trailer.has(b"Encrypt") {
         return Answer::Refused(Reason::PdfEncrypted, "in a way that its reader does not know".to_owned());
     }
@@ -113,7 +114,7 @@ fn read_loaded(mut pdf: Pdf, limits: &Limits) -> Answer {
     }
 }
 
-/// The result of a reader; `None` if it panics.
+/// Returns the result of a reader; `None` if it panics.
 fn caught<T>(read: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(read)).ok()
 }
@@ -129,12 +130,13 @@ fn refusal(error: Error) -> Answer {
     }
 }
 
-/// Prints all pages, past those that fail; whether none did.
+/// Prints all pages, except those that fail. Returns true if none failed.
 fn print(pdf: &Pdf, pages: &BTreeMap<u32, ObjectId>, printed: &Rc<RefCell<Printed>>) -> bool {
     if matches!(caught(|| output_doc(pdf, &mut Printer::on(printed))), Some(Ok(()))) {
         return true;
     }
-    // In one go as far as it went, for each of these calls looks for all pages.
+    // The first call prints all pages up to the failure. Single pages are printed only after it,
+    // because each such call enumerates all pages.
     let failed = printed.borrow().pages;
     printed.borrow_mut().end_page();
     for &number in pages.keys().skip(failed + 1) {
@@ -147,12 +149,12 @@ fn print(pdf: &Pdf, pages: &BTreeMap<u32, ObjectId>, printed: &Rc<RefCell<Printe
     false
 }
 
-/// What has been printed.
+/// Text that has been printed.
 struct Printed {
     text: String,
-    /// More bytes of text than this are not printed.
+    /// Maximum number of bytes of text.
     most: usize,
-    /// Whole pages.
+    /// Number of completed pages.
     pages: usize,
 }
 
@@ -166,7 +168,7 @@ impl Printed {
     }
 }
 
-/// The end of [`Printed`] into which lines are written.
+/// Writer that appends lines to [`Printed`].
 struct Paper(Rc<RefCell<Printed>>);
 
 impl fmt::Write for Paper {
@@ -185,7 +187,7 @@ impl ConvertToFmt for Paper {
     }
 }
 
-/// Prints characters in lines, and an empty line after each page.
+/// Output device that writes characters in lines, and an empty line after each page.
 struct Printer {
     lines: PlainTextOutput<Paper>,
     printed: Rc<RefCell<Printed>>,
@@ -239,7 +241,7 @@ impl OutputDev for Printer {
     }
 }
 
-/// What an object is, or refers to.
+/// Returns an object, or the object to which it refers.
 fn resolved<'p>(pdf: &'p Pdf, object: &'p Object) -> Option<&'p Object> {
     pdf.dereference(object).ok().map(|(_, object)| object)
 }
@@ -248,14 +250,15 @@ fn entry<'p>(pdf: &'p Pdf, of: &'p Dictionary, key: &[u8]) -> Option<&'p Object>
     resolved(pdf, of.get(key).ok()?)
 }
 
-/// The title in the document's information.
+/// Returns the title in the document information dictionary.
 fn title(pdf: &Pdf) -> Option<String> {
     let info = entry(pdf, &pdf.trailer, b"Info")?.as_dict().ok()?;
     let title = decode_text_string(entry(pdf, info, b"Title")?).ok()?;
     Some(title.chars().take(TITLE_CHARACTERS).collect())
 }
 
-/// The URIs that the pages' annotations lead to, as written, in their order; one more than the limit where there are more.
+/// Returns the URIs in the annotations of the pages, as written and in order. If there are more
+/// than the limit, returns one more than the limit.
 fn links(pdf: &Pdf, pages: &BTreeMap<u32, ObjectId>, limits: &Limits) -> Vec<String> {
     let annotations = pages.values().filter_map(|&page| {
         let page = pdf.get_object(page).ok()?.as_dict().ok()?;

@@ -1,8 +1,9 @@
-//! Repairs a PDF whose cross-reference table is missing, or leads elsewhere: by finding its objects in its bytes.
+//! Repair of a PDF whose cross-reference table is missing or wrong, by a search for its objects.
 //!
-//! The objects that are found ([`super::objects`]) are written to another file, with lengths of streams and a table that are
-//! right, and that file is read as any other. Of several objects with the same number the last in the file counts, as in a
-//! file that was updated by appending to it; so an object may come back that an update has deleted.
+//! The objects that are found ([`super::objects`]) are written to another file with correct stream
+//! lengths and a correct table, and that file is read normally. If several objects have the same
+//! number, the last one in the file counts, as in a file that was updated by appending to it. An
+//! object that such an update has deleted may therefore reappear.
 
 use std::collections::BTreeMap;
 
@@ -11,19 +12,20 @@ use pdf_extract::{Document as Pdf, Object, ObjectId, ObjectStream, dictionary};
 
 use super::objects::{Found, find};
 
-/// Maximum bytes of a trailer.
+/// Maximum length of a trailer in bytes.
 const TRAILER_BYTES: usize = 1 << 16;
 
-/// Number of trailers that are inspected, from the last one on.
+/// Number of trailers that are inspected, from the last one backward.
 const TRAILERS: usize = 64;
 
-/// Places in the file by object number; for an object in an object stream, the place of that stream.
+/// Offset in the file by object number. The offset of an object in an object stream is that of the
+/// stream.
 type Places = BTreeMap<u32, usize>;
 
-/// Reads the document in the objects that are found in these bytes; `None` if there is none.
+/// Loads the document that consists of the objects in these bytes; returns `None` if there is none.
 ///
 /// # Cost
-/// A copy of the file, and reading that.
+/// Copies the file, and parses the copy.
 pub(crate) fn document(bytes: &[u8]) -> Option<Pdf> {
     let found = find(bytes);
     let objects: BTreeMap<u32, &Found> = found.iter().map(|object| (object.number, object)).collect();
@@ -38,7 +40,7 @@ pub(crate) fn document(bytes: &[u8]) -> Option<Pdf> {
     Some(pdf)
 }
 
-/// Reads a file of these objects, whose trailer begins like this one.
+/// Loads a file of these objects whose trailer begins like `trailer`.
 fn load(bytes: &[u8], objects: &BTreeMap<u32, &Found>, trailer: &[u8]) -> Option<Pdf> {
     let mut file = b"%PDF-1.7\n".to_vec();
     let mut table = "xref\n0 1\n0000000000 65535 f \n".to_owned();
@@ -48,7 +50,7 @@ fn load(bytes: &[u8], objects: &BTreeMap<u32, &Found>, trailer: &[u8]) -> Option
         let body = &bytes[body.clone()];
         match (data, body.trim_ascii_end().strip_suffix(b">>")) {
             (Some(data), Some(dictionary)) => {
-                // Of two entries of a dictionary the second counts.
+                // The correct length is appended, because the second of two equal keys counts.
                 file.extend_from_slice(dictionary);
                 file.extend_from_slice(format!(" /Length {}>>\nstream\n", data.len()).as_bytes());
                 file.extend_from_slice(&bytes[data.clone()]);
@@ -61,7 +63,7 @@ fn load(bytes: &[u8], objects: &BTreeMap<u32, &Found>, trailer: &[u8]) -> Option
     let at = file.len();
     let size = objects.last_key_value().map_or(0, |(number, _)| number + 1);
     let mut entries = trailer.strip_prefix(b"<<")?.to_vec();
-    // Earlier tables are as wrong as this file's own.
+    // Earlier tables are as wrong as that of this file, so the key `/Prev` is made invalid.
     let previous: Vec<usize> = memmem::find_iter(&entries, b"/Prev").collect();
     previous.into_iter().for_each(|at| entries[at + 1] = b'X');
     file.extend_from_slice(format!("{table}trailer\n<< /Size {size} ").as_bytes());
@@ -70,7 +72,8 @@ fn load(bytes: &[u8], objects: &BTreeMap<u32, &Found>, trailer: &[u8]) -> Option
     Pdf::load_mem(&file).ok()
 }
 
-/// Returns the bytes that begin with the last trailer, or with the dictionary of the last cross-reference stream.
+/// Returns the bytes that begin with the last trailer, or with the dictionary of the last
+/// cross-reference stream.
 fn trailer<'b>(bytes: &'b [u8], found: &[Found]) -> Option<&'b [u8]> {
     const WORD: &[u8] = b"trailer";
     let has_root = |bytes: &[u8]| memmem::find(bytes, b"/Root").is_some();
@@ -112,8 +115,8 @@ fn unpack(pdf: &mut Pdf, places: &mut Places) {
     pdf.max_id = pdf.objects.keys().last().map_or(0, |id| id.0);
 }
 
-/// Sets the root of a document if its trailer does not lead to pages: to the last catalog, or else to one of all pages that
-/// are there.
+/// Sets the root of a document whose trailer does not lead to pages: to the last catalog, or
+/// otherwise to a new one of all pages that exist.
 fn lead_to_pages(pdf: &mut Pdf, places: &Places) {
     let of_type = |pdf: &Pdf, name: &[u8]| {
         let is_one = |object: &Object| object.as_dict().is_ok_and(|dictionary| dictionary.has_type(name));
@@ -148,7 +151,7 @@ mod tests {
     use webtwin_job::Limits;
     use webtwin_pages::helper::{Answer, Document};
 
-    /// A document with these lines on its pages.
+    /// Makes a document with these lines on its pages.
     fn made(pages: &[Vec<String>]) -> Pdf {
         let mut pdf = Pdf::with_version("1.5");
         let tree = pdf.new_object_id();
@@ -193,7 +196,7 @@ mod tests {
         memmem::rfind(bytes, word.as_bytes()).unwrap()
     }
 
-    /// Damage that leaves the objects whole.
+    /// Damage that leaves the objects intact.
     #[derive(Debug, Clone)]
     enum Damage {
         None,
@@ -221,7 +224,7 @@ mod tests {
         ]
     }
 
-    /// Returns true if the length at `at` leads to the end of a stream.
+    /// True if the length at `at` leads to the end of a stream.
     fn leads_to_end(bytes: &[u8], at: usize) -> bool {
         let digits = bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         let length: usize = std::str::from_utf8(&bytes[at..at + digits]).unwrap().parse().unwrap();
@@ -254,7 +257,8 @@ mod tests {
                 let mut wrong = bytes.to_vec();
                 for at in memmem::find_iter(bytes, b"/Length ").map(|at| at + b"/Length ".len()) {
                     let mut digits = b"987".iter().filter(|&&digit| digit != bytes[at]);
-                    // A length that leads to the end of another stream is a right one, as far as anybody can tell.
+                    // A length that leads to the end of another stream cannot be distinguished from
+                    // a correct one.
                     while {
                         wrong[at] = *digits.next().unwrap();
                         leads_to_end(&wrong, at)
@@ -277,7 +281,7 @@ mod tests {
             pages in pages(), is_modern: bool, damages in prop::collection::vec(damage(), 1..3)
         ) {
             let whole = written(made(&pages), is_modern);
-            // What is compressed is lost with its line ends.
+            // Compressed data are lost with their line ends.
             let damages = damages.iter().filter(|damage| !(is_modern && matches!(damage, Damage::LineEnds)));
             let bytes = damages.clone().fold(whole.clone(), |bytes, damage| {
                 if memmem::find(&bytes, b"startxref").is_some() { damaged(&bytes, damage) } else { bytes }
@@ -321,7 +325,7 @@ mod tests {
         let catalog = last(&bytes, "/Catalog");
         let document = document_of(&bytes[..catalog]);
         assert!(document.text.find("first page") < document.text.find("second page") && !document.is_whole);
-        // Not even the list of pages.
+        // The list of pages is lost, too.
         let text = String::from_utf8_lossy(&bytes).replace("/Type/Pages", "/Type/Lost");
         let document = document_of(&text.as_bytes()[..last(text.as_bytes(), "/Catalog")]);
         assert!(document.text.find("first page") < document.text.find("second page"));

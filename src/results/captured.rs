@@ -1,4 +1,4 @@
-//! A page as two finished results have it, its text read again from the input of each.
+//! A page as captured in two finished results, with its texts read again from their inputs.
 
 use std::collections::HashSet;
 
@@ -24,13 +24,15 @@ pub struct Captured {
 }
 
 impl Captured {
-    /// Reads what both results say of a URL, and its texts. Both are cut into chunks as the new result does.
+    /// Reads the rows of both results for a URL, and both texts. The chunking of the new result is
+    /// applied to both texts.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Input`] for a URL that is not a page of both; those of [`Pages::read`].
+    /// Returns [`webtwin_base::error::Error::Input`] for a URL that is not a page of both, and any
+    /// error of [`Pages::read`].
     ///
     /// # Cost
-    /// The tables `pages` of both results in memory, one after the other.
+    /// Holds the tables `pages` of both results in memory, one after the other.
     pub fn read(old: &Run, new: &Run, url: &str) -> Result<Captured> {
         let url = canonical("of a page", url)?.as_str().to_string();
         let chunks = new.job()?.chunks;
@@ -65,7 +67,7 @@ impl Captured {
         Ok(Captured { url, captures, bodies, exact, simhashes, shared_chunks, texts })
     }
 
-    /// What has changed.
+    /// Compares the two captures.
     pub fn captures(&self) -> Captures<'_> {
         let bits = self.simhashes[0].zip(self.simhashes[1]).map(|(old, new)| (old ^ new).count_ones());
         let same_bytes = self.bodies[0] == self.bodies[1];

@@ -1,4 +1,4 @@
-//! What the ids in tables name: pages, by their own id or as the smallest of a set, or hosts.
+//! Meaning of the ids in tables: pages, by their own id or as the smallest of a set, or hosts.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use super::Run;
 use webtwin_base::error::{Error, Result};
 use webtwin_storage::table::{Column, Table, decode_columns};
 
-/// The tables with ids of pages, or of sets of pages by the smallest of them, and the columns with these. Both jobs with a table
-/// `pairs` have the same columns in it.
+/// Tables with ids of pages, or of sets of pages by their smallest page, and the columns with such
+/// ids. Both jobs with a table `pairs` have the same columns in it.
 pub const OF_PAGES: [(&str, &[&str]); 12] = [
     ("pages", &["doc_id"]),
     ("links", &["src", "dst"]),
@@ -23,10 +23,10 @@ pub const OF_PAGES: [(&str, &[&str]); 12] = [
     ("duplicates", &["doc_id", "cluster", "multiset"]),
 ];
 
-/// As [`OF_PAGES`], for ids of hosts.
+/// Tables with ids of hosts, and the columns with such ids.
 const OF_HOSTS: [(&str, &[&str]); 2] = [("hosts", &["host_id"]), ("server_pairs", &["a", "b"])];
 
-/// What an id names.
+/// Kind of object that an id identifies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
     /// A page, or a set of pages by its smallest one: `pages.doc_id`.
@@ -35,7 +35,8 @@ pub enum Named {
     Host,
 }
 
-/// What the ids of a column name; `None` for columns of other values and for hashes of content.
+/// Returns the kind of object that the ids of a column identify, or `None` for columns of other
+/// values and for hashes of content.
 pub fn named(table: &str, column: &str) -> Option<Named> {
     let is_in = |tables: &[(&str, &[&str])]| tables.iter().any(|of| of.0 == table && of.1.contains(&column));
     match is_in(&OF_PAGES) {
@@ -47,17 +48,17 @@ pub fn named(table: &str, column: &str) -> Option<Named> {
 /// Names of the pages and hosts of a run.
 ///
 /// # Cost
-/// All URLs in memory.
+/// Holds all URLs in memory.
 pub struct Names {
     pages: Table,
     hosts: BTreeMap<u64, String>,
 }
 
 impl Names {
-    /// Reads them from the tables `pages`, or `duplicates` of a study, and `hosts`.
+    /// Reads the names from the tables `pages`, or `duplicates` of a study, and `hosts`.
     ///
     /// # Errors
-    /// [`Error::Usage`] when the result has no such table; those of [`Run::table`].
+    /// Returns [`Error::Usage`] if the result has no such table, and any error of [`Run::table`].
     pub fn of(run: &Run) -> Result<Names> {
         let table = ["pages", "duplicates"].into_iter().find(|table| run.manifest.table(table).next().is_some());
         let table = table
@@ -71,10 +72,10 @@ impl Names {
         Ok(Names { pages, hosts })
     }
 
-    /// A column of ids with names in their place; ids that nothing has stay, as text.
+    /// Converts a column of ids to names. Ids without a name are formatted as numbers.
     ///
     /// # Errors
-    /// [`Error::Input`] if a table lacks a column.
+    /// Returns [`Error::Input`] if a table lacks a column.
     pub fn instead_of(&self, ids: &[u64], named: Named) -> Result<Column> {
         let (doc_ids, urls) = (self.pages.u64("doc_id")?, self.pages.text("url")?);
         let name = |id: &u64| match named {
@@ -85,7 +86,8 @@ impl Names {
     }
 }
 
-/// Some columns of a table; a table without columns if the run does not have it.
+/// Reads some columns of a table. Returns a table without columns if the run does not have the
+/// table.
 fn columns_of(run: &Run, table: &str, columns: &[&str]) -> Result<Table> {
     let mut all = Table::default();
     for file in run.manifest.table(table) {

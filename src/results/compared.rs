@@ -1,4 +1,4 @@
-//! The two sides of a comparison: the rows of a run, and a truth in the same form.
+//! The two sides of a comparison: the rows of a run, and a truth with URLs in the same form.
 
 use super::Run;
 use super::pages::Pages;
@@ -8,10 +8,10 @@ use webtwin_pages::url::CanonicalUrl;
 use webtwin_storage::table::Table;
 use webtwin_synth::Synth;
 
-/// The canonical form of a URL in a file.
+/// Returns the canonical form of a URL in a file.
 ///
 /// # Errors
-/// [`Error::Input`] if it has none, naming the file.
+/// Returns [`Error::Input`] with the name of the file if the URL has no canonical form.
 pub fn canonical(file: &str, url: &str) -> Result<CanonicalUrl> {
     CanonicalUrl::parse(url).map_err(|why| Error::input(file, format!("{why}: {url}")))
 }
@@ -19,7 +19,7 @@ pub fn canonical(file: &str, url: &str) -> Result<CanonicalUrl> {
 /// Reads a truth and canonicalises its URLs, as the reader of a crawl does.
 ///
 /// # Errors
-/// As [`read_truth`].
+/// Returns any error of [`read_truth`], and [`Error::Input`] for a URL without a canonical form.
 pub fn truth(file: &str, text: &str) -> Result<Vec<TruthRow>> {
     let mut truth = read_truth(file, text)?;
     for row in &mut truth {
@@ -31,7 +31,7 @@ pub fn truth(file: &str, text: &str) -> Result<Vec<TruthRow>> {
 /// Reads the rows of a run that are measured.
 ///
 /// # Errors
-/// As [`Run::table`].
+/// Returns any error of [`Run::table`].
 pub fn rows(run: &Run, pages: &Pages, truth: Vec<TruthRow>) -> Result<Rows> {
     let (clusters, members, links) = (run.table("clusters")?, run.table("members")?, run.table("links")?);
     let columns = |table: &Table, names: [&str; 3]| -> Result<Vec<[u64; 3]>> {
@@ -53,10 +53,10 @@ pub fn rows(run: &Run, pages: &Pages, truth: Vec<TruthRow>) -> Result<Rows> {
     Ok(Rows { pages, clusters, members, links, truth })
 }
 
-/// The truth about a made-up crawl, which is known without a file.
+/// Returns the truth about a synthetic crawl, which needs no file.
 ///
 /// # Errors
-/// As [`Synth::parse`].
+/// Returns any error of [`Synth::parse`].
 pub fn planted(url: &str) -> Result<Vec<TruthRow>> {
     let mut text = Vec::new();
     Synth::parse(url)?.truth_tsv(&mut text).map_err(|cause| Error::storage(url, cause))?;
@@ -66,7 +66,7 @@ pub fn planted(url: &str) -> Result<Vec<TruthRow>> {
 /// Compares a run with a truth.
 ///
 /// # Errors
-/// As [`rows`].
+/// Returns any error of [`rows`].
 pub fn report(run: &Run, truth: Vec<TruthRow>) -> Result<Report> {
     let Rows { pages, clusters, members, links, truth } = rows(run, &Pages::of(run)?, truth)?;
     Ok(evaluate(&pages, &clusters, &members, &links, &truth))

@@ -1,9 +1,11 @@
-//! What people have decided: copies that stay (`keep.pins`), and pairs of pages that must not come together (`pairs.apart`).
+//! Decisions of users about pages: copies to keep (`keep.pins`), and pairs of pages that must stay
+//! in different clusters (`pairs.apart`).
 //!
-//! Each file has one of two forms. In the plain one a line is a URL (for pins) or two (for pairs), and then, if there is one, the reason, all
-//! with tabs between them; empty lines and those that begin with `#` are passed over. The other form is that of
-//! [`read_tags`], with a head that names its columns: lines with the tag `keep` are pins, those with `false` are pairs, and
-//! the others say nothing here. So one file can be all that a person has decided of a crawl.
+//! Each file has one of two forms. In the plain form, a line consists of one URL (for pins) or two
+//! (for pairs) and an optional reason, separated by tabs. Empty lines and lines that begin with `#`
+//! are ignored. The other form is that of [`read_tags`], with a header line that names its columns.
+//! Lines with the tag `keep` are pins, lines with the tag `false` are pairs, and other lines are
+//! ignored. One file can thus contain all decisions of a user about a crawl.
 
 use std::collections::BTreeSet;
 
@@ -16,42 +18,45 @@ use webtwin_evaluate::tags::{Tag, read_tags};
 use webtwin_job::Job;
 use webtwin_storage::location::Location;
 
-/// What people have decided of the pages of a job.
+/// Decisions of users about the pages of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Decisions {
-    /// Pages that stay for their copies, in the order of the file, none of them twice.
+    /// Pages to keep for their copies, in the order of the file, without repetitions.
     pub pins: Vec<Pin>,
-    /// Pairs of pages that must not come together, likewise.
+    /// Pairs of pages that must stay in different clusters, in the order of the file, without
+    /// repetitions.
     pub apart: Vec<Apart>,
 }
 
-/// A page that stays for its copies.
+/// A page that is kept and represents its copies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin {
-    /// Its doc id.
+    /// Doc id of the page.
     pub doc_id: DocId,
-    /// Its canonical URL.
+    /// Canonical URL of the page.
     pub url: String,
-    /// Why, as the person has put it; may be empty.
+    /// Reason as the user has written it; may be empty.
     pub reason: String,
 }
 
-/// Two pages that must not come together.
+/// Two pages that must stay in different clusters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Apart {
-    /// Their doc ids.
+    /// Doc ids of the pages.
     pub doc_ids: [DocId; 2],
-    /// Their canonical URLs.
+    /// Canonical URLs of the pages.
     pub urls: [String; 2],
-    /// Why, as the person has put it; may be empty.
+    /// Reason as the user has written it; may be empty.
     pub reason: String,
 }
 
-/// Reads what a job names, and enters the digests of the files, by which another content makes another job.
+/// Reads the files that a job names, and sets their digests in the job, so that a change of their
+/// content makes another job.
 ///
 /// # Errors
-/// [`Error::Input`] for a file that is not there, and with its number for a line that cannot be understood; [`Error::Setting`]
-/// where a digest was given and the file has another.
+/// Returns [`Error::Input`] for a file that does not exist, and with the line number for a line
+/// that cannot be parsed. Returns [`Error::Setting`] if the job already has a digest and the file
+/// has another.
 pub fn bind(job: &mut Job) -> Result<()> {
     let files = [
         ("keep.pins_sha256", &job.keep.pins, &mut job.keep.pins_sha256),
@@ -73,10 +78,10 @@ pub fn bind(job: &mut Job) -> Result<()> {
 }
 
 impl Decisions {
-    /// What a job names, which [`bind`] has read before.
+    /// Reads the files that a job names, which [`bind`] must have read before.
     ///
     /// # Errors
-    /// As [`bind`].
+    /// Returns the errors of [`bind`].
     pub fn read(job: &Job) -> Result<Decisions> {
         let mut decisions = Decisions::default();
         if !job.keep.pins.is_empty() {
@@ -91,7 +96,7 @@ impl Decisions {
     }
 }
 
-/// The pins of a file.
+/// Returns the pins of a file.
 fn pins(file: &str, text: &str) -> Result<Vec<Pin>> {
     let mut known = BTreeSet::new();
     let rows = rows::<1>(file, text, Tag::Keep)?;
@@ -99,7 +104,7 @@ fn pins(file: &str, text: &str) -> Result<Vec<Pin>> {
     Ok(rows.into_iter().map(pin).filter(|pin| known.insert(pin.doc_id)).collect())
 }
 
-/// The pairs of a file.
+/// Returns the pairs of a file.
 fn apart(file: &str, text: &str) -> Result<Vec<Apart>> {
     let mut known = BTreeSet::new();
     let mut found = Vec::new();
@@ -119,7 +124,7 @@ fn apart(file: &str, text: &str) -> Result<Vec<Apart>> {
     Ok(found)
 }
 
-/// A line that decides something.
+/// A line with a decision.
 struct Row<const N: usize> {
     line: usize,
     /// Canonical URLs.
@@ -127,7 +132,7 @@ struct Row<const N: usize> {
     reason: String,
 }
 
-/// The lines of a file that decide something: in a table those with this tag, otherwise all.
+/// Returns the lines of a file with a decision: in a table the lines with this tag, otherwise all.
 fn rows<const N: usize>(file: &str, text: &str, tag: Tag) -> Result<Vec<Row<N>>> {
     let mut found = Vec::new();
     let mut add = |line: usize, urls: [&str; N], reason: &str| {
@@ -188,6 +193,7 @@ fn same_contents(setting: &str, file: &str, digest: &str) -> Result<String> {
     }
 }
 
+/// Makes the error for a file whose digest differs from that in the job.
 pub(super) fn other_content(setting: &str, file: &str, digest: &str, found: &str) -> Error {
     Error::Setting {
         file: file.into(),

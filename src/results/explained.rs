@@ -1,4 +1,4 @@
-//! Explains two pages of a finished run, from its tables and its input alone.
+//! Explanation of the relation of two pages of a finished run, from its tables and its input alone.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -23,39 +23,41 @@ use webtwin_pages::html::Extractor;
 use webtwin_pages::url::CanonicalUrl;
 use webtwin_storage::texts::Texts;
 
-/// Unchanged lines shown around a change.
+/// Number of unchanged lines that are shown around a change.
 pub(super) const CONTEXT: usize = 2;
 
-/// The tables of a run, as far as they concern two pages.
+/// The contents of the tables of a run that concern two pages.
 pub struct Asked {
     job: Job,
     pages: Pages,
     hosts: Vec<HostId>,
     /// Rows of the two pages in the table `pages`.
     rows: [usize; 2],
-    /// The table `pairs`; below, measure and value of each pair.
+    /// Pairs in the table `pairs`; `measures` has the measure and value of each pair.
     pairs: Vec<(DocId, DocId)>,
     measures: Vec<(String, u32)>,
-    /// For each exact copy, the page that represents it.
+    /// Representative of each exact copy.
     centres: HashMap<DocId, DocId>,
     clusters: HashMap<DocId, DocId>,
     sides: [Side; 2],
-    /// Whether they are in collections of one similar cluster.
+    /// True if the pages are in collections of one similar cluster.
     in_mirrors: bool,
     table: Vec<FPrintDocId>,
     known: Knowledge,
     texts: [String; 2],
-    /// For each page, whether it names the other as its edition in another language.
+    /// True for each page that declares the other as its edition in another language.
     name_editions: [bool; 2],
 }
 
 impl Asked {
-    /// Reads what a run says of two URLs. Chunks of other pages are read from the table `fprint_docid` if the run has
-    /// it; otherwise from the whole input (`read_crawl`) or from the pages of the two hosts.
+    /// Reads the tables of a run for two URLs. Chunks of other pages come from the table
+    /// `fprint_docid` if the run has it, and otherwise from the whole input (`read_crawl`) or from
+    /// the pages of the two hosts.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a run without pages; [`Error::Input`] for a URL that is not a page of the run, with the reason if it was
-    /// rejected; those of [`Pages::read`].
+    /// Returns [`Error::Usage`] for a run without pages. Returns [`Error::Input`] for a URL that is
+    /// not a page of the run, with the reason if its record was rejected. Returns any error of
+    /// [`Pages::read`].
     ///
     /// # Cost
     /// Memory for all tables except links, and for the fingerprints of the pages that are read.
@@ -75,6 +77,7 @@ impl Asked {
         let pairs: Vec<(DocId, DocId)> = table.u64("a")?.iter().copied().zip(table.u64("b")?.iter().copied()).collect();
         let measures: Vec<(String, u32)> =
             table.text("measure")?.iter().map(String::from).zip(table.u32("value")?.iter().copied()).collect();
+        // In a pair of the measure `exact`, the first page represents the second.
         let exact = pairs.iter().zip(&measures).filter(|(_, (measure, _))| measure == "exact");
         let centres = exact.map(|(&(centre, copy), _)| (copy, centre)).collect();
         let table = run.table("clusters")?;
@@ -131,7 +134,8 @@ impl Asked {
     fn read_chunks(&mut self, run: &Run, read_crawl: bool) -> Result<()> {
         let table = run.table("fprint_docid")?;
         let whole = !table.columns.is_empty();
-        // Those of the pages that stand for the two as well: it is their chunks that count.
+        // The hosts of the representatives are read as well, because the run compared the chunks of
+        // the representatives.
         let [a, b] = self.rows.map(|row| self.stands_for(row));
         let mut hosts_asked = self.rows.map(|row| self.hosts[row]).to_vec();
         hosts_asked.extend([self.hosts[a?.index()], self.hosts[b?.index()]]);
@@ -147,7 +151,8 @@ impl Asked {
         self.pages.read(&wanted, &self.job.input, &mut |row, page, text| {
             for side in (0..2).filter(|&side| rows[side] == row) {
                 texts[side] = text.to_owned();
-                // The pages asked for are extracted again, for what no table has of them.
+                // Both pages are extracted again, because no table contains their declared
+                // editions.
                 if let Ok(url) = CanonicalUrl::parse(&page.url)
                     && let Ok(extracted) = extractor.page(page, &url)?
                 {
@@ -169,10 +174,10 @@ impl Asked {
         Ok(())
     }
 
-    /// Draws the conclusions.
+    /// Derives the explanation from the tables and texts.
     ///
     /// # Errors
-    /// [`Error::Input`] if a table lacks a column.
+    /// Returns [`Error::Input`] if a table lacks a column.
     pub fn explain(&mut self) -> Result<Explanation<'_>> {
         let [a, b] = self.rows.map(|row| self.stands_for(row));
         let (a, b) = (a?, b?);
@@ -208,7 +213,7 @@ impl Asked {
         Ok(Explanation { pages, together, reasons, chain, overlap, hamming, shared_chunks, diff })
     }
 
-    /// The page that represents the page of a row among its exact copies.
+    /// Returns the page that represents the page of a row among its exact copies.
     fn stands_for(&self, row: usize) -> Result<Page> {
         let page = self.pages.doc_ids()?[row];
         let centre = self.centres.get(&page).copied().unwrap_or(page);
@@ -244,7 +249,8 @@ impl Asked {
         })
     }
 
-    /// Whether the run asks more of a pair of these pages ([`webtwin_core::overlap::alone`]), if their hosts link to anything.
+    /// True if the run requires more of a pair of these pages ([`webtwin_core::overlap::alone`]),
+    /// provided that both hosts have outgoing links.
     fn may_stand_alone(&self) -> bool {
         let asks = self.job.clusters.merge == MergeCondition::Tolerant && self.job.overlap.guard == Guard::Neighbours;
         asks && !self.in_mirrors && self.hosts[self.rows[0]] != self.hosts[self.rows[1]]
@@ -268,7 +274,7 @@ impl Asked {
         })
     }
 
-    /// A shortest chain of the run's pairs between the two pages, within their cluster.
+    /// Returns a shortest chain of pairs of the run between the two pages, within their cluster.
     fn chain(&self, cluster: Option<DocId>) -> Result<Vec<Step>> {
         let Some(cluster) = cluster else { return Ok(Vec::new()) };
         let within = |page: &DocId| self.clusters.get(page) == Some(&cluster);
@@ -287,13 +293,14 @@ impl Asked {
         Ok(steps)
     }
 
-    /// Why the pages are apart.
+    /// Returns the reasons why the pages are in different clusters.
     fn reasons(&self, overlap: &OverlapSays, hamming: &HammingSays) -> Result<Vec<String>> {
         let mut reasons = Vec::new();
         for side in (0..2).filter(|&side| self.name_editions[side]) {
             let [page, other] = [side, 1 - side].map(|side| &self.sides[side].url);
             reasons.push(format!("{page} names {other} as its edition in another language (hreflang)"));
         }
+        // Declared editions do not exclude other reasons, so they are not counted below.
         let before = reasons.len();
         for side in self.sides.iter().filter(|side| side.text_bytes < u64::from(self.job.chunks.min_text).max(1)) {
             reasons.push(format!(
@@ -302,7 +309,8 @@ impl Asked {
             ));
         }
         let settings = &self.job.overlap;
-        // A page with too little text has no part in the comparison of chunks, so that cannot be the reason.
+        // A page with too little text takes no part in the comparison of chunks, so that comparison
+        // cannot be the reason.
         if overlap.used && reasons.len() == before {
             let suffices = overlap.needed.is_some_and(|needed| overlap.shared >= needed);
             if !suffices {
@@ -317,6 +325,7 @@ impl Asked {
                     settings.doubt
                 ));
             }
+            // The guard only matters for pages that are similar.
             for (side, better) in self.sides.iter().zip(&overlap.better).filter(|_| suffices) {
                 if let Some(Rival { url, shared, larger }) = better.first() {
                     reasons.push(format!(
@@ -375,7 +384,7 @@ impl Asked {
     }
 }
 
-/// Whether two pages are in collections of one similar cluster.
+/// True if two pages are in collections of one similar cluster.
 fn in_mirrors(run: &Run, [a, b]: [DocId; 2]) -> Result<bool> {
     let members = run.table("members")?;
     let (of, pages) = (members.u64("similar_cluster")?, members.u64("doc_id")?);
@@ -384,7 +393,7 @@ fn in_mirrors(run: &Run, [a, b]: [DocId; 2]) -> Result<bool> {
     Ok(clusters(b).any(|cluster| of_a.contains(&cluster)))
 }
 
-/// Numbers hosts from 0, equal names alike.
+/// Numbers hosts from 0. Equal names get the same number.
 fn numbered(hosts: &Texts) -> Vec<HostId> {
     let mut numbers: BTreeMap<&str, HostId> = BTreeMap::new();
     let number = |host| {
@@ -394,7 +403,7 @@ fn numbered(hosts: &Texts) -> Vec<HostId> {
     hosts.iter().map(number).collect()
 }
 
-/// The error for a URL that is not a page of the run.
+/// Makes the error for a URL that is not a page of the run.
 pub(super) fn unknown(run: &Run, url: &str) -> Error {
     let rejected = || -> Result<Option<String>> {
         let table = run.table("rejected")?;

@@ -1,14 +1,16 @@
-//! Where fingerprints come from: F itself, a run's table of pages, or a plain file.
+//! Sources of fingerprints: the fingerprint set F itself, the table of pages of a run, or a plain
+//! file.
 //!
-//! | source | told by | document of a row |
+//! | source | recognised by | document of a row |
 //! |---|---|---|
 //! | F | a folder with `fingerprints.json` | its doc id, or its place in F |
-//! | a run, whose recipe is theirs, or a part of its pages | the run's folder, or Parquet with the columns `doc_id` and `simhash` | its doc id |
+//! | a run with the same recipe, or a part of its pages | the folder of the run, or Parquet with the columns `doc_id` and `simhash` | its doc id |
 //! | raw | a name that ends in `.u64`: 8 bytes each, little-endian | its place in the file |
-//! | text | anything else: a fingerprint a line, then perhaps a document's number | that number, or the line's place |
+//! | text | any other file: one fingerprint per line, optionally followed by the number of a document | that number, or the place of the line |
 //!
-//! In text a fingerprint is decimal, or hexadecimal with `0x`; a file whose first one has 16 hexadecimal digits is all like
-//! that. Where there are many files without numbers of their own, file n counts from n · 2^40.
+//! In text a fingerprint is decimal, or hexadecimal with `0x`. If the first fingerprint of a file
+//! has 16 hexadecimal digits, all in that file are hexadecimal. If there are several files without
+//! document numbers, file n counts from n · 2^40.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,50 +26,51 @@ use webtwin_storage::manifest;
 use webtwin_storage::open::open;
 use webtwin_storage::table::decode;
 
-/// Bytes of a raw file that are read as one item.
+/// Number of bytes of a raw file that are read as one item.
 const RAW_ITEM_BYTES: u64 = 8 << 20;
 
-/// Rows that are handed on together: they stay in a core's cache.
+/// Number of rows that are passed together. They fit into the cache of a core.
 const BATCH: usize = 1 << 14;
 
-/// Rows of F that are read as one item.
+/// Number of rows of F that are read as one item.
 const ITEM_ROWS: u64 = 1 << 20;
 
-/// Documents that a file without numbers may have.
+/// Binary logarithm of the maximum number of documents in a file without numbers.
 const FILE_BITS: u32 = 40;
 
-/// F, opened.
+/// An open fingerprint set F.
 #[derive(Debug, Clone)]
 pub struct FingerprintSet {
-    /// What it consists of.
+    /// List of the chunks, and the properties of the set.
     pub manifest: Manifest,
-    /// Whether documents have ids of their own, instead of their places in F.
+    /// True if documents have ids of their own instead of their places in F.
     pub doc_ids: bool,
     folder: Location,
     /// Place of the first row of each chunk.
     starts: Vec<u64>,
-    /// The chunk of which a piece was read last: that of the next one, as a rule.
+    /// Chunk of which a piece was read last. The next piece usually belongs to the same chunk.
     opened: Arc<Mutex<Option<OpenedChunk>>>,
 }
 
-/// A chunk and its number.
+/// Number of a chunk, and the open chunk.
 #[derive(Debug, Clone)]
 struct OpenedChunk(usize, Arc<FingerprintFile>);
 
 /// A part of a chunk that one worker reads at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// The chunk.
+    /// Number of the chunk.
     pub chunk: usize,
     part: usize,
     parts: usize,
 }
 
 impl FingerprintSet {
-    /// Opens the set in a folder; `None` when the folder has none.
+    /// Opens the set in a folder; returns `None` if the folder has none.
     ///
     /// # Errors
-    /// [`Error::Input`] when its manifest is damaged; [`Error::Storage`].
+    /// Returns [`Error::Input`] if its manifest is damaged, and [`Error::Storage`] if the store
+    /// fails.
     pub fn find(folder: &Location) -> Result<Option<FingerprintSet>> {
         let location = folder.join(NAME)?;
         let Some(bytes) = location.get()? else { return Ok(None) };
@@ -85,7 +88,7 @@ impl FingerprintSet {
     /// Opens the set in a folder.
     ///
     /// # Errors
-    /// As [`FingerprintSet::find`]; [`Error::Input`] also when there is none.
+    /// Returns [`Error::Input`] if there is none, and any error of [`FingerprintSet::find`].
     pub fn open(url: &str) -> Result<FingerprintSet> {
         let folder = Location::parse(url)?;
         FingerprintSet::find(&folder)?.ok_or_else(|| {
@@ -96,7 +99,7 @@ impl FingerprintSet {
     /// Opens a chunk.
     ///
     /// # Errors
-    /// [`Error::Input`] when it is missing, damaged, or not the one that the manifest names.
+    /// Returns [`Error::Input`] if the chunk is missing, damaged, or not the one in the manifest.
     pub fn chunk(&self, number: usize) -> Result<FingerprintFile> {
         let chunk = &self.manifest.chunks[number];
         let location = self.folder.join(&chunk.name)?;
@@ -115,7 +118,8 @@ impl FingerprintSet {
         Ok(opened)
     }
 
-    /// The pieces of all chunks, in order: of each chunk so many even ones that they have about `rows` rows at most.
+    /// Returns the pieces of all chunks, in order. Each chunk is cut into equal pieces of at most
+    /// about `rows` rows.
     pub fn pieces(&self, rows: u64) -> Vec<Piece> {
         let of_chunk = |(chunk, count): (usize, u64)| {
             let parts = count.div_ceil(rows) as usize;
@@ -124,32 +128,34 @@ impl FingerprintSet {
         self.manifest.chunks.iter().map(|chunk| chunk.count).enumerate().flat_map(of_chunk).collect()
     }
 
-    /// Reads the fingerprints whose first row in the chunk is in a piece, ascending, with all rows of each, in place of what
-    /// `fingerprints` holds; returns the place in the chunk of the first row.
+    /// Reads the fingerprints whose first row in the chunk is in a piece, ascending, with all rows
+    /// of each. They replace the content of `fingerprints`. Returns the place in the chunk of the
+    /// first row.
     ///
     /// # Errors
-    /// As [`FingerprintSet::chunk`].
+    /// Returns any error of [`FingerprintSet::chunk`].
     ///
     /// # Cost
-    /// That of the rows; head and directory of a chunk are read once for pieces that are read one after the other.
+    /// Proportional to the rows. Head and directory of a chunk are read once for consecutive
+    /// pieces.
     pub fn read_piece(&self, piece: Piece, fingerprints: &mut Vec<u64>) -> Result<usize> {
         self.chunk_of_pieces(piece.chunk)?.decode_part(piece.part, piece.parts, fingerprints)
     }
 
-    /// Place in F of a row of a chunk.
+    /// Returns the place in F of a row of a chunk.
     pub fn place(&self, chunk: usize, row: usize) -> u64 {
         self.starts[chunk] + row as u64
     }
 
-    /// The chunk that has a place of F.
+    /// Returns the number of the chunk that contains a place of F.
     pub fn chunk_at(&self, place: u64) -> usize {
         self.starts.partition_point(|start| *start <= place) - 1
     }
 
-    /// Documents of some places of F, all in one chunk.
+    /// Returns the documents of some places of F, which must be in one chunk.
     ///
     /// # Errors
-    /// [`Error::Input`] when they are damaged.
+    /// Returns [`Error::Input`] if they are damaged.
     pub fn documents_at(&self, places: std::ops::Range<u64>) -> Result<Vec<DocId>> {
         let chunk = self.chunk_at(places.start);
         let row = |place: u64| (place - self.starts[chunk]) as usize;
@@ -168,10 +174,10 @@ impl FingerprintSet {
         }
     }
 
-    /// Documents of some rows of a chunk: their doc ids, or their places in F.
+    /// Returns the documents of some rows of a chunk: their doc ids, or their places in F.
     ///
     /// # Errors
-    /// [`Error::Input`] when they are damaged.
+    /// Returns [`Error::Input`] if they are damaged.
     pub fn documents(&self, number: usize, rows: std::ops::Range<usize>) -> Result<Vec<DocId>> {
         if self.doc_ids {
             return self.chunk_of_pieces(number)?.doc_ids(rows);
@@ -180,13 +186,13 @@ impl FingerprintSet {
         Ok(rows.map(|row| start + row as u64).collect())
     }
 
-    /// All fingerprints, ascending, and if wanted the documents of each.
+    /// Returns all fingerprints, ascending, and the document of each if `documents` is true.
     ///
     /// # Errors
-    /// [`Error::Input`] when a chunk is missing or damaged.
+    /// Returns [`Error::Input`] if a chunk is missing or damaged.
     ///
     /// # Cost
-    /// Memory for them, 8 or 16 bytes a row, and for a chunk.
+    /// Memory of 8 or 16 bytes per row, and for one chunk.
     pub fn read(&self, documents: bool) -> Result<(Vec<u64>, Option<Vec<DocId>>)> {
         let (mut fingerprints, mut doc_ids, mut rows) = (Vec::new(), documents.then(Vec::new), Vec::new());
         fingerprints.reserve_exact(self.manifest.count as usize);
@@ -211,35 +217,36 @@ pub enum Item {
     Pages(Location),
     /// Bytes of a raw file, with the document of its first row.
     Raw {
-        /// The file.
+        /// Raw file.
         location: Location,
-        /// Where the bytes begin.
+        /// Offset of the first byte.
         offset: u64,
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
         /// Document of the first row.
         document: DocId,
     },
-    /// Lines, with the document of the first.
+    /// Lines of a text file, with the document of the first line.
     Text(Location, DocId),
 }
 
-/// Sources, cut in items.
+/// Sources, divided into items.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
-    /// The items, in the order of the sources.
+    /// Items, in the order of the sources.
     pub items: Vec<Item>,
-    /// f and recipe, where the sources tell: each that does says the same.
+    /// f and recipe, if any source declares them. All sources that do must agree.
     pub made: Option<(u32, String)>,
-    /// Whether all documents have ids of their own.
+    /// True if all documents have ids of their own.
     pub doc_ids: bool,
 }
 
 impl Sources {
-    /// Looks at each source and cuts it in items.
+    /// Inspects each source and divides it into items.
     ///
     /// # Errors
-    /// [`Error::Input`] when one is missing, or made by another recipe than one before.
+    /// Returns [`Error::Input`] if a source is missing, or was made by another recipe than an
+    /// earlier one.
     pub fn find(urls: &[String]) -> Result<Sources> {
         let mut sources = Sources { doc_ids: true, ..Sources::default() };
         let mut files = 0;
@@ -280,18 +287,18 @@ impl Sources {
         Ok(sources)
     }
 
-    /// Rows of all sources.
+    /// Returns the number of rows of all sources.
     ///
     /// # Errors
-    /// As [`Item::read`].
+    /// Returns any error of [`Item::read`].
     ///
     /// # Cost
-    /// Tables of pages and text are read; F and raw files tell.
+    /// Tables of pages and text files are read. For F and raw files the number is known.
     pub fn rows(&self) -> Result<u64> {
         let of = |item: &Item| match item {
             Item::Piece(set, piece) => {
                 let count = set.manifest.chunks[piece.chunk].count;
-                // The last part of a chunk has what the others leave.
+                // The last part of a chunk contains the remainder.
                 let each = count / piece.parts as u64;
                 Ok(if piece.part + 1 == piece.parts { count - each * (piece.parts as u64 - 1) } else { each })
             }
@@ -354,11 +361,12 @@ impl Sources {
 }
 
 impl Item {
-    /// Reads the rows, none wider than `f` bits, and hands them to `take` some ten thousand at a time, in their order.
+    /// Reads the rows, none wider than `f` bits, and passes them to `take` in order, about ten
+    /// thousand at a time.
     ///
     /// # Errors
-    /// [`Error::Input`] when the item is missing, damaged, or has something else than fingerprints of `f` bits;
-    /// [`Error::Storage`]; those of `take`.
+    /// Returns [`Error::Input`] if the item is missing, damaged, or contains anything but
+    /// fingerprints of `f` bits, [`Error::Storage`] if the store fails, and any error of `take`.
     pub fn read(&self, f: u32, take: &mut dyn FnMut(&[FingerprintRow]) -> Result<()>) -> Result<()> {
         match self {
             Item::Piece(set, piece) => {
@@ -387,7 +395,7 @@ impl Item {
     /// Reads all rows.
     ///
     /// # Errors
-    /// As [`Item::read`].
+    /// Returns any error of [`Item::read`].
     pub fn read_all(&self, f: u32) -> Result<Vec<FingerprintRow>> {
         let mut all = Vec::new();
         self.read(f, &mut |rows| {
@@ -398,7 +406,7 @@ impl Item {
     }
 }
 
-/// Hands on the rows of a source called `name`, checked.
+/// Checks the width of the rows of a source called `name`, and passes them to `take` in batches.
 fn hand_on(
     name: &str,
     f: u32,
@@ -422,7 +430,7 @@ fn hand_on(
     }
 }
 
-/// Pages of a run that have a simhash.
+/// Returns the pages of a run that have a simhash.
 fn pages(location: &Location) -> Result<Vec<(SimHash, DocId)>> {
     let bytes = location.get()?.ok_or_else(|| Error::input(location.name(), "it vanished"))?;
     let table = decode(location.name(), bytes)?;
@@ -431,7 +439,8 @@ fn pages(location: &Location) -> Result<Vec<(SimHash, DocId)>> {
     Ok(simhashes.iter().zip(doc_ids).filter_map(|(simhash, doc_id)| Some(((*simhash)?, *doc_id))).collect())
 }
 
-/// Lines of `FINGERPRINT [DOCUMENT]`; empty ones and those that begin with `#` are passed over.
+/// Parses lines of the form `FINGERPRINT [DOCUMENT]`. Empty lines and lines that begin with `#` are
+/// ignored.
 fn lines(name: &str, bytes: &[u8], document: DocId) -> Result<Vec<(SimHash, DocId)>> {
     let text = std::str::from_utf8(bytes).map_err(|_| Error::input(name, "neither text nor a known kind of file"))?;
     let told = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

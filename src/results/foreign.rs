@@ -1,4 +1,5 @@
-//! Tables of any origin, or of a run: where they are, and the digest of those that `pairs.from` names.
+//! Tables of other programs or of a run: their files, and the digest of the files that `pairs.from`
+//! names.
 
 use sha2::{Digest as _, Sha256};
 
@@ -13,18 +14,19 @@ use webtwin_storage::location::Location;
 use webtwin_storage::manifest::NAME;
 use webtwin_storage::open::open;
 
-/// Bytes of a file that are read together.
+/// Number of bytes of a file that are read together.
 const PIECE_BYTES: usize = 4 << 20;
 
 /// A file of a table.
 struct Part {
     location: Location,
-    /// Length and checksum by the manifest of the result that it is of.
+    /// Length and checksum in the manifest of its result; `None` for a file outside of a result.
     entry: Option<String>,
 }
 
-/// The files that names stand for, in the order of the names and of their own: of a result those of `table`,
-/// else what the names of inputs stand for.
+/// Returns the files that names denote, in the order of the names and then of the files. The name
+/// of a result denotes the files of its table `table`. Other names are expanded like names of
+/// inputs.
 fn parts(from: &[String], table: &str) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
     for name in from {
@@ -52,11 +54,12 @@ fn parts(from: &[String], table: &str) -> Result<Vec<Part>> {
     Ok(parts)
 }
 
-/// Enters the digest of what `pairs.from` of a job holds, by which another content makes another job. Files are read for it; of a result
-/// its manifest is enough.
+/// Sets the digest of the tables that `pairs.from` of a job names, so that a change of their
+/// content makes another job. Files are read to compute it. For a result, its manifest suffices.
 ///
 /// # Errors
-/// [`Error::Input`] for a file that is not there; [`Error::Setting`] where a digest was given and the files have another.
+/// Returns [`Error::Input`] for a file that does not exist. Returns [`Error::Setting`] if the job
+/// already has a digest and the files have another.
 pub fn bind(job: &mut Job) -> Result<()> {
     if job.pairs.from.is_empty() {
         job.pairs.from_sha256.clear();
@@ -83,15 +86,15 @@ pub fn bind(job: &mut Job) -> Result<()> {
     Ok(())
 }
 
-/// The table that is read of a result in `pairs.from`.
+/// Returns the table that is read from a result in `pairs.from`.
 fn table_of(job: &Job) -> &'static str {
     if job.kind == JobKind::Grow { "clusters" } else { "pairs" }
 }
 
-/// Opens the tables that names stand for; of a result, `table` is opened.
+/// Opens the tables that names denote. From a result, `table` is opened.
 ///
 /// # Errors
-/// As [`ForeignTable::open`], and for a name that stands for nothing.
+/// Returns any error of [`ForeignTable::open`], and an error for a name that denotes no file.
 pub fn tables(from: &[String], table: &str, limits: &Limits) -> Result<Vec<ForeignTable>> {
     parts(from, table)?.into_iter().map(|part| ForeignTable::open(&part.location, limits)).collect()
 }

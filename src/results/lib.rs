@@ -1,4 +1,5 @@
-//! A finished run, read again: its job, its tables, what its pages said; and folders of fingerprints and of their indexes.
+//! Access to finished runs: their job, their tables and the texts of their pages. Also folders of
+//! fingerprints and of their indexes.
 
 pub mod captured;
 pub mod columns;
@@ -24,9 +25,9 @@ use webtwin_storage::table::{Table, decode};
 /// A finished run: a folder with a manifest.
 #[derive(Debug)]
 pub struct Run {
-    /// The folder of the result.
+    /// Folder of the result.
     pub folder: Location,
-    /// The manifest in it.
+    /// Manifest in that folder.
     pub manifest: Manifest,
 }
 
@@ -34,17 +35,18 @@ impl Run {
     /// Opens the run in a folder.
     ///
     /// # Errors
-    /// As [`Manifest::read`].
+    /// Returns any error of [`Manifest::read`].
     pub fn open(url: &str) -> Result<Run> {
         let folder = Location::parse(url)?;
         let manifest = Manifest::read(&folder)?;
         Ok(Run { folder, manifest })
     }
 
-    /// The settings of the run.
+    /// Returns the settings of the run.
     ///
     /// # Errors
-    /// [`Error::Input`] if a build with other settings wrote the run, whose meaning this build does not know.
+    /// Returns [`Error::Input`] if another build wrote the run with settings that this build does
+    /// not have.
     pub fn job(&self) -> Result<Job> {
         Job::of_run(&self.manifest.job).map_err(|cause| {
             let of = format!("its job is one of another build ({}): {cause}; run it again", self.manifest.build);
@@ -52,10 +54,10 @@ impl Run {
         })
     }
 
-    /// The totals of the run: `summary.json`, or `_webtwin/summary` of a corpus.
+    /// Returns the totals of the run: `summary.json`, or `_webtwin/summary` of a corpus.
     ///
     /// # Errors
-    /// [`Error::Input`] if it is missing or damaged.
+    /// Returns [`Error::Input`] if the summary is missing or damaged.
     pub fn summary(&self) -> Result<serde_json::Value> {
         let is_summary = |path: &str| path == "summary.json" || path.strip_prefix(BESIDE_CORPUS) == Some("summary");
         let entry = self.manifest.files.iter().find(|file| is_summary(&file.path));
@@ -65,15 +67,16 @@ impl Run {
             .map_err(|cause| Error::input(self.folder.name(), format!("{}: {cause}", entry.path)))
     }
 
-    /// Number of rows of a table, by the manifest.
+    /// Returns the number of rows of a table, from the manifest.
     pub fn rows(&self, table: &str) -> u64 {
         self.manifest.table(table).filter_map(|file| file.rows).sum()
     }
 
-    /// All rows of a table, ascending by key; a table without columns if the run does not have it.
+    /// Returns all rows of a table, ascending by key. Returns a table without columns if the run
+    /// does not have it.
     ///
     /// # Errors
-    /// Those of [`Manifest::read_file`] and of decoding.
+    /// Returns any error of [`Manifest::read_file`] and of decoding.
     pub fn table(&self, name: &str) -> Result<Table> {
         let mut table = Table::default();
         for file in self.manifest.table(name) {

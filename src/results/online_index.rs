@@ -1,17 +1,19 @@
-//! Folders of online indexes of fingerprints ([`webtwin_core::hamming::online`]); the list of files is written last.
+//! Folders of online indexes of fingerprints ([`webtwin_core::hamming::online`]). The list of files
+//! is written last, so that an incomplete index is never opened.
 
 use webtwin_base::error::{Error, Result};
 use webtwin_core::hamming::online::{self, Builder, Built, OnlineIndex};
 use webtwin_storage::location::Location;
 use webtwin_storage::mapped::{FileBytes, Residence, file_bytes};
 
-/// Writes an index, of which `Builder::new` gave the doc ids' file, into a folder.
+/// Writes an index into a folder. `doc_ids` is the file of doc ids that `Builder::new` returned
+/// with `builder`.
 ///
 /// # Errors
-/// Those of the store.
+/// Returns any error of the store.
 ///
 /// # Cost
-/// That of the builder, and one table more in memory.
+/// Memory of the builder, and of one table in addition.
 pub fn write_index(folder: &Location, mut builder: Builder, doc_ids: Option<Built>) -> Result<online::Manifest> {
     let mut next = doc_ids;
     while let Some(built) = next.take().or_else(|| builder.next_table()) {
@@ -22,10 +24,11 @@ pub fn write_index(folder: &Location, mut builder: Builder, doc_ids: Option<Buil
     Ok(manifest)
 }
 
-/// Removes the index in a folder, its list of files first.
+/// Removes the index in a folder, beginning with its list of files.
 ///
 /// # Errors
-/// [`Error::Input`] when the list of files is damaged; [`Error::Storage`].
+/// Returns [`Error::Input`] if the list of files is damaged, and [`Error::Storage`] if the store
+/// fails.
 pub fn remove_index(folder: &Location) -> Result<()> {
     let location = folder.join(online::NAME)?;
     let Some(bytes) = location.get()? else { return Ok(()) };
@@ -34,11 +37,12 @@ pub fn remove_index(folder: &Location) -> Result<()> {
     manifest.tables.iter().chain(&manifest.doc_ids).try_for_each(|file| folder.join(&file.name)?.remove())
 }
 
-/// Opens the index in a folder. What is loaded is held against its checksums at once, what is mapped block by block as it is
-/// touched.
+/// Opens the index in a folder. Loaded files are checked against their checksums immediately,
+/// mapped files block by block when they are accessed.
 ///
 /// # Errors
-/// [`Error::Input`] when a file is missing or damaged; [`Error::Storage`] when the store fails.
+/// Returns [`Error::Input`] if a file is missing or damaged, and [`Error::Storage`] if the store
+/// fails.
 pub fn open_index(folder: &Location, residence: Residence) -> Result<OnlineIndex<FileBytes>> {
     let location = folder.join(online::NAME)?;
     let missing = || Error::input(location.name(), "there is no such file; is it the right folder, and complete?");
@@ -76,7 +80,7 @@ mod tests {
         let design = TableDesign { f: 64, k: 3, keys: (0..4).map(|block| 0xffff << (16 * block)).collect() };
         let (builder, doc_ids) = Builder::new(&design, "recipe-1", fingerprints, Some(doc_ids)).unwrap();
         let manifest = write_index(&location, builder, doc_ids).unwrap();
-        // As they were called before the first release.
+        // Names of the files before the first release.
         let older = |name: &str| name.replace(".fptable", ".wtt").replace(".docids", ".wtd");
         for file in manifest.tables.iter().chain(&manifest.doc_ids) {
             assert_ne!(older(&file.name), file.name);

@@ -1,7 +1,8 @@
 //! Pages of a run, read again from its input.
 //!
-//! A run keeps nothing of a page but its row in the table `pages`. So reading a text needs the input as it was, and
-//! each page that is read again is checked against its row: length, length of the text, fingerprint of the text.
+//! A run stores nothing of a page but its row in the table `pages`. A text can therefore only be
+//! read from the unchanged input. Each page that is read again is checked against its row: length,
+//! length of the text, fingerprint of the text.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -20,27 +21,28 @@ use webtwin_storage::location::{seen_from_anywhere, working_folder};
 use webtwin_storage::table::{Column, Table};
 use webtwin_storage::texts::Texts;
 
-/// The table `pages` of a run, in memory, which of its rows have their content from another record, which have it in segments,
-/// and the folder that the run was started in.
+/// Table `pages` of a run, in memory; the rows whose content is in another record; the rows whose
+/// record is in segments; and the folder in which the run was started.
 #[derive(Debug)]
 pub struct Pages(pub Table, BTreeMap<usize, Record>, BTreeMap<usize, Vec<Place>>, String);
 
-/// Where a record is: name of the input, and offset.
+/// Place of a record: name of the input, and offset.
 type Place = (String, u64);
 
-/// Where a page's content is.
+/// Place of the content of a page.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Record {
     source: String,
     offset: u64,
-    /// Canonical URL of the record, which is not that of the page if the page's own record is a revisit.
+    /// Canonical URL of the record. It differs from the URL of the page if the record of the page
+    /// is a revisit.
     url: String,
 }
 
-/// Receives a page: index of its row, the page as fetched, its visible text.
+/// Receiver of pages: index of the row, the page as fetched, and its visible text.
 pub type Take<'t> = dyn FnMut(usize, &RawPage, &str) -> Result<()> + 't;
 
-/// What rows say of their pages.
+/// Columns of the table `pages` by which pages are checked.
 struct Rows<'p> {
     urls: &'p Texts,
     body_bytes: &'p [u64],
@@ -53,7 +55,7 @@ impl Pages {
     /// Reads the table of a run.
     ///
     /// # Errors
-    /// As [`Run::table`]; [`Error::Input`] if a table lacks a column.
+    /// Returns any error of [`Run::table`], and [`Error::Input`] if a table lacks a column.
     pub fn of(run: &Run) -> Result<Pages> {
         let mut pages = Pages(run.table("pages")?, BTreeMap::new(), BTreeMap::new(), run.manifest.started_in.clone());
         pages.take_revisits(&run.table("revisits")?)?;
@@ -61,13 +63,13 @@ impl Pages {
         Ok(pages)
     }
 
-    /// Reads the rows of some pages alone; `wanted` is ascending.
+    /// Reads only the rows of some pages. `wanted` must ascend.
     ///
     /// # Errors
-    /// As [`scan`].
+    /// Returns any error of [`scan`].
     ///
     /// # Cost
-    /// Memory for these rows, and for what [`scan`] holds.
+    /// Memory for these rows, and for the batches of [`scan`].
     pub fn some(run: &Run, wanted: &[DocId]) -> Result<Pages> {
         let mut rows = Table::default();
         let is_wanted = |doc_id: &DocId| wanted.binary_search(doc_id).is_ok();
@@ -90,7 +92,7 @@ impl Pages {
         Ok(pages)
     }
 
-    /// Takes up where the content of pages is whose own record is a revisit.
+    /// Adds the places of the content of pages whose own record is a revisit.
     fn take_revisits(&mut self, revisits: &Table) -> Result<()> {
         if revisits.rows() == 0 {
             return Ok(());
@@ -105,13 +107,13 @@ impl Pages {
         Ok(())
     }
 
-    /// Takes up where the segments of pages are.
+    /// Adds the places of the segments of pages.
     fn take_segments(&mut self, segments: &Table) -> Result<()> {
         if segments.rows() == 0 {
             return Ok(());
         }
         let (sources, offsets) = (segments.text("source")?, segments.u64("offset")?);
-        // By page and number, as they are sorted.
+        // The rows are sorted by page and number of the segment.
         for (number, doc_id) in segments.u64("doc_id")?.iter().enumerate() {
             let Some(row) = self.row(*doc_id)? else { continue };
             self.2.entry(row).or_default().push((sources[number].to_string(), offsets[number]));
@@ -119,35 +121,36 @@ impl Pages {
         Ok(())
     }
 
-    /// Doc ids, one per row, ascending.
+    /// Returns the doc ids, one per row, ascending.
     ///
     /// # Errors
-    /// [`Error::Input`] if the table has no such column.
+    /// Returns [`Error::Input`] if the table has no such column.
     pub fn doc_ids(&self) -> Result<&[DocId]> {
         self.0.u64("doc_id")
     }
 
-    /// Canonical URLs, one per row.
+    /// Returns the canonical URLs, one per row.
     ///
     /// # Errors
-    /// [`Error::Input`] if the table has no such column.
+    /// Returns [`Error::Input`] if the table has no such column.
     pub fn urls(&self) -> Result<&Texts> {
         self.0.text("url")
     }
 
-    /// Index of the row of a page, if it is in the table.
+    /// Returns the index of the row of a page, if it is in the table.
     ///
     /// # Errors
-    /// As [`Pages::doc_ids`].
+    /// Returns any error of [`Pages::doc_ids`].
     pub fn row(&self, page: DocId) -> Result<Option<usize>> {
         Ok(self.doc_ids()?.binary_search(&page).ok())
     }
 
-    /// Where the content of a row's page is: the name of an input, and the offset of a record in it. If the page's own record is
-    /// a revisit, this is its original.
+    /// Returns the place of the content of the page in a row: the name of an input, and the offset
+    /// of a record in it. If the record of the page is a revisit, this is the place of its
+    /// original.
     ///
     /// # Errors
-    /// [`Error::Input`] if the table lacks a column.
+    /// Returns [`Error::Input`] if the table lacks a column.
     pub fn place(&self, row: usize) -> Result<(&str, u64)> {
         match self.1.get(&row) {
             Some(original) => Ok((&original.source, original.offset)),
@@ -155,14 +158,15 @@ impl Pages {
         }
     }
 
-    /// Reads the pages of some rows, each once, and passes them to `take` in the order in which they are in the input; those of
-    /// records in segments come last.
+    /// Reads the pages of some rows, each once, and passes them to `take` in input order. Pages
+    /// whose records are in segments come last.
     ///
     /// # Errors
-    /// [`Error::Input`] if an input has gone, or has something else in the place of a page; those of `take`.
+    /// Returns [`Error::Input`] if an input is missing, or has other content in the place of a
+    /// page, and any error of `take`.
     ///
     /// # Cost
-    /// One page in memory; see [`Again::read`] for what else is read.
+    /// Holds one page in memory. [`Again::read`] describes which other bytes are read.
     pub fn read(&self, rows: &[usize], input: &Input, take: &mut Take<'_>) -> Result<()> {
         let all = Rows {
             urls: self.urls()?,
@@ -204,7 +208,8 @@ impl Pages {
 }
 
 impl Rows<'_> {
-    /// Opens an input where the run found it, or else where its name leads from here: it may have been moved.
+    /// Opens an input relative to the folder in which the run was started. If that fails, opens it
+    /// relative to the current folder, because the input may have been moved.
     fn open(&self, name: &str, input: &Input) -> Result<Again> {
         let then = seen_from_anywhere(name, self.started_in);
         Again::open(&then, input)
@@ -224,7 +229,7 @@ impl Rows<'_> {
             })
     }
 
-    /// Reads pages of one input, given with their rows and ascending by offset.
+    /// Reads pages of one input, given with their rows and in ascending order of offsets.
     fn read_input(
         &self,
         records: &[(Record, usize)],
@@ -236,7 +241,7 @@ impl Rows<'_> {
         let again = self.open(name, input)?;
         let mut offsets: Vec<u64> = records.iter().map(|(record, _)| record.offset).collect();
         offsets.dedup();
-        // By URL and offset of a record, which may be the content of several rows.
+        // Rows by URL and offset of a record, which may be the content of several rows.
         let mut left: HashMap<&str, BTreeMap<u64, Vec<usize>>> = HashMap::new();
         for (of, row) in records {
             left.entry(&of.url).or_default().entry(of.offset).or_default().push(*row);
@@ -269,7 +274,8 @@ impl Rows<'_> {
         }
     }
 
-    /// The page in the segments of a record: the first, and those that continue it; `None` if one is not there any more.
+    /// Joins the page in the segments of a record: the first, and those that continue it. Returns
+    /// `None` if one of them no longer exists.
     fn read_segments(&self, first: &Record, others: &[Place], input: &Input) -> Result<Option<RawPage>> {
         let mut segments = Vec::with_capacity(1 + others.len());
         let mut origin = None;
@@ -287,7 +293,8 @@ impl Rows<'_> {
         Ok(join(&segments, input).ok().map(|page| RawPage { offset: first.offset, ..page }))
     }
 
-    /// Passes on a page whose record is in segments, if it is that of the row.
+    /// Passes a page from a segmented record to `take`, if it matches the row. Returns true if it
+    /// does.
     fn take_if_same(
         &self,
         row: usize,
@@ -305,7 +312,7 @@ impl Rows<'_> {
         Ok(true)
     }
 
-    /// Whether a page, read again, is the one that the run read.
+    /// True if a page that was read again is the one that the run read.
     fn is_same(&self, row: usize, page: &RawPage, text: &str) -> bool {
         page.body.len() as u64 == self.body_bytes[row]
             && text.len() as u64 == self.text_bytes[row]

@@ -1,4 +1,5 @@
-//! A table of a result, read in ranges of its key, so that two results can be merged in the memory of a range of each.
+//! Reading a table of a result in ranges of its key, so that two results can be merged within the
+//! memory of one range of each.
 
 use std::ops::Range;
 
@@ -9,53 +10,55 @@ use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::table::Table;
 use webtwin_storage::table_rows::TableFile;
 
-/// Rows of the key read at a time.
+/// Number of keys that are read at a time.
 const KEYS: usize = 1 << 18;
 
-/// Equal ranges of a key, which is an id or hash: its leading bits.
+/// Division of the keys, which are ids or hashes, into equal ranges by their leading bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ranges {
     bits: u32,
 }
 
 impl Ranges {
-    /// The fewest ranges, a power of two, with which `rows` of evenly spread keys have about `rows_a_range` in each; at most
-    /// `most`.
+    /// Returns the smallest power of two of ranges for which `rows` evenly distributed keys have
+    /// about `rows_a_range` in each range, but at most `most` ranges.
     pub fn of(rows: u64, rows_a_range: u64, most: u32) -> Ranges {
         let ranges = rows.div_ceil(rows_a_range).clamp(1, u64::from(most.max(1)));
         Ranges { bits: ranges.next_power_of_two().min(u64::from(most)).ilog2() }
     }
 
-    /// Number of ranges.
+    /// Returns the number of ranges.
     pub fn count(self) -> usize {
         1 << self.bits
     }
 
-    /// The range of a key.
+    /// Returns the range of a key.
     #[inline]
     pub fn range(self, key: u64) -> usize {
-        // A shift by 64 is none.
+        // A shift of a `u64` by 64 bits would overflow.
         if self.bits == 0 { 0 } else { (key >> (64 - self.bits)) as usize }
     }
 }
 
-/// A table, sorted by a key of which ranges are read.
+/// A table that is sorted by a key and read in ranges of that key.
 #[derive(Debug)]
 pub struct RangedTable {
     name: String,
-    /// Its files in their order, each with the row at which each range begins, and its end.
+    /// Files in order. Each has the rows at which the ranges begin, and its end.
     files: Vec<(TableFile, Vec<usize>)>,
 }
 
 impl RangedTable {
-    /// Finds the files of a table, checks them against the manifest, and looks where ranges of its column `key` begin; keys are
-    /// `key_bits` wide. `None` if the result has no such table.
+    /// Finds the files of a table, checks them against the manifest, and finds the rows at which
+    /// ranges of its column `key` begin. Keys are `key_bits` wide. Returns `None` if the result has
+    /// no such table.
     ///
     /// # Errors
-    /// [`Error::Input`] for files that are not what the manifest names, and for keys that are not ascending.
+    /// Returns [`Error::Input`] for files that differ from the manifest, and for keys that do not
+    /// ascend.
     ///
     /// # Cost
-    /// The files and this column of them are read once, by so many threads.
+    /// The files, and this column of them, are read once, by `workers` threads.
     pub fn find(
         run: &Run,
         table: &str,
@@ -82,15 +85,15 @@ impl RangedTable {
         Ok(Some(RangedTable { name, files: found.into_iter().map(|(_, (starts, _), file)| (file, starts)).collect() }))
     }
 
-    /// Its rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.files.iter().map(|file| file.0.rows as u64).sum()
     }
 
-    /// Some columns of the rows of a range.
+    /// Reads some columns of the rows of a range.
     ///
     /// # Errors
-    /// [`Error::Input`] if a file has changed, or lacks a column.
+    /// Returns [`Error::Input`] if a file has changed, or lacks a column.
     pub fn read(&self, range: usize, columns: &[&str]) -> Result<Table> {
         let rows = |starts: &[usize]| -> Range<usize> { starts[range]..starts[range + 1] };
         let with_rows = || self.files.iter().filter(|file| !rows(&file.1).is_empty());
@@ -116,7 +119,8 @@ fn unsorted(name: &str, key: &str) -> Error {
     Error::input(name, format!("its rows are not ascending by {key}; was it written by webtwin?"))
 }
 
-/// Where ranges begin in a file, and where the last ends; and its first and last key, if it has rows.
+/// Rows at which ranges begin in a file, with the end of the last; and the first and last key, if
+/// the file has rows.
 type Looked = (Vec<usize>, Option<(u64, u64)>);
 
 fn look(file: &TableFile, key: &str, key_bits: u32, ranges: Ranges, name: &str) -> Result<Looked> {

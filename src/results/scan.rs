@@ -1,4 +1,5 @@
-//! A table of a result, read a batch of rows at a time, for what must not hold a table that grows with the crawl.
+//! Reading a table of a result in batches of rows, for callers that must not hold a table that
+//! grows with the crawl.
 
 use super::Run;
 use webtwin_base::error::Result;
@@ -6,25 +7,29 @@ use webtwin_storage::manifest::FileEntry;
 use webtwin_storage::table::Table;
 use webtwin_storage::table_rows::TableFile;
 
-/// Rows in a batch: a quarter of a row group, of which what lies before the batch is skipped.
+/// Number of rows in a batch: a quarter of a row group, in which the rows before the batch are
+/// skipped.
 const ROWS: usize = 1 << 18;
 
-/// Passes the rows of a table in order, in batches, with those of the `columns` that the table has. Whether the result has the
-/// table.
+/// Passes the rows of a table to `take` in order and in batches, with those of the `columns` that
+/// the table has. Returns true if the result has the table.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::Input`] for files that are not what the manifest names; those of `take`.
+/// Returns [`webtwin_base::error::Error::Input`] for files that differ from the manifest, and any
+/// error of `take`.
 ///
 /// # Cost
-/// Each file is read once to check it, and then these columns of it; 262,144 rows of them are in memory.
+/// Each file is read once to check it, and then these columns of it. 262,144 rows of them are in
+/// memory.
 pub fn scan(run: &Run, table: &str, columns: &[&str], take: &mut dyn FnMut(&Table) -> Result<()>) -> Result<bool> {
     scan_some(run, table, (columns, &[]), |_| Ok(false), take)
 }
 
-/// As [`scan`], with `more` columns in the batches of which `wants` says so, given the first columns alone.
+/// Passes the rows of a table like [`scan`]. Reads the columns `more` only for the batches for
+/// which `wants` returns true, given the first columns alone.
 ///
 /// # Errors
-/// As [`scan`], and those of `wants`.
+/// Returns any error of [`scan`] and of `wants`.
 pub fn scan_some(
     run: &Run,
     table: &str,
@@ -40,10 +45,10 @@ pub fn scan_some(
     Ok(there)
 }
 
-/// As [`scan_some`], for one file of a table.
+/// Passes the rows of one file of a table like [`scan_some`].
 ///
 /// # Errors
-/// As [`scan_some`].
+/// Returns any error of [`scan_some`].
 pub fn scan_file(
     run: &Run,
     entry: &FileEntry,

@@ -1,4 +1,4 @@
-//! The URL rules of a finished run, and those of a comparison of two.
+//! URL rules of a finished run, and of a comparison of two runs.
 
 use super::Run;
 use super::scan::scan;
@@ -21,10 +21,11 @@ const COLUMNS: [&str; 11] = [
     "saved",
 ];
 
-/// Calls `with` for each rule of a run, in the order of the table. A run of an earlier build has none.
+/// Calls `with` for each rule of a run, in the order of the table. A run of an earlier build has
+/// none.
 ///
 /// # Errors
-/// Those of [`scan`], and of `with`.
+/// Returns any error of [`scan`] and of `with`.
 pub fn each_rule(run: &Run, with: &mut dyn FnMut(RuleRow) -> Result<()>) -> Result<()> {
     let each_row = &mut |rows: &Table| {
         let rule = rules_of(rows)?;
@@ -39,7 +40,7 @@ pub fn each_rule(run: &Run, with: &mut dyn FnMut(RuleRow) -> Result<()>) -> Resu
     scan(run, "url_rules", &COLUMNS, each_row).map(|_| ())
 }
 
-/// Name of the table of a comparison that tells what became of each rule.
+/// Name of the table of a comparison with the outcome of each rule.
 pub const CHANGED: &str = "url_rules_changed";
 
 /// Columns of [`CHANGED`].
@@ -58,17 +59,17 @@ pub const CHANGED_COLUMNS: [&str; 12] = [
     "saved",
 ];
 
-/// Values of `what` of rules in force that the newer crawl has learned.
+/// Values of `what` for rules in force that the newer crawl has learned.
 const LEARNED: [&str; 2] = ["new", "confirmed"];
 
-/// Value of `what` of rules that are no more in force.
+/// Value of `what` for rules that are no longer in force.
 pub const WITHDRAWN: &str = "withdrawn";
 
-/// Reads the rules of a comparison whose `what` is not `gone`, in the order of the table; `None` if
-/// it has no such table.
+/// Reads the rules of a comparison whose `what` is not `gone`, in the order of the table. Returns
+/// `None` if the comparison has no such table.
 ///
 /// # Errors
-/// Those of [`scan`].
+/// Returns any error of [`scan`].
 pub fn rules_except(comparison: &Run, gone: &str) -> Result<Option<Vec<RuleRow>>> {
     let mut rules = Vec::new();
     let is_there = scan(comparison, CHANGED, &CHANGED_COLUMNS, &mut |rows| {
@@ -78,10 +79,11 @@ pub fn rules_except(comparison: &Run, gone: &str) -> Result<Option<Vec<RuleRow>>
     Ok(is_there.then_some(rules))
 }
 
-/// Rules of rows of [`CHANGED`] whose `what` is not `gone`, with the evidence by which they were last learned.
+/// Returns the rules in rows of [`CHANGED`] whose `what` is not `gone`, with the evidence by which
+/// they were last learned.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::Input`] if a column is missing.
+/// Returns [`webtwin_base::error::Error::Input`] if a column is missing.
 pub fn changed_rules(rows: &Table, gone: &str) -> Result<Vec<RuleRow>> {
     let (rule, what) = (rules_of(rows)?, rows.text("what")?);
     let old = [rows.u64("support_old")?, rows.u64("violations_old")?];
@@ -94,10 +96,11 @@ pub fn changed_rules(rows: &Table, gone: &str) -> Result<Vec<RuleRow>> {
     Ok(rules.collect())
 }
 
-/// Returns what makes the rule of a row, given the evidence by which it was learned and verified.
+/// Returns a function that makes the rule of a row, given the evidence by which it was learned and
+/// verified.
 ///
 /// # Errors
-/// [`webtwin_base::error::Error::Input`] if a column is missing.
+/// Returns [`webtwin_base::error::Error::Input`] if a column is missing.
 fn rules_of(rows: &Table) -> Result<impl Fn(usize, [Counts; 2]) -> RuleRow + '_> {
     let text = |name: &str| rows.text(name);
     let (domain, scope, kind) = (text("domain")?, text("scope")?, text("kind")?);

@@ -1,13 +1,14 @@
-//! `views.sql`: a view of each table for DuckDB, and of those with ids of pages another one, with URLs in their place.
+//! `views.sql`: a view of each table for DuckDB, and for tables with ids of pages a second view
+//! with URLs in place of the ids.
 
 use super::columns::OF_PAGES;
 use webtwin_storage::manifest::FileEntry;
 
-/// Tables that have the URLs of their pages beside the ids.
+/// Tables that contain the URLs of their pages in addition to the ids.
 const WITH_URLS: [&str; 4] = ["pages", "avoid", "revisits", "duplicates"];
 
-/// The views of tables whose files are given by path; `root` is their folder, as DuckDB is to find it, and none for the folder
-/// that DuckDB is in.
+/// Returns the views of tables whose files are given by path. `root` is their folder as DuckDB must
+/// find it, or `None` for the working folder of DuckDB.
 pub fn views(files: &[FileEntry], root: Option<&str>) -> String {
     let parts: Vec<(&str, &str)> = files.iter().filter_map(|file| Some((file.table()?, file.path.as_str()))).collect();
     let mut sql = match root {

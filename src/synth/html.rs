@@ -1,4 +1,4 @@
-//! Names and bytes of pages.
+//! Names and HTML of synthetic pages.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use super::text::Writer;
 use super::warc::date;
 use super::{Opened, Synth};
 
-/// Most links from a hub to other hosts.
+/// Maximum number of links from a hub to other hosts.
 const HUB_LINKS: u64 = 200;
 
 impl Synth {
@@ -28,6 +28,8 @@ impl Synth {
                     let mut stream = Stream::new(key(text, &[1]));
                     let others = self.plan.singles_on(host);
                     html.push_str("<p>");
+                    // The first link leads to the next page, so that all pages of the host are
+                    // reachable.
                     for other in [(at + 1) % others, stream.below(others), stream.below(others)] {
                         let _ = writeln!(
                             html,
@@ -89,6 +91,7 @@ impl Synth {
             html.push_str("</li>\n");
         }
         html.push_str("</ul>\n</div>\n");
+        // Pages of different versions differ at least in this line, even if their texts are equal.
         let _ = writeln!(html, "<p class=\"version\">{name}, version {version}</p>");
         let steps = [
             ("Previous", view.before(page)),
@@ -118,6 +121,7 @@ impl Synth {
             self.host_name(Host::Primary(copy.manual))
         );
         if dressed {
+            // A counter makes every dressed copy different, as on real mirrors.
             let visits = Stream::new(key(self.plan.seed, &[32, number])).below(1_000_000);
             let _ = writeln!(
                 html,
@@ -129,7 +133,7 @@ impl Synth {
         html
     }
 
-    /// Appends a list of links under a heading, if there are any.
+    /// Appends a list of links under a heading. Appends nothing if there are no links.
     fn links(
         &self,
         html: &mut String,
@@ -152,8 +156,8 @@ impl Synth {
         let _ = writeln!(html, "</{list}>");
     }
 
-    /// Appends a link from one page of a copy to another page of its version: relative, or to the primary site if the
-    /// copy lacks it.
+    /// Appends a link from one page of a copy to another page of its version. The link is relative,
+    /// or leads to the primary site if the copy lacks the page.
     fn link(&self, html: &mut String, copy: &Copy, view: &View, from: u32, to: u32) {
         html.push_str("<a href=\"");
         if !view.holds(to) {
@@ -177,7 +181,8 @@ impl Synth {
         key(self.plan.seed, &[33, u64::from(host)])
     }
 
-    /// Makes a page of an unrelated site around its content, a text about a topic; menu and footer are the site's.
+    /// Makes a page of an unrelated site. The content is a text about a topic; menu and footer are
+    /// those of the site.
     fn site_page(&self, host: u32, (topic, text): (u64, u64), content: impl FnOnce(&mut String, Writer<'_>)) -> String {
         let site = self.site_key(host);
         let (menu, writer) = (self.language.about(site, site), self.language.about(topic, text));
@@ -216,7 +221,8 @@ impl Synth {
             html.push_str("</li>\n");
         };
         match host {
-            // A manual's own site also names its mirrors, except those without links from elsewhere.
+            // The site of a manual also lists its mirrors, except those without links from
+            // elsewhere.
             Host::Primary(manual) => {
                 let known = self.plan.copies_of(manual).iter().filter(|copy| self.plan.is_linked(copy.host));
                 known.for_each(|copy| item(&mut html, copy));
@@ -234,7 +240,8 @@ impl Synth {
             self.link_to_primary(&mut html, stream.below(u64::from(self.plan.manuals())) as u32);
             html.push_str("</li>\n");
         }
-        // The reciprocal of a uniform draw has the tail of the web's degrees; the skew makes few hosts well known.
+        // The reciprocal of a uniform draw has the heavy tail of degrees on the web. The skewed
+        // draw makes a few hosts well known.
         for _ in 0..(100 / (1 + stream.below(100))).min(HUB_LINKS) {
             let other = self.plan.host(stream.skewed(self.plan.hosts()));
             if other != host && self.plan.is_linked(other) {
@@ -245,7 +252,7 @@ impl Synth {
         html
     }
 
-    /// Path of a page below the base of its copy.
+    /// Returns the path of a page below the base of its copy.
     pub(super) fn file(&self, outline: Outline, page: u32, kind: CopyKind) -> String {
         let stem = |page: u32| format!("{}-{page}", self.language.name(outline.page_key(page)));
         let suffix = if kind == CopyKind::Renamed { "htm" } else { "html" };
@@ -269,19 +276,19 @@ impl Synth {
         title + " Manual"
     }
 
-    /// Name of a manual, which its host, directories and target share.
+    /// Returns the name of a manual, which is used for its host, its directories and its target.
     pub(super) fn manual_name(&self, manual: u32) -> String {
         format!("{}{manual}", self.language.name(self.plan.outline(manual).key))
     }
 
-    /// Name of a version; each step of age is one minor version back.
+    /// Returns the name of a version. Each step of age is one minor version less.
     pub(super) fn version(&self, manual: u32, age: u32) -> String {
         let mut stream = Stream::new(key(self.plan.outline(manual).key, &[35]));
         let newest = self.plan.copies_a_manual + stream.below(10) as u32;
         format!("{}.{}", 1 + stream.below(6), newest - age)
     }
 
-    /// URL below which a copy's pages are; it ends with a slash.
+    /// Returns the URL below which the pages of a copy are, with a slash at the end.
     pub(super) fn base(&self, copy: &Copy) -> String {
         let host = self.host_name(copy.host);
         let manual = self.manual_name(copy.manual);
@@ -296,6 +303,7 @@ impl Synth {
         }
     }
 
+    /// Returns the DNS name of a host.
     pub(super) fn host_name(&self, host: Host) -> String {
         match host {
             Host::Primary(manual) => format!("www.{}.example", self.manual_name(manual)),
@@ -308,22 +316,25 @@ impl Synth {
         }
     }
 
+    /// Returns the path of a single page on its host, without the first slash.
     pub(super) fn single_path(&self, host: u32, at: u64) -> String {
         let key = key(self.plan.seed, &[38, u64::from(host), at]);
         let (folder, name) = (self.language.name(key), self.language.name(key ^ 1));
         if key.is_multiple_of(3) { format!("{name}-{at}.html") } else { format!("{folder}/{name}-{at}.html") }
     }
 
+    /// Returns a host of single pages that is drawn by a key.
     pub(super) fn any_single_host(&self, key: u64) -> Host {
         Host::Single(Stream::new(key).below(u64::from(self.plan.single_hosts)) as u32)
     }
 
-    /// Host of a near-copy; the pages of a group have different hosts.
+    /// Returns the host of a near-copy. The pages of a group are on different hosts.
     fn near_host(&self, group: u64, at: u64) -> u32 {
         let hosts = u64::from(self.plan.single_hosts);
         ((Stream::new(key(self.plan.seed, &[39, group])).below(hosts) + at) % hosts) as u32
     }
 
+    /// Returns the URL of a near-copy.
     pub(super) fn near_url(&self, group: u64, at: u64) -> String {
         let host = self.host_name(Host::Single(self.near_host(group, at)));
         format!("http://{host}/{}/note-{group}.html", self.language.name(key(self.plan.seed, &[40, group, at])))

@@ -1,29 +1,30 @@
-//! A synthetic crawl with planted replicas, and the truth about it.
+//! Synthetic crawls with planted replicas, and the truth about them.
 //!
-//! `synth://?pages=N&seed=S` stands for a crawl made on the fly: manuals with contents, chapters and sections, their
-//! older versions and mirrors, pages nearly alike on unrelated sites, unrelated pages, pages that are all alike, and a
-//! hub per host. The same parameters give the same bytes everywhere. Page `i` is a pure function of the parameters and
-//! `i`, so workers make ranges of the crawl independently.
+//! `synth://?pages=N&seed=S` denotes a crawl that is generated on demand: manuals with contents,
+//! chapters and sections, their older versions and mirrors, near-copies on unrelated sites,
+//! unrelated pages, pages that are all alike, and one hub per host. The same parameters yield the
+//! same bytes on every machine. Page `i` is a pure function of the parameters and `i`, so workers
+//! generate ranges of the crawl independently.
 //!
-//! | variant | what it is | where |
+//! | variant | description | location |
 //! |---|---|---|
-//! | `primary` | a manual's newest version | `http://www.MANUAL.example/` |
-//! | `version` | an older one: sentences differ, some pages are missing, others have been dropped since | a mirror
-//! host, or `/old/VERSION/` |
-//! | `exact` | the primary's bytes | a mirror host, `/pub/MANUAL/` and the like |
-//! | `dressed` | the same with a bar (image, links) above and a footer (counter, date) below | a mirror host |
-//! | `renamed` | the same with `.htm` for `.html` in names and links | a mirror host |
-//! | `partial` | 30 to 80 % of the pages, grown along links; other links go to the primary site | a mirror host |
-//! | `near` | one of three pages with one text, two of which have a sentence more, on three unrelated sites | sites of single pages |
+//! | `primary` | the newest version of a manual | `http://www.MANUAL.example/` |
+//! | `version` | an older version: sentences differ, some pages are missing, others have been dropped since | a mirror host, or `/old/VERSION/` |
+//! | `exact` | the bytes of the primary copy | a mirror host, in a folder such as `/pub/MANUAL/` |
+//! | `dressed` | the primary copy with a bar (image, links) above and a footer (counter, date) below | a mirror host |
+//! | `renamed` | the primary copy with `.htm` for `.html` in names and links | a mirror host |
+//! | `partial` | 30 to 80 % of the pages, grown along links; other links lead to the primary site | a mirror host |
+//! | `near` | one of three pages with one text, two of which have an additional sentence, on three unrelated sites | sites of single pages |
 //! | `single` | unrelated pages; also empty pages and not-found pages, which are all alike | sites of single pages |
-//! | `hub` | the home page of a host: its manuals, and other hosts with a heavy tail | every host |
+//! | `hub` | the home page of a host: its manuals, and links to other hosts with a heavy-tailed degree | every host |
 //!
-//! A mirror host carries several manuals and never two copies of one; one in ten is linked from no other host.
+//! A mirror host carries several manuals, but at most one copy of each. One mirror host in ten is
+//! linked from no other host.
 //!
 //! # Source
-//! \[CSG00\] §4 for the make-up (25 targets of 50 to 1000 pages in 5 to 10 copies, older or slightly changed, among
-//! three tenths of unrelated pages) and figure 10 for partial mirrors; \[MJS07\] §4.2 for the pages that are all
-//! alike.
+//! \[CSG00\] section 4 for the composition (25 targets of 50 to 1000 pages in 5 to 10 copies, older
+//! or slightly changed, with three tenths of unrelated pages) and figure 10 for partial mirrors;
+//! \[MJS07\] section 4.2 for the pages that are all alike.
 
 use std::io::Write;
 use std::ops::Range;
@@ -45,14 +46,14 @@ mod warc;
 /// Parameters of a synthetic crawl.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Params {
-    /// Pages in all, 100 to 2³² − 1.
+    /// Total number of pages, 100 to 2³² − 1.
     pub pages: u64,
-    /// Another seed gives another crawl.
+    /// Seed of the crawl. Different seeds yield different crawls.
     pub seed: u64,
-    /// Manuals; by default as many as fill seven tenths of the pages.
+    /// Number of manuals; by default as many as fill seven tenths of the pages.
     pub manuals: Option<u32>,
-    /// Copies of each manual, including the primary one, 2 to 100; by default 7, or fewer in a crawl of under 200
-    /// pages.
+    /// Number of copies of each manual, including the primary one, 2 to 100. The default is 7, or
+    /// less in a crawl of under 200 pages.
     pub copies: Option<u32>,
 }
 
@@ -71,17 +72,18 @@ pub struct SynthPage {
     pub fetch_time: i64,
     /// HTML of the page, in UTF-8.
     pub html: Vec<u8>,
-    /// The manual or text that the page belongs to; the host for a page of neither.
+    /// Manual or text to which the page belongs, or the host for any other page.
     pub target: String,
     /// Version of the target.
     pub version: String,
-    /// Name of the page within the target: pages with equal target and page are copies of each other.
+    /// Name of the page within the target. Pages with equal target and page are copies of each
+    /// other.
     pub page: String,
-    /// How the copy was made; see the table of this module.
+    /// Way in which the copy was made; see the table of this module.
     pub variant: &'static str,
 }
 
-/// A synthetic crawl, planned but not made.
+/// A synthetic crawl that is planned. Its pages are generated on demand.
 #[derive(Debug)]
 pub struct Synth {
     plan: Plan,
@@ -89,11 +91,12 @@ pub struct Synth {
 }
 
 impl Synth {
-    /// Plans the crawl for a URL `synth://?pages=N&seed=S&manuals=M&copies=C`; every key is optional.
+    /// Plans the crawl for a URL `synth://?pages=N&seed=S&manuals=M&copies=C`. Every key is
+    /// optional.
     ///
     /// # Errors
-    /// [`Error::Usage`] for another scheme, an unknown or doubled key, a value that is no number, and as
-    /// [`Synth::new`].
+    /// Returns [`Error::Usage`] for another scheme, an unknown or repeated key, or a value that is
+    /// not a number, and any error of [`Synth::new`].
     pub fn parse(url: &str) -> Result<Synth> {
         const KEYS: [&str; 4] = ["pages", "seed", "manuals", "copies"];
         let usage = |what: String| Error::Usage(format!("input {url}: {what}"));
@@ -134,7 +137,8 @@ impl Synth {
     /// Plans a crawl.
     ///
     /// # Errors
-    /// [`Error::Usage`] if a parameter is out of range, or the pages do not suffice for the manuals and copies.
+    /// Returns [`Error::Usage`] if a parameter is out of range, or if the pages do not suffice for
+    /// the manuals and copies.
     ///
     /// # Cost
     /// Time and memory proportional to the number of copies; 3 ms for a million pages.
@@ -142,7 +146,7 @@ impl Synth {
         Ok(Synth { plan: Plan::new(params)?, language: Language::new() })
     }
 
-    /// Number of pages: exactly the number requested.
+    /// Returns the number of pages, which is exactly the number requested.
     #[allow(clippy::len_without_is_empty)] // A crawl has at least 100 pages.
     pub fn len(&self) -> u64 {
         self.plan.len()
@@ -151,16 +155,16 @@ impl Synth {
     /// Makes one page.
     ///
     /// # Panics
-    /// If `number` is not below [`Synth::len`].
+    /// Panics if `number` is not below [`Synth::len`].
     pub fn page(&self, number: u64) -> SynthPage {
         self.make(number, &mut None)
     }
 
-    /// Makes the pages of a range; cheaper than one by one, because a manual is opened once for all its neighbouring
-    /// pages.
+    /// Makes the pages of a range. This is cheaper than making them one by one, because a manual is
+    /// opened once for all its adjacent pages.
     ///
     /// # Panics
-    /// If the range exceeds [`Synth::len`].
+    /// Panics if the range exceeds [`Synth::len`].
     pub fn pages(&self, range: Range<u64>) -> impl Iterator<Item = SynthPage> + '_ {
         let mut opened = None;
         range.map(move |number| self.make(number, &mut opened))
@@ -169,7 +173,7 @@ impl Synth {
     /// Writes the truth: `url target version page variant`, separated by tabs, below a header line.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Returns any error of `out`.
     pub fn truth_tsv(&self, out: &mut dyn Write) -> std::io::Result<()> {
         out.write_all(b"url\ttarget\tversion\tpage\tvariant\n")?;
         let mut opened = None;
@@ -186,7 +190,7 @@ impl Synth {
         page
     }
 
-    /// Makes everything of a page but its bytes.
+    /// Makes a page without its HTML.
     fn describe(&self, number: u64, opened: &mut Option<Opened>) -> SynthPage {
         let place = self.plan.place(number);
         let seed = self.plan.seed;
@@ -225,7 +229,7 @@ impl Synth {
         SynthPage { url, fetch_time: 1_700_000_000 + number as i64, html: Vec::new(), target, version, page, variant }
     }
 
-    /// Opens a copy, unless it is the one opened last.
+    /// Opens a copy, unless it is already open.
     fn open<'a>(&self, number: u32, opened: &'a mut Option<Opened>) -> &'a Opened {
         if opened.as_ref().is_none_or(|opened| opened.copy != number) {
             let copy = &self.plan.copies[number as usize];

@@ -1,20 +1,22 @@
-//! The pages of a manual: which exist in which version, in what order, and which of them a copy holds.
+//! Structure of a manual: the pages of each version, their order, and the pages that a copy holds.
 //!
-//! Page 0 is the contents, pages `1..=chapters` are chapters, the others are sections of a chapter. Versions differ in
-//! their sections: an older one (age 1, 2, …) lacks the youngest sections and has some that were dropped since,
-//! numbered from `newest` on. Their numbers follow a formula, so a plan can count pages without enumerating them.
+//! Page 0 is the contents, pages `1..=chapters` are chapters, and the others are sections of a
+//! chapter. Versions differ in their sections. An older version (age 1, 2, …) lacks the youngest
+//! sections and has some that were dropped since, numbered from `newest` on. Their numbers follow
+//! from a formula, so a plan can count pages without enumerating them.
 
 use super::random::{Stream, key};
 
-/// The shape of a manual, its key and two numbers.
+/// Structure of a manual, determined by its key and its size.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outline {
     pub(super) key: u64,
-    /// Pages of the newest version.
+    /// Number of pages of the newest version.
     pub(super) newest: u32,
 }
 
 impl Outline {
+    /// Returns the number of chapters.
     pub(super) fn chapters(self) -> u32 {
         self.newest.isqrt()
     }
@@ -23,30 +25,34 @@ impl Outline {
         self.newest - 1 - self.chapters()
     }
 
-    /// Sections of the newest version that are not yet in the one of this age.
+    /// Returns the number of sections of the newest version that do not exist in the version of
+    /// this age.
     fn missing(self, age: u32) -> u32 {
         if age == 0 { 0 } else { (1 + self.sections() * age / 25).min(self.sections() / 2) }
     }
 
-    /// Sections of the version of this age that the newest one no longer has.
+    /// Returns the number of sections of the version of this age that the newest version no longer
+    /// has.
     fn dropped(self, age: u32) -> u32 {
         if age == 0 { 0 } else { (1 + self.sections() * age / 40).min(self.sections() / 2) }
     }
 
-    /// Pages of the version of this age.
+    /// Returns the number of pages of the version of this age.
     pub(super) fn pages(self, age: u32) -> u32 {
         self.newest - self.missing(age) + self.dropped(age)
     }
 
+    /// Returns the key of a page.
     pub(super) fn page_key(self, page: u32) -> u64 {
         key(self.key, &[3, u64::from(page)])
     }
 
+    /// True if the page is a section, not the contents or a chapter.
     pub(super) fn is_section(self, page: u32) -> bool {
         page > self.chapters()
     }
 
-    /// Returns the page above; that of the contents is itself.
+    /// Returns the parent of a page. The parent of the contents is the contents itself.
     pub(super) fn parent(self, page: u32) -> u32 {
         if self.is_section(page) {
             1 + Stream::new(key(self.page_key(page), &[4])).below(u64::from(self.chapters())) as u32
@@ -55,7 +61,7 @@ impl Outline {
         }
     }
 
-    /// Up to three pages that this one refers to, whether or not a version has them.
+    /// Returns up to three pages to which this page refers. A version may lack them.
     pub(super) fn see_also(self, page: u32) -> impl Iterator<Item = u32> {
         let mut stream = Stream::new(key(self.page_key(page), &[5]));
         let count = stream.below(4);
@@ -76,22 +82,22 @@ impl Outline {
     }
 }
 
-/// A copy opened for reading: the pages of its version, and those it holds.
+/// A copy that is open for reading: the pages of its version, and those that the copy holds.
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) outline: Outline,
     /// Pages of the version in reading order.
     order: Vec<u32>,
-    /// Place of each page in `order`.
+    /// Index of each page in `order`.
     place: Vec<Option<u32>>,
-    /// Pages that the copy holds: all of `order`, or what was grown from the contents.
+    /// Pages that the copy holds: all of `order`, or those that were grown from the contents.
     held: Vec<u32>,
     holds: Vec<bool>,
 }
 
 impl View {
-    /// Opens a copy of the version of this age that holds its first `held` pages, by growth along links when they are
-    /// not all.
+    /// Opens a copy of the version of this age that holds `held` pages. If these are not all, they
+    /// are selected by growth along links.
     pub(super) fn open(outline: Outline, age: u32, held: u32, growth: u64) -> View {
         let order = outline.reading_order(age);
         let numbers = (outline.newest + outline.dropped(age)) as usize;
@@ -122,11 +128,12 @@ impl View {
         }
     }
 
-    /// Pages the copy holds; the first is the contents.
+    /// Returns the pages that the copy holds. The first is the contents.
     pub(super) fn held(&self) -> &[u32] {
         &self.held
     }
 
+    /// True if the copy holds the page.
     pub(super) fn holds(&self, page: u32) -> bool {
         self.holds[page as usize]
     }
@@ -135,10 +142,12 @@ impl View {
         self.place[page as usize].expect("only pages of this version are looked up") as usize
     }
 
+    /// Returns the next page of the version in reading order.
     pub(super) fn after(&self, page: u32) -> Option<u32> {
         self.order.get(self.at(page) + 1).copied()
     }
 
+    /// Returns the previous page of the version in reading order.
     pub(super) fn before(&self, page: u32) -> Option<u32> {
         self.order[..self.at(page)].last().copied()
     }
@@ -149,7 +158,7 @@ impl View {
         self.order[self.at(page) + 1..].iter().copied().filter(move |&other| outline.parent(other) == page)
     }
 
-    /// Returns the pages of this version that the page refers to.
+    /// Returns the pages of this version to which the page refers.
     pub(super) fn see_also(&self, page: u32) -> impl Iterator<Item = u32> + '_ {
         self.outline.see_also(page).filter(|&other| self.place[other as usize].is_some())
     }

@@ -1,19 +1,21 @@
-//! The make-up of the crawl before any page is made: hosts, manuals, copies, and the meaning of each page number.
+//! Plan of the crawl before any page is made: hosts, manuals, copies, and the meaning of each page
+//! number.
 //!
-//! Pages are numbered in this order: copies (a manual's together), single pages (a host's together), near-copies,
-//! not-found pages, empty pages, hubs. A plan takes time and memory for its manuals and copies only; the rest is
-//! computed by formula.
+//! Pages are numbered in this order: copies (those of a manual together), single pages (those of a
+//! host together), near-copies, not-found pages, empty pages, hubs. A plan takes time and memory
+//! only for its manuals and copies. The rest follows from formulas.
 
 use super::Params;
 use super::outline::Outline;
 use super::random::{Stream, key};
 use webtwin_base::error::{Error, Result};
 
-/// Pages per group of near-copies of one text.
+/// Number of pages in a group of near-copies of one text.
 pub(super) const NEAR_GROUP: u64 = 3;
 const SMALLEST_MANUAL: u64 = 20;
 const LARGEST_MANUAL: u64 = 200;
-/// Fewest pages a crawl can have: one manual in three copies, three hosts of single pages, and one of everything else.
+/// Minimum number of pages of a crawl: one manual in three copies, three hosts of single pages, and
+/// one of everything else.
 const FEWEST_PAGES: u64 = 100;
 
 /// Relation of a copy to its manual.
@@ -28,7 +30,7 @@ pub(super) enum CopyKind {
 }
 
 impl CopyKind {
-    /// Kinds of the copies after the primary one, in turn; manuals begin at different places.
+    /// Kinds of the copies after the primary one, in turn. Manuals begin at different kinds.
     const TURNS: [CopyKind; 6] = [
         CopyKind::Version,
         CopyKind::Exact,
@@ -38,7 +40,7 @@ impl CopyKind {
         CopyKind::Partial,
     ];
 
-    /// The word in the truth table.
+    /// Returns the value in the truth table.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             CopyKind::Primary => "primary",
@@ -51,7 +53,7 @@ impl CopyKind {
     }
 }
 
-/// A host by its role; all numbers count from 0.
+/// A host by its role. All numbers count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Host {
     /// The site of the manual with this number.
@@ -68,23 +70,23 @@ pub(super) struct Copy {
     pub(super) manual: u32,
     pub(super) kind: CopyKind,
     pub(super) host: Host,
-    /// Number of versions between this one and the newest.
+    /// Number of versions between this version and the newest.
     pub(super) age: u32,
-    /// Number of its first page.
+    /// Number of the first page of the copy.
     first: u64,
-    /// Number of pages it holds.
+    /// Number of pages that the copy holds.
     pub(super) held: u32,
 }
 
 /// Meaning of a page number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PlannedPage {
-    /// The page `at` of those a copy holds.
+    /// Page `at` of those that a copy holds.
     Copy {
         copy: u32,
         at: u32,
     },
-    /// A single page, counted on its host.
+    /// A single page, numbered on its host.
     Single {
         host: u32,
         at: u64,
@@ -99,15 +101,15 @@ pub(super) enum PlannedPage {
     Hub(Host),
 }
 
-/// The crawl in outline.
+/// Plan of a crawl.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) seed: u64,
-    /// Pages of each manual's newest version.
+    /// Number of pages of the newest version of each manual.
     manuals: Vec<u32>,
     pub(super) copies_a_manual: u32,
     pub(super) copies: Vec<Copy>,
-    /// Copies on mirror hosts, ordered by host.
+    /// Copies on mirror hosts, as pairs of host and copy in order of hosts.
     carried: Vec<(u32, u32)>,
     pub(super) mirrors: u32,
     pub(super) single_hosts: u32,
@@ -118,10 +120,10 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Lays out a crawl of exactly `params.pages` pages, seven tenths of them in copies.
+    /// Plans a crawl of exactly `params.pages` pages, seven tenths of them in copies.
     ///
     /// # Errors
-    /// [`Error::Usage`] when the pages do not suffice for what is asked for.
+    /// Returns [`Error::Usage`] if the pages do not suffice for the parameters.
     pub(super) fn new(params: &Params) -> Result<Plan> {
         let Params { pages, seed, .. } = *params;
         if !(FEWEST_PAGES..=u64::from(u32::MAX)).contains(&pages) {
@@ -151,8 +153,8 @@ impl Plan {
             single_hosts: (pages / 50).max(NEAR_GROUP) as u32,
             singles: 0,
             near_groups: (pages / 100).max(1),
-            // Pages that are all alike grow with the square root of the crawl, so that their pairs grow like the true
-            // pairs.
+            // The number of pages that are all alike is proportional to the square root of the
+            // crawl, so that the number of their pairs grows like that of the true pairs.
             not_found: 2 + pages.isqrt() / 4,
             empty: 1 + pages.isqrt() / 8,
         };
@@ -198,19 +200,22 @@ impl Plan {
         }
     }
 
+    /// Returns the structure of a manual.
     pub(super) fn outline(&self, manual: u32) -> Outline {
         Outline { key: key(self.seed, &[8, u64::from(manual)]), newest: self.manuals[manual as usize] }
     }
 
+    /// Returns the number of manuals.
     pub(super) fn manuals(&self) -> u32 {
         self.manuals.len() as u32
     }
 
-    /// Number of pages in copies.
+    /// Returns the number of pages in copies.
     fn copied(&self) -> u64 {
         self.copies.last().map_or(0, |last| last.first + u64::from(last.held))
     }
 
+    /// Returns the number of hosts of all roles.
     pub(super) fn hosts(&self) -> u64 {
         u64::from(self.manuals()) + u64::from(self.mirrors) + u64::from(self.single_hosts)
     }
@@ -220,15 +225,15 @@ impl Plan {
         [self.copied(), self.singles, near, self.not_found, self.empty, self.hosts()]
     }
 
-    /// Number of pages in the crawl.
+    /// Returns the number of pages in the crawl.
     pub(super) fn len(&self) -> u64 {
         self.parts().iter().sum()
     }
 
-    /// Place of page `number` in the crawl.
+    /// Returns the place of page `number` in the crawl.
     ///
     /// # Panics
-    /// If there is no such page.
+    /// Panics if there is no such page.
     pub(super) fn place(&self, number: u64) -> PlannedPage {
         assert!(number < self.len(), "a crawl of {} pages has no page {number}", self.len());
         let mut at = number;
@@ -256,7 +261,8 @@ impl Plan {
         }
     }
 
-    /// The host with this number: first the primary ones, then mirrors, then those of single pages.
+    /// Returns the host with this number: first come the primary hosts, then mirrors, then hosts of
+    /// single pages.
     pub(super) fn host(&self, number: u64) -> Host {
         let (manuals, mirrors) = (u64::from(self.manuals()), u64::from(self.mirrors));
         match number {
@@ -266,8 +272,8 @@ impl Plan {
         }
     }
 
-    /// Single pages on hosts before this one: the cube gives sites of very different sizes, at most three times the
-    /// mean.
+    /// Returns the number of single pages on the hosts before this one. The cubes yield sites of
+    /// very different sizes, at most three times the mean.
     fn singles_before(&self, host: u32) -> u64 {
         let cube = |n: u32| u128::from(n).pow(3);
         (u128::from(self.singles) * cube(host) / cube(self.single_hosts)) as u64
@@ -286,12 +292,12 @@ impl Plan {
         low
     }
 
-    /// Number of single pages on a host.
+    /// Returns the number of single pages on a host.
     pub(super) fn singles_on(&self, host: u32) -> u64 {
         self.singles_before(host + 1) - self.singles_before(host)
     }
 
-    /// Returns the copies of a manual; the first is the primary one.
+    /// Returns the copies of a manual. The first is the primary one.
     pub(super) fn copies_of(&self, manual: u32) -> &[Copy] {
         let start = (manual * self.copies_a_manual) as usize;
         &self.copies[start..start + self.copies_a_manual as usize]
@@ -304,13 +310,14 @@ impl Plan {
         carried.map(|&(_, copy)| &self.copies[copy as usize])
     }
 
-    /// Whether pages of other hosts link to this host: one mirror host in ten is an island.
+    /// True if pages of other hosts link to this host. One mirror host in ten is an island.
     pub(super) fn is_linked(&self, host: Host) -> bool {
         !matches!(host, Host::Mirror(mirror) if mirror % 10 == 9)
     }
 }
 
-/// Distributes `total` pages over manuals whose sizes differ by up to 2.5, within the bounds of a manual.
+/// Distributes `total` pages over manuals whose sizes differ by a factor of up to 2.5, within the
+/// bounds of a manual.
 fn sizes(seed: u64, manuals: u64, total: u64) -> Vec<u32> {
     let weights: Vec<u64> = (0..manuals).map(|manual| 100 + Stream::new(key(seed, &[9, manual])).skewed(151)).collect();
     let sum: u64 = weights.iter().sum();

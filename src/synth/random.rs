@@ -1,44 +1,46 @@
 //! Random numbers that depend only on a seed and a path.
 //!
-//! A page can be made alone, on any worker, because nothing is drawn from a shared sequence: each thing has a key and
-//! draws from the stream of that key, and keys are derived from keys (crawl, manual, page, sentence).
+//! A page can be made independently on any worker, because no draw comes from a shared sequence.
+//! Each object (crawl, manual, page, sentence) has a key and draws from the stream of that key, and
+//! keys are derived from keys.
 
 use webtwin_base::ids::splitmix64;
 
-/// Derives the key of the thing at `path` below the thing with key `above`.
+/// Derives the key of the object at `path` below the object with key `above`.
 pub fn key(above: u64, path: &[u64]) -> u64 {
     path.iter().fold(above, |key, &step| splitmix64(splitmix64(key) ^ step))
 }
 
-/// The SplitMix64 sequence that starts at a key.
+/// SplitMix64 sequence that starts at a key.
 #[derive(Debug, Clone)]
 pub struct Stream(u64);
 
 impl Stream {
-    /// The sequence of the thing with a key.
+    /// Returns the sequence of the object with a key.
     pub fn new(key: u64) -> Stream {
         Stream(key)
     }
 
-    /// Draws from all numbers of 64 bits.
+    /// Draws uniformly from all 64-bit numbers.
     pub fn draw(&mut self) -> u64 {
         let number = splitmix64(self.0);
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         number
     }
 
-    /// Draws from `0..bound`; `bound` is at least 1.
+    /// Draws uniformly from `0..bound`. `bound` must be at least 1.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.draw()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Draws from `0..bound` with small numbers much likelier: a third of the draws fall into the first ninth.
+    /// Draws from `0..bound` with a strong preference for small numbers: a third of the draws fall
+    /// into the first ninth.
     pub fn skewed(&mut self, bound: u64) -> u64 {
         let square = (u128::from(self.draw() >> 32) * u128::from(bound)) >> 32;
         ((u128::from(self.draw() >> 32) * (square + 1)) >> 32) as u64
     }
 
-    /// True with a probability of `percent` per cent.
+    /// Returns true with a probability of `percent` per cent.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }

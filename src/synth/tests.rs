@@ -13,7 +13,7 @@ fn html(page: &SynthPage) -> &str {
     std::str::from_utf8(&page.html).unwrap()
 }
 
-/// What a page of a site has between its heading and its foot.
+/// Returns the content of a page of a site between its heading and its footer.
 fn article(page: &SynthPage) -> &str {
     html(page).split("</h1>").nth(1).unwrap().split("<div class=\"foot\"").next().unwrap()
 }
@@ -31,7 +31,8 @@ fn host(url: &str) -> &str {
     url.split('/').nth(2).unwrap()
 }
 
-/// Pages of a variant with the primary page each is a copy of, if the newest version has it.
+/// Returns the pages of a variant. Each comes with the primary page of which it is a copy, if the
+/// newest version has it.
 fn beside_primary<'a>(pages: &'a [SynthPage], variant: &str) -> Vec<(&'a SynthPage, Option<&'a SynthPage>)> {
     let primary: HashMap<_, _> =
         pages.iter().filter(|p| p.variant == "primary").map(|p| ((&p.target, &p.page), p)).collect();

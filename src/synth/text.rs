@@ -1,10 +1,12 @@
-//! A made-up language, and texts in it.
+//! An artificial language, and texts in it.
 //!
-//! 4,096 pronounceable words, the same in every crawl, are drawn with Zipf's frequencies. The 64 commonest are common
-//! to all texts; the others are permuted for each topic, so that two topics share a grammar and little else.
+//! The language has 4,096 pronounceable words, the same in every crawl, which are drawn with Zipf's
+//! frequencies. The 64 most frequent words are common to all texts. The others are permuted for
+//! each topic, so that two topics share a grammar and little else.
 //!
-//! A text is a tree of keys (text, block, sentence), so it has *ages*: the text of age `a` is the newest one (age 0)
-//! with the edits of `a` steps undone, and texts of neighbouring ages differ in some sentences only.
+//! A text is a tree of keys (text, block, sentence), so it has *ages*: the text of age `a` is the
+//! newest one (age 0) with the edits of `a` steps undone. Texts of adjacent ages differ in some
+//! sentences only.
 
 use std::collections::HashSet;
 
@@ -16,11 +18,12 @@ const COLUMNS: usize = 76;
 /// Percentage of sentences that change when a text is edited.
 const EDITED_PERCENT: u64 = 7;
 
-/// The words, and how often each is used.
+/// Words of the language, and their frequencies.
 #[derive(Debug)]
 pub(super) struct Language {
     words: Vec<String>,
-    /// Ranks of words, each as often as Zipf's law says: a uniform draw from here is a Zipf draw.
+    /// Ranks of words, each repeated in proportion to Zipf's law. A uniform draw from this list is
+    /// a Zipf draw of a word.
     zipf: Vec<u16>,
 }
 
@@ -45,19 +48,21 @@ impl Language {
         Language { words, zipf }
     }
 
-    /// A word without a topic, for names.
+    /// Returns a word outside of any topic, for names.
     pub(super) fn name(&self, key: u64) -> &str {
         &self.words[usize::from(COMMON) + Stream::new(key).below((WORDS - usize::from(COMMON)) as u64) as usize]
     }
 
-    /// The writer for a topic: half of the rare words come from the general topic, half from the particular one.
+    /// Returns the writer for a topic. Half of the rare words come from the general topic, half
+    /// from the particular one.
     pub(super) fn about(&self, general: u64, particular: u64) -> Writer<'_> {
         let deal = |topic| Stream::new(key(topic, &[2])).draw() as u16 & (WORDS as u16 - COMMON);
         Writer { language: self, deals: [deal(general), deal(particular)] }
     }
 }
 
-/// The step at which a sentence or line got the form it had `age` steps ago, unless that form is the newest.
+/// Returns the step at which a sentence or line got the form that it had `age` steps ago, or `None`
+/// if that form is the newest.
 fn edit(line: u64, age: u32) -> Option<u64> {
     (1..=u64::from(age)).rev().find(|&step| Stream::new(key(line, &[step])).chance(EDITED_PERCENT))
 }
@@ -73,7 +78,7 @@ fn syllable(stream: &mut Stream) -> String {
     [pick(&ONSETS), pick(&VOWELS), pick(&CODAS)].concat()
 }
 
-/// Writes about one topic.
+/// Writer of texts about one topic.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Writer<'a> {
     language: &'a Language,
@@ -84,12 +89,13 @@ impl Writer<'_> {
     fn word(&self, stream: &mut Stream) -> &str {
         let draw = stream.draw();
         let rank = self.language.zipf[(draw >> 32) as usize % self.language.zipf.len()];
-        // Whole blocks of 64 ranks are swapped, so a topic's rare words keep their Zipf frequencies.
+        // Whole blocks of 64 ranks are swapped, so the rare words of a topic keep their Zipf
+        // frequencies.
         let dealt = if rank < COMMON { rank } else { rank ^ self.deals[draw as usize & 1] };
         &self.language.words[usize::from(dealt)]
     }
 
-    /// Appends 2 to 4 words, the first with a capital.
+    /// Appends 2 to 4 words, the first with a capital letter.
     pub(super) fn title(&self, out: &mut String, key: u64) {
         let mut stream = Stream::new(key);
         let start = out.len();
@@ -100,7 +106,7 @@ impl Writer<'_> {
         out[start..=start].make_ascii_uppercase();
     }
 
-    /// Appends a sentence of 6 to 17 words to lines of `COLUMNS`.
+    /// Appends a sentence of 6 to 17 words, in lines of `COLUMNS` characters.
     fn sentence(&self, out: &mut String, column: &mut usize, key: u64) {
         let mut stream = Stream::new(key);
         let words = 6 + stream.below(12);
@@ -125,8 +131,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Appends the sentence with this key as it was `age` steps ago: as it is, rewritten, followed by one more, or not
-    /// at all.
+    /// Appends the sentence with this key as it was `age` steps ago: unchanged, rewritten, followed
+    /// by another one, or omitted.
     fn sentence_of_age(&self, out: &mut String, column: &mut usize, sentence: u64, age: u32) {
         let Some(step) = edit(sentence, age) else { return self.sentence(out, column, sentence) };
         let other = key(sentence, &[step, 1]);
@@ -140,7 +146,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Appends the HTML of a text of 3 to 14 blocks (paragraphs, headings, lists, code) as it was `age` steps ago.
+    /// Appends the HTML of a text of 3 to 14 blocks (paragraphs, headings, lists, code) as it was
+    /// `age` steps ago.
     pub(super) fn text(&self, out: &mut String, text: u64, age: u32) {
         let mut shape = Stream::new(text);
         for block in 0..3 + shape.skewed(12) {
@@ -160,7 +167,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Appends a paragraph as it was `age` steps ago, in HTML.
+    /// Appends the HTML of a paragraph as it was `age` steps ago.
     pub(super) fn paragraph(&self, out: &mut String, block: u64, sentences: u64, age: u32) {
         out.push_str("<p>");
         let mut column = 0;

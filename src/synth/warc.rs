@@ -1,4 +1,4 @@
-//! A synthetic crawl as a WARC file.
+//! Synthetic crawls as WARC files.
 
 use std::io::Write;
 use std::ops::Range;
@@ -10,20 +10,20 @@ use super::Synth;
 use super::random::{Stream, key};
 
 impl Synth {
-    /// Writes a range of pages as WARC 1.1: a `warcinfo` record, then a `response` record per page, each its own gzip
-    /// member.
+    /// Writes a range of pages as WARC 1.1: a `warcinfo` record, then a `response` record per page,
+    /// each in a gzip member of its own.
     ///
-    /// Ids and dates depend only on the crawl, so the bytes of the file do, too.
+    /// Ids and dates depend only on the crawl, and so do the bytes of the file.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Returns any error of `out`.
     ///
     /// # Panics
-    /// If the range exceeds [`Synth::len`].
+    /// Panics if the range exceeds [`Synth::len`].
     pub fn write_warc(&self, range: Range<u64>, out: &mut dyn Write) -> std::io::Result<()> {
         let info = b"software: webtwin synth\r\nformat: WARC File Format 1.1\r\n";
         let head = "WARC-Type: warcinfo\r\nContent-Type: application/warc-fields\r\n";
-        // A number that no page has.
+        // A number that no page has, so that the record id is unique.
         self.record(out, head, range.start ^ u64::MAX, 1_700_000_000, &[info])?;
         for (number, page) in range.clone().zip(self.pages(range)) {
             let http = format!(
@@ -44,7 +44,7 @@ impl Synth {
         let (high, low) = (id.draw(), id.draw());
         let length: usize = block.iter().map(|part| part.len()).sum();
         let mut member = GzEncoder::new(out, Compression::default());
-        // The version bits of a version-4 UUID, although the digits are a hash's.
+        // The id has the version bits of a version-4 UUID, although its digits come from a hash.
         write!(
             member,
             "WARC/1.1\r\n{head}WARC-Record-ID: <urn:uuid:{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}>\r\n\
@@ -65,7 +65,7 @@ impl Synth {
     }
 }
 
-/// Returns a time (seconds since 1970, not before) as `2023-11-14T22:13:20Z`.
+/// Formats a time (seconds since 1970, not negative) as `2023-11-14T22:13:20Z`.
 pub(super) fn date(seconds: i64) -> String {
     let leap = |year: i64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let (mut day, second) = (seconds / 86_400, seconds % 86_400);

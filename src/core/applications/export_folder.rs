@@ -1,4 +1,5 @@
-//! The folder `exports/`: all files that crawlers read, the same set for a run and for a comparison of two.
+//! The folder `exports/`: all files for crawlers. A run and a comparison of two runs write the same
+//! set of files.
 
 use std::borrow::Cow;
 
@@ -7,21 +8,21 @@ use super::rule_exports::RULE_EXPORTS;
 use crate::url_rules::rows::RuleRow;
 use webtwin_base::error::Result;
 
-/// Takes the text of a file, piece by piece.
+/// Sink for the text of a file, which is called with consecutive pieces.
 pub type Put<'p> = &'p mut dyn FnMut(&str) -> Result<()>;
 
-/// Writes the text of a file.
+/// Function that writes the text of a file to a [`Put`].
 pub type WriteText<'w> = &'w mut dyn FnMut(Put<'_>) -> Result<()>;
 
 /// Writes the exports of an avoid list and of URL rules. Calls `file` for each of them with its
-/// name and a function that writes its text. `sites` and `rules` come in the order of the files,
-/// `wide` in the order of [`WidePrefix`].
+/// name and a function that writes its text. `sites` and `rules` must yield rows in the order of
+/// the files, `wide` in the order of [`WidePrefix`].
 ///
 /// # Errors
-/// Those of the rows, and of `file`.
+/// Returns any error of the rows and of `file`.
 ///
 /// # Cost
-/// One pass over `sites`, `wide` or `rules` an export.
+/// One pass over `sites`, `wide` or `rules` for each export.
 pub fn write_exports<'r, Sites, Wide, Rules>(
     sites: impl Fn() -> Sites,
     wide: impl Fn() -> Wide,

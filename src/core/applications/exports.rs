@@ -1,4 +1,4 @@
-//! The avoid list in the forms that crawlers read.
+//! Exports of the avoid list in the formats that crawlers read.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -10,16 +10,16 @@ use super::heritrix::{BEANS_END, BEANS_HEAD, SurtRules, bean_lines, surt_lines};
 use super::prefixes::Prefix;
 use webtwin_base::error::Result;
 
-/// What the exports say of one site. Orders by its first prefix.
+/// Part of the avoid list for one site. Orders by its first prefix.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct AvoidLists {
-    /// By URL, ascending.
+    /// Prefixes, ascending by URL.
     pub prefixes: Vec<Prefix>,
-    /// For Heritrix; of all sites of a host with the first of them.
+    /// Rules for Heritrix. The first site of a host has the rules of all sites of the host.
     pub surt_rules: SurtRules,
 }
 
-/// A prefix that is no whole URL. Orders by pages, most first.
+/// A prefix that is not a whole URL. Orders by number of pages, largest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct WidePrefix {
     pages: Reverse<u64>,
@@ -28,7 +28,7 @@ pub struct WidePrefix {
 }
 
 impl AvoidLists {
-    /// The prefixes that are no whole URLs.
+    /// Returns the prefixes that are not whole URLs.
     pub fn wide(&self) -> impl Iterator<Item = WidePrefix> + '_ {
         let wide = self.prefixes.iter().filter(|prefix| !prefix.single);
         wide.map(|Prefix { prefix, pages, bytes, .. }| WidePrefix {
@@ -39,12 +39,12 @@ impl AvoidLists {
     }
 }
 
-/// A text made of rows, in the order in which they come.
+/// Format of a text file made of rows, in the order in which they are passed.
 pub struct Export<Row> {
     /// Name of the file.
     pub name: &'static str,
     pub(super) head: &'static str,
-    /// In place of the head where there are no lines.
+    /// Text in place of the head if there are no lines.
     pub(super) head_of_none: &'static str,
     pub(super) lines: fn(&Row, &mut String),
     pub(super) end: &'static str,
@@ -55,10 +55,10 @@ impl<Row: Clone> Export<Row> {
         Export { name, head: "", head_of_none: "", lines, end: "" }
     }
 
-    /// Hands the text to `put`, piece by piece.
+    /// Writes the text to `put`, piece by piece.
     ///
     /// # Errors
-    /// Those of the rows, and of `put`.
+    /// Returns any error of the rows and of `put`.
     pub fn write<'r>(
         &self,
         rows: impl Iterator<Item = Result<Cow<'r, Row>>>,
@@ -80,7 +80,7 @@ impl<Row: Clone> Export<Row> {
         put(self.end)
     }
 
-    /// The text of some rows.
+    /// Returns the text of some rows.
     pub fn text(&self, rows: &[Row]) -> String {
         let mut text = String::new();
         let put = |piece: &str| {
@@ -92,12 +92,12 @@ impl<Row: Clone> Export<Row> {
     }
 }
 
-/// The module for Scrapy that reads these lists: its file, and its text.
+/// Module for Scrapy that reads these lists, as (file name, text).
 pub const SCRAPY: (&str, &str) = ("scrapy_webtwin.py", include_str!("../../../clients/scrapy/scrapy_webtwin.py"));
 
-/// The exports for crawlers, made of what there is of each site.
+/// Exports for crawlers, made of the avoid lists of all sites.
 ///
-/// | file | who reads it | form |
+/// | file | reader | form |
 /// |---|---|---|
 /// | `urls.txt` | any crawler | whole URLs that no prefix covers |
 /// | `prefixes.txt` | any crawler | URL prefixes |
@@ -106,7 +106,7 @@ pub const SCRAPY: (&str, &str) = ("scrapy_webtwin.py", include_str!("../../../cl
 /// | `scrapy-deny.txt` | Scrapy `LinkExtractor(deny=...)` | a regular expression per line |
 /// | `browsertrix.yaml` | Browsertrix | `exclude`, a list of regular expressions |
 /// | `heritrix-surts.txt` | Heritrix | `+` and a SURT prefix per line |
-/// | `heritrix-beans.xml` | Heritrix | rules that read this file, and reject the URLs that no prefix may stand for |
+/// | `heritrix-beans.xml` | Heritrix | rules that read `heritrix-surts.txt`, and reject the URLs that no prefix may cover |
 pub const EXPORTS: [Export<AvoidLists>; 7] = [
     Export::of_lines("urls.txt", |site, text| each(site, |p| p.single, |p| line(text, &p.prefix))),
     Export::of_lines("prefixes.txt", |site, text| each(site, |p| !p.single, |p| line(text, &p.prefix))),
@@ -134,7 +134,7 @@ pub const EXPORTS: [Export<AvoidLists>; 7] = [
     },
 ];
 
-/// For people: a table of prefix, pages and bytes, made of [`AvoidLists::wide`].
+/// Export for people: a table of prefix, pages and bytes, made of [`AvoidLists::wide`].
 pub const BY_PAGES: Export<WidePrefix> = Export {
     name: "prefixes.tsv",
     head: PREFIXES_HEAD,
@@ -160,7 +160,7 @@ fn regex(prefix: &Prefix) -> String {
     format!("^{}{}", escape(&prefix.prefix), if prefix.single { "$" } else { "" })
 }
 
-/// Escapes every character with a meaning in regular expressions.
+/// Escapes every character that has a meaning in regular expressions.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + 8);
     for character in text.chars() {

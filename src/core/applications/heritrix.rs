@@ -1,8 +1,9 @@
-//! The avoid list as Heritrix 3 compares URLs: by prefixes of their SURT form, in lower case, with https as http.
+//! The avoid list for Heritrix 3, which compares URLs by prefixes of their SURT form, in lower
+//! case, with https as http.
 //!
-//! Two pages that must be told apart may be one page to it, or one the beginning of the other. A prefix is listed only if no
-//! page that stays begins with it in that form; what no such prefix covers is listed as a regular expression, which Heritrix
-//! compares with the URL as it is.
+//! In that form, two different pages may be equal, or one may be a prefix of the other. A prefix is
+//! listed only if the form of no page that stays begins with it. Pages that no such prefix covers
+//! are listed as regular expressions, which Heritrix compares with the original URL.
 //!
 //! # Source
 //! `SurtPrefixedDecideRule`, `SurtPrefixSet` and `SURT` of Heritrix 3.
@@ -13,17 +14,18 @@ use serde::{Deserialize, Serialize};
 
 use super::prefixes::{Prefix, Visited};
 
-/// The pages of one host that may be skipped, for Heritrix.
+/// Pages of one host that may be skipped, for Heritrix.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SurtRules {
     /// SURT prefixes, ascending.
     pub prefixes: Vec<String>,
-    /// URLs that no prefix may stand for, ascending.
+    /// URLs that no prefix may cover, ascending.
     pub urls: Vec<String>,
 }
 
-/// Covers the pages to skip among all `pages` of one host, by http and by https. `cover` are the prefixes that cover them by
-/// their URLs; `surt` turns a URL, or a prefix of one, into the form that is compared.
+/// Covers the pages to skip among all `pages` of one host, by http and by https. `cover` has the
+/// prefixes that cover the pages by their URLs. `surt` converts a URL, or a prefix of one, to the
+/// form that Heritrix compares.
 pub fn surt_rules<'p>(
     pages: &[Visited],
     cover: impl IntoIterator<Item = &'p Prefix>,
@@ -61,30 +63,31 @@ pub fn surt_rules<'p>(
 pub struct SurtPrefixes(Vec<String>);
 
 impl SurtPrefixes {
-    /// Drops the prefixes that another one covers.
+    /// Creates the set without prefixes that another one covers.
     pub fn of(mut prefixes: Vec<String>) -> SurtPrefixes {
         prefixes.sort_unstable();
         prefixes.dedup_by(|longer, shorter| longer.starts_with(shorter.as_str()));
         SurtPrefixes(prefixes)
     }
 
-    /// True if a URL in SURT form begins with one of them.
+    /// True if a URL in SURT form begins with one of the prefixes.
     pub fn cover(&self, form: &str) -> bool {
-        // No prefix begins with another, so none can stand between the one that covers the form and the form itself.
+        // No prefix begins with another, so none can be between the form and the prefix that covers
+        // it.
         let after = self.0.partition_point(|prefix| prefix.as_str() <= form);
         after > 0 && form.starts_with(&self.0[after - 1])
     }
 }
 
-/// The rules of a host as lines of `surtsSource`.
+/// Appends the rules of a host as lines of `surtsSource`.
 pub(super) fn surt_lines(rules: &SurtRules, text: &mut String) {
     for prefix in &rules.prefixes {
         writeln!(text, "+{prefix}").expect("writing to a string");
     }
 }
 
-/// The two decide rules, for the beans of a crawl, up to the list of URLs: SURT prefixes from the file beside it, and the URLs
-/// beyond them.
+/// Decide rules for the beans of a crawl, up to the list of URLs: one for SURT prefixes from the
+/// file in the same folder, and one for the URLs that no prefix covers.
 pub(super) const BEANS_HEAD: &str = r#"<!-- Add these beans to the rules of the bean "scope", after those that accept. -->
 <bean class="org.archive.modules.deciderules.surt.SurtPrefixedDecideRule">
   <property name="decision" value="REJECT"/>
@@ -101,10 +104,10 @@ pub(super) const BEANS_HEAD: &str = r#"<!-- Add these beans to the rules of the 
     <list>
 "#;
 
-/// What follows that list.
+/// Text that follows the list of URLs.
 pub(super) const BEANS_END: &str = "    </list>\n  </property>\n</bean>\n";
 
-/// The URLs of a host in that list.
+/// Appends the URLs of a host in the list of [`BEANS_HEAD`].
 pub(super) fn bean_lines(rules: &SurtRules, regex: impl Fn(&str) -> String, text: &mut String) {
     for url in &rules.urls {
         let escaped = regex(url).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
@@ -119,7 +122,7 @@ mod tests {
     use super::super::prefixes::cover;
     use super::*;
 
-    /// As Heritrix does, for hosts that are one label.
+    /// Converts a URL as Heritrix does, for hosts that are one label.
     fn surt(url: &str) -> String {
         let lower = url.to_lowercase().replacen("https://", "http://", 1);
         let rest = lower.strip_prefix("http://").unwrap();

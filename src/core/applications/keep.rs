@@ -1,17 +1,28 @@
-//! Which page of a trivial cluster stays, and why the others may go.
+//! Choice of the page of a trivial cluster that stays, with the reasons why the other pages may be
+//! skipped.
 //!
-//! A page that a person has pinned comes first (`keep.pins`), then one that a user prefers. Then one that an earlier result kept, where there is one (`keep.sticky`): a list that
-//! flips costs a crawler its copies. Then come whole collections: a crawler that skips a mirror wants all its pages
-//! from *one* other copy. So if a trivial cluster has a page in the collection that is kept of its similar cluster, that
-//! page stays. Then comes a page that others call canonical, where their texts agree. Otherwise the rule decides ([`KeepBy`]), for example for the newest; ties go to the page most linked from
-//! other hosts, then to the page whose host is most linked, then to the one fewer links away from the root of its host
-//! (of a manual's `index.html` and `manual.html` with one text, the one that the home page links to), then to the shorter URL,
-//! then to the smaller doc id.
+//! The criteria apply in this order:
 //!
-//! By the default rule, links, the collection most linked from other hosts is kept. By any other, and where pages are
-//! preferred, the trivial clusters vote: each for the collection that holds the page which would stay by itself. Votes for
-//! pages that are pinned count first: who pins a page of a mirror wants the mirror. Those for pages that were kept before come
-//! next, so that new clusters, which remember nothing, cannot turn a collection over.
+//! - A page that a person has pinned (`keep.pins`).
+//! - A page that a user prefers (`keep.prefer`).
+//! - A page that an earlier result kept, if there is one (`keep.sticky`): a list that changes back
+//!   and forth costs a crawler its copies.
+//! - A page of a whole kept collection: a crawler that skips a mirror needs all its pages from
+//!   *one* other copy. So if a trivial cluster has a page in the kept collection of its similar
+//!   cluster, that page stays.
+//! - A page that others call canonical, if their texts agree.
+//! - The best page by the rule ([`KeepBy`]), for example the newest. Ties go to the page with the
+//!   most links from other hosts, then to the page whose host has the most such links, then to the
+//!   page that is fewer links away from the root of its host (if a manual has one text as
+//!   `index.html` and `manual.html`, this is the one that the home page links to), then to the
+//!   shorter URL, then to the smaller doc id.
+//!
+//! By the default rule, links, the collection with the most links from other hosts is kept. By any
+//! other rule, and if pages are preferred, the trivial clusters vote: each votes for the collection
+//! with the page that would stay without regard to collections. Votes for pinned pages count first,
+//! because a pin on a page of a mirror expresses a choice of the mirror. Votes for pages that were
+//! kept before come next, so that new clusters, which have no earlier choice, cannot change the
+//! kept collection.
 
 use std::cmp::Reverse;
 
@@ -23,35 +34,36 @@ use crate::text::titles::TitleWords;
 use webtwin_base::ids::{ClusterId, FPrint, Page};
 use webtwin_job::{Keep, KeepBy};
 
-/// A page as one of several copies. Rows order by cluster, then page.
+/// A page as one of several copies. Steps sort these rows by cluster, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct PageCopy {
-    /// Fingerprint of its whole text.
+    /// Fingerprint of the whole text.
     pub exact: FPrint,
-    /// Words of its title.
+    /// Words of the title.
     pub title: TitleWords,
-    /// What the rule looks at; more is better ([`Keeping::merit`]).
+    /// Merit of the page by the rule; more is better ([`Keeping::merit`]).
     pub merit: i64,
     /// Trivial cluster of the page: its smallest page.
     pub cluster: ClusterId,
-    /// The page itself.
+    /// The page.
     pub page: Page,
-    /// Number of the first glob that its URL matches ([`Keeping::preference`]); less is better.
+    /// Index of the first glob that the URL matches ([`Keeping::preference`]); less is better.
     pub preference: u32,
-    /// Links to the page from other hosts.
+    /// Number of links to the page from other hosts.
     pub links_from_elsewhere: u32,
-    /// Links to any page of its host from other hosts.
+    /// Number of links to any page of its host from other hosts.
     pub links_to_host: u32,
-    /// Links from the root of its host, or a seed there, to the page; `u32::MAX` where there is no way.
+    /// Number of links from the root of its host, or a seed there, to the page; `u32::MAX` if no
+    /// crawl path leads to it.
     pub depth: u32,
-    /// Characters of its URL, at most [`u16::MAX`].
+    /// Number of characters of the URL, at most [`u16::MAX`].
     pub url_length: u16,
-    /// 1 for a page that others rightly call canonical, 0 for any other.
+    /// 1 for a page that others correctly call canonical, 0 for any other.
     pub is_original: u16,
     /// 1 for a page that a crawler must visit, 0 for any other.
     pub must_visit: u8,
-    /// Number of the language of its text ([`Language`](crate::text::language::Language)).
+    /// Number of the language of the text ([`Language`](crate::text::language::Language)).
     pub language: u8,
     /// 1 for a page that the earlier result kept, 0 for any other.
     pub kept_before: u8,
@@ -59,7 +71,7 @@ pub struct PageCopy {
     pub pinned: u8,
 }
 
-/// The rule by which pages stay, ready to be applied.
+/// Rule that selects the pages that stay, compiled from the settings of a job.
 #[derive(Debug)]
 pub struct Keeping {
     prefer: Vec<Pattern>,
@@ -69,19 +81,21 @@ pub struct Keeping {
 }
 
 impl Keeping {
-    /// The rule of a job. Globs that do not parse match nothing; settings with any are refused before.
+    /// Compiles the rule of a job. Globs that do not parse match nothing; settings with such globs
+    /// are rejected earlier.
     pub fn new(keep: &Keep) -> Keeping {
         let prefer = keep.prefer.iter().filter_map(|glob| Pattern::new(glob).ok()).collect();
         Keeping { prefer, by: keep.by, sticky: !keep.sticky.is_empty(), pins: !keep.pins.is_empty() }
     }
 
-    /// Whether any cluster may vote for the collection that is kept.
+    /// True if any cluster may vote for the collection that is kept.
     pub fn has_votes(&self) -> bool {
         self.sticky || self.pins || self.all_vote()
     }
 
-    /// Whether a cluster votes of which `winner` would stay by itself. By the default rule only those do that remember, or
-    /// have a page that is pinned.
+    /// True if a cluster votes for a collection, given the page `winner` that would stay without
+    /// regard to collections. By the default rule only clusters with a page that was kept before or
+    /// is pinned vote.
     pub fn votes(&self, winner: &PageCopy) -> bool {
         self.all_vote() || winner.kept_before == 1 || winner.pinned == 1
     }
@@ -90,13 +104,14 @@ impl Keeping {
         self.by != KeepBy::Links || !self.prefer.is_empty()
     }
 
-    /// Number of the first glob that a URL matches, or how many there are. `*` stands for slashes, too.
+    /// Returns the index of the first glob that a URL matches, or the number of globs. `*` also
+    /// matches slashes.
     pub fn preference(&self, url: &str) -> u32 {
         self.prefer.iter().position(|glob| glob.matches(url)).unwrap_or(self.prefer.len()) as u32
     }
 
-    /// What the rule looks at, of a page with this fetch time (0: unknown), so many bytes of text and this URL. More is
-    /// better, and an unknown time worst.
+    /// Returns the merit by the rule of a page with this fetch time (0: unknown), number of text
+    /// bytes, and URL. More is better, and an unknown time is worst.
     pub fn merit(&self, fetch_time: i64, text_bytes: u64, url: &str, page: Page) -> i64 {
         match self.by {
             KeepBy::Links => 0,
@@ -110,8 +125,8 @@ impl Keeping {
         }
     }
 
-    /// Returns the place, in the order above, of the first criterion in which `copy` is worse than `keeper`, which stays.
-    /// `placed` as for [`keeper`].
+    /// Returns the first criterion in which `copy` is worse than `keeper`, the page that stays.
+    /// `placed` has the meaning of the parameter of [`keeper`].
     pub fn criterion(&self, copy: &PageCopy, keeper: &PageCopy, placed: impl Fn(Page) -> Option<bool>) -> Criterion {
         let differs = |what: fn(&PageCopy) -> i64| what(copy) != what(keeper);
         let is_kept = |copy: &PageCopy| placed(copy.page) == Some(true);
@@ -130,7 +145,7 @@ impl Keeping {
         Criterion(in_order.iter().position(|&differs| differs).unwrap_or(in_order.len()) as u8)
     }
 
-    /// Returns what a copy has less of if it is worse by this criterion.
+    /// Returns the property in which a copy is worse by the given criterion.
     pub fn lost_by(&self, criterion: Criterion) -> LostBy {
         match criterion.0 {
             0 => LostBy::Pin,
@@ -148,9 +163,10 @@ impl Keeping {
     }
 }
 
-/// The place of a criterion in the order by which copies stay, at most 10.
+/// Position of a criterion in the order by which copies stay, at most 10.
 ///
-/// If copies are ordered from best to worst, the criterion between any two is the smallest of those between their neighbours.
+/// If copies are ordered from best to worst, the criterion between any two is the smallest of the
+/// criteria between neighbours from one to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Criterion(u8);
 
@@ -158,7 +174,7 @@ impl Criterion {
     /// A criterion after all others.
     pub const LAST: Criterion = Criterion(15);
 
-    /// Returns its number, at most 15.
+    /// Returns the number of the criterion, at most 15.
     pub fn number(self) -> u8 {
         self.0
     }
@@ -169,29 +185,29 @@ impl Criterion {
     }
 }
 
-/// What a page has less of than the one that stays in its place.
+/// Property in which a page is worse than the page that stays in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub enum LostBy {
-    /// The other is pinned.
+    /// The page that stays is pinned.
     Pin,
-    /// The other matches a glob of `keep.prefer`, or an earlier one.
+    /// The page that stays matches a glob of `keep.prefer`, or an earlier one.
     Prefer,
-    /// The earlier result kept the other.
+    /// The earlier result kept the page that stays.
     KeptBefore,
-    /// The other is in the collection that is kept.
+    /// The page that stays is in the collection that is kept.
     Collection,
-    /// Others rightly call the other canonical.
+    /// Others correctly call the page that stays canonical.
     Original,
-    /// The other is better by this rule.
+    /// The page that stays is better by this rule.
     Rule(KeepBy),
-    /// As many links lead to both, but more to the other's host.
+    /// Equal numbers of links lead to both pages, but more to the host of the page that stays.
     HostLinks,
-    /// The other is fewer links away from the root of its host.
+    /// The page that stays is fewer links away from the root of its host.
     Depth,
 }
 
 impl LostBy {
-    /// The word in the column `avoid.lost_by`.
+    /// Returns the value in the column `avoid.lost_by`.
     pub fn as_str(self) -> &'static str {
         match self {
             LostBy::Pin => "pin",
@@ -206,34 +222,35 @@ impl LostBy {
     }
 }
 
-/// What becomes of a page that has copies.
+/// Role of a page that has copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub enum Role {
-    /// It stays for all of them.
+    /// The page stays for all its copies.
     Keep,
-    /// It may be skipped: why, and what it has less of than the page that stays.
+    /// The page may be skipped, for a reason, and with the property in which it is worse than the
+    /// page that stays.
     Skip(Why, LostBy),
-    /// It is visited, too.
+    /// The page is visited in addition to the page that stays.
     Visit(Visit),
 }
 
-/// Why a crawler visits a page though another one stays for it.
+/// Reason why a crawler visits a page although another page stays for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub enum Visit {
-    /// It is a seed, or a page as [`super::never_skipped`] knows them.
+    /// The page is a seed, or one of the pages that [`super::never_skipped`] describes.
     Must,
     /// No page that stays for it contains `keep.min_resemblance` of its text.
     Unlike,
-    /// Its text is in another language than that of the page that stays.
+    /// The text is in another language than the text of the page that stays.
     Language,
-    /// Its title names another thing than that of the page that stays, on another host.
+    /// The title names another subject than the title of the page that stays, on another host.
     Title,
-    /// Pages that stay are reached by way of it.
+    /// Crawl paths to pages that stay lead through it.
     Way,
 }
 
 impl Role {
-    /// The word in the column `clusters.role`.
+    /// Returns the value in the column `clusters.role`.
     pub fn as_str(self) -> &'static str {
         match self {
             Role::Keep => "keep",
@@ -247,12 +264,13 @@ impl Role {
     }
 }
 
-/// A [`Role`] as a number, which rows that wait on disk have.
+/// A [`Role`] as a number, for rows that are written to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, serde::Serialize, serde::Deserialize)]
 #[repr(transparent)]
 pub struct RoleNumber(u16);
 
-/// Roles in the order of their numbers; those of pages to skip follow, for each reason with all that it may have less of.
+/// Roles in the order of their numbers. The roles of pages to skip follow: for each reason, all
+/// properties.
 const ROLES: [Role; 6] = [
     Role::Keep,
     Role::Visit(Visit::Must),
@@ -300,20 +318,20 @@ impl From<RoleNumber> for Role {
     }
 }
 
-/// Why a page may be skipped.
+/// Reason why a page may be skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {
-    /// Its text is that of the page kept.
+    /// The text equals that of the page kept.
     Exact,
-    /// It belongs to a mirror of a collection that is kept.
+    /// The page belongs to a mirror of a collection that is kept.
     Collection,
-    /// It is similar to the page kept.
+    /// The page is similar to the page kept.
     Similar,
 }
 
 impl Why {
-    /// The word in the column `avoid.why`.
+    /// Returns the value in the column `avoid.why`.
     pub fn as_str(self) -> &'static str {
         match self {
             Why::Exact => "exact",
@@ -323,20 +341,21 @@ impl Why {
     }
 }
 
-/// Votes for a collection.
+/// Numbers of votes for a collection. Orders by pins, then by kept pages, then by all votes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Votes {
-    /// Of clusters whose page there is pinned.
+    /// Number of clusters whose page in the collection is pinned.
     pub pinned: u32,
-    /// Of clusters whose page there was kept before.
+    /// Number of clusters whose page in the collection was kept before.
     pub remembered: u32,
-    /// Of all.
+    /// Number of all votes.
     pub all: u32,
 }
 
-/// Index of the collection of a similar cluster that is kept: the one with most `votes`, if there are any, of which those for
-/// pins count first, then those that remember; then the one most linked from other hosts; ties go to the one whose host is most linked, then to more pages, then to the smallest
-/// page.
+/// Returns the index of the collection of a similar cluster that is kept: the one with the most
+/// `votes`, if there are any. Votes for pins count first, then votes for pages that were kept
+/// before. Ties go to the collection with the most links from other hosts, then to the one whose
+/// host has the most such links, then to more pages, then to the smallest page.
 ///
 /// `links_to_host` counts, by host, the links to its pages from other hosts.
 pub fn kept_collection(cluster: &SimilarCluster, votes: &[Votes], links_to_host: &[u32]) -> usize {
@@ -349,8 +368,9 @@ pub fn kept_collection(cluster: &SimilarCluster, votes: &[Votes], links_to_host:
     (0..cluster.collections.len()).max_by_key(rank).expect("a similar cluster has collections")
 }
 
-/// The page of one trivial cluster that stays, unless there is none. `placed(page)` is `Some(kept)` for a page of a
-/// reported collection.
+/// Returns the page of one trivial cluster that stays, or `None` if there are no copies.
+/// `placed(page)` is `Some(kept)` for a page of a reported collection, where `kept` is true if the
+/// collection is kept.
 pub fn keeper<'c>(
     copies: impl IntoIterator<Item = &'c PageCopy>,
     placed: impl Fn(Page) -> Option<bool>,
@@ -358,12 +378,12 @@ pub fn keeper<'c>(
     copies.into_iter().max_by_key(|copy| rank(copy, &placed))
 }
 
-/// Sorts copies from the one that stays ([`keeper`]) to the one that stays last.
+/// Sorts copies from best to worst. The best is the one that [`keeper`] returns.
 pub fn sort_best_first(copies: &mut [&PageCopy], placed: impl Fn(Page) -> Option<bool>) {
     copies.sort_unstable_by_key(|copy| Reverse(rank(copy, &placed)));
 }
 
-/// The order of copies; the one that stays is the greatest.
+/// Returns the sort key of copies. The copy that stays has the greatest key.
 fn rank<P: Fn(Page) -> Option<bool>>(copy: &PageCopy, placed: &P) -> impl Ord + use<P> {
     let kept = placed(copy.page) == Some(true);
     let links = (copy.links_from_elsewhere, copy.links_to_host);
@@ -371,7 +391,7 @@ fn rank<P: Fn(Page) -> Option<bool>>(copy: &PageCopy, placed: &P) -> impl Ord + 
     (before, kept, copy.is_original, copy.merit, links, Reverse((copy.depth, copy.url_length, copy.page)))
 }
 
-/// Why `copy` may be skipped in favour of `keeper`.
+/// Returns the reason why `copy` may be skipped in favour of `keeper`.
 pub fn why(copy: &PageCopy, keeper: &PageCopy, placed: impl Fn(Page) -> Option<bool>) -> Why {
     if copy.exact == keeper.exact {
         Why::Exact
@@ -474,7 +494,8 @@ mod tests {
             }
         }
 
-        /// Memory leaves the rule as it is: it only says which copies the rule chooses from.
+        /// An earlier result does not change the rule: it only selects the copies that the rule
+        /// chooses from.
         #[test]
         fn of_the_pages_preferred_alike_the_rule_chooses_among_those_kept_before_if_there_are_any(
             drawn in prop::collection::vec((0u32..3, 0u8..2, -2i64..2, 0u32..3, any::<bool>()), 1..9)
@@ -493,7 +514,8 @@ mod tests {
     }
 
     proptest! {
-        /// A pin leaves the rule as it is, too: of two pins in one cluster the usual order decides.
+        /// A pin does not change the rule either: of two pins in one cluster the usual order
+        /// decides.
         #[test]
         fn the_rule_chooses_among_the_pins_if_there_are_any(
             drawn in prop::collection::vec((0u8..2, 0u32..3, 0u8..2, -2i64..2, any::<bool>()), 1..9)

@@ -1,7 +1,8 @@
-//! What people take home: which page of a set of copies to keep, and what a crawler may skip.
+//! Applications of the results: the page of a set of copies to keep, and the pages that a crawler
+//! may skip.
 //!
-//! \[SGM98\] section 3 and \[CSG00\] section 5.1: "if a page has 10 copies, on its next crawl the system need only visit and
-//! index one of those pages".
+//! \[SGM98\] section 3 and \[CSG00\] section 5.1: "if a page has 10 copies, on its next crawl the
+//! system need only visit and index one of those pages".
 
 pub mod export_folder;
 pub mod exports;

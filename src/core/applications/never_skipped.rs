@@ -1,15 +1,16 @@
-//! Pages that a crawler must visit whatever copies they have: each speaks for its own host, or tells what is new there.
+//! Pages that a crawler must visit whatever copies they have: each describes its own host, or lists
+//! new pages there.
 
 /// Media types of feeds.
 const FEEDS: [&str; 4] =
     ["application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json"];
 
-/// Names of feeds, where the media type does not say that they are HTML.
+/// Names of feeds, which count unless the media type is HTML or unknown.
 const FEED_NAMES: [&str; 9] =
     ["feed", "rss", "atom", "feed.xml", "rss.xml", "atom.xml", "index.xml", "index.rdf", "feed.json"];
 
-/// Whether a page is `robots.txt`, a sitemap, a feed, or below `/.well-known/`. `path` begins with `/` and ends before the
-/// query.
+/// True if a page is `robots.txt`, a sitemap, a feed, or below `/.well-known/`. `path` must begin
+/// with `/` and end before the query.
 pub fn never_skipped(path: &str, mime: &str) -> bool {
     let path = path.to_ascii_lowercase();
     let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();

@@ -1,20 +1,21 @@
-//! The shortest list of URL prefixes that covers every page a crawler may skip and no page it must visit.
+//! Computation of the shortest list of URL prefixes that covers every page a crawler may skip and
+//! no page it must visit.
 
-/// A URL prefix under which all crawled pages may be skipped. Orders by it.
+/// A URL prefix under which all crawled pages may be skipped. Orders by the prefix.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Prefix {
-    /// Everything up to and including a `/`; or a whole URL, if it covers a single page.
+    /// URL up to and including a `/`, or a whole URL if it covers a single page.
     pub prefix: String,
-    /// Whether it is a whole URL rather than a prefix.
+    /// True if the prefix is a whole URL.
     pub single: bool,
-    /// Crawled pages under it.
+    /// Number of crawled pages under the prefix.
     pub pages: u64,
     /// Bytes of HTML of these pages, decoded.
     pub bytes: u64,
 }
 
 impl Prefix {
-    /// Whether it stands for a URL.
+    /// True if the prefix covers a URL.
     pub fn covers(&self, url: &str) -> bool {
         if self.single { self.prefix == url } else { url.starts_with(&self.prefix) }
     }
@@ -25,34 +26,36 @@ impl Prefix {
 pub struct Visited {
     /// Canonical URL.
     pub url: String,
-    /// Whether a crawler may skip it.
+    /// True if a crawler may skip the page.
     pub avoid: bool,
-    /// Bytes of its HTML, decoded.
+    /// Bytes of the HTML of the page, decoded.
     pub bytes: u64,
-    /// Bytes of the URL that make the widest folder which a prefix over the page may name; `u32::MAX` if no prefix may cover it.
+    /// Length in bytes of the widest folder of the URL that a prefix covering the page may name;
+    /// `u32::MAX` if no prefix may cover it.
     pub root: u32,
 }
 
-/// Fewest pages that make a prefix. Fewer are listed one by one, because a prefix also covers pages that were never
-/// crawled.
+/// Minimum number of pages that make a prefix. Fewer pages are listed one by one, because a prefix
+/// also covers pages that were never crawled.
 const FEWEST_PAGES: usize = 3;
 
-/// A URL up to its path; all that begins so, and nothing else, is of that site. So sites follow each other in the order of their URLs. What
-/// has a colon before its path (`a:/b`) is a site by itself, for `a://b` lies between others of that form.
+/// Returns the part of a URL up to its path. Exactly the URLs of the site begin with this part, so
+/// sites follow each other in the order of their URLs. A URL with a colon directly before its path
+/// (`a:/b`) is a site by itself, because `a://b` is ordered between others of that form.
 pub fn site(url: &str) -> &str {
     let host = host_at(url);
     let path = url[host..].find('/').map(|at| host + at).filter(|&at| !url[..at].ends_with(':'));
     &url[..path.map_or(url.len(), |at| at + 1)]
 }
 
-/// Where the host begins: after the first slash, if that is one of `://`.
+/// Returns the start of the host: after `://`, if the first slash is part of that, else 0.
 fn host_at(url: &str) -> usize {
     let after_scheme = url.find('/').filter(|&at| url[..at].ends_with(':') && url[at + 1..].starts_with('/'));
     after_scheme.map_or(0, |at| at + 2)
 }
 
-/// Covers the pages to avoid among all crawled pages of one site, given ascending by URL. No prefix is wider than the root of any
-/// page under it ([`Visited::root`]).
+/// Covers the pages to avoid among all crawled pages of one site, which must be ascending by URL.
+/// No prefix is wider than the root of any page under it ([`Visited::root`]).
 ///
 /// # Cost
 /// Pages times path segments.
@@ -63,7 +66,7 @@ pub fn cover(pages: &[Visited]) -> Vec<Prefix> {
     found
 }
 
-/// `pages` agree up to `length`; decides for them as a whole or for each next path segment.
+/// Covers `pages`, which agree up to `length`, as a whole or separately for each next path segment.
 fn descend(pages: &[Visited], length: usize, found: &mut Vec<Prefix>) {
     if !pages.iter().any(|page| page.avoid) {
         return;
@@ -89,7 +92,8 @@ fn descend(pages: &[Visited], length: usize, found: &mut Vec<Prefix>) {
     }
 }
 
-/// The longest folder that two URLs share: a prefix claims no more than the pages under it show.
+/// Returns the longest folder that two URLs share, so that a prefix covers no more than its pages
+/// have in common.
 fn common_folder<'a>(first: &'a str, last: &str) -> &'a str {
     let common = first.bytes().zip(last.bytes()).take_while(|(x, y)| x == y).count();
     &first[..first.as_bytes()[..common].iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1)]

@@ -1,4 +1,4 @@
-//! URL rules in the forms that crawlers read.
+//! Exports of URL rules in the formats that crawlers read.
 
 use std::fmt::Write;
 
@@ -6,18 +6,18 @@ use super::exports::Export;
 use super::substitutions::{Substitution, substitutions};
 use crate::url_rules::rows::RuleRow;
 
-/// The exports of URL rules, made of their rows in the order in which they are applied.
+/// Exports of URL rules, made of their rows in the order in which the rules are applied.
 ///
-/// | file | who reads it | form |
+/// | file | reader | form |
 /// |---|---|---|
-/// | `url-rules.tsv` | people, and programs that know the edits | a rule per line |
+/// | `url-rules.tsv` | people, and programs that implement the edits | a rule per line |
 /// | `url-substitutions.tsv` | Scrapy ([`SCRAPY`](super::exports::SCRAPY)), any program | domain, regular expression and replacement per line |
 /// | `regex-normalize.xml` | Nutch, `urlnormalizer-regex` | `regex` elements |
 /// | `heritrix-canonicalization.xml` | Heritrix 3 | a `canonicalizationPolicy` of `RegexRule` beans |
 /// | `stormcrawler-urlfilters.json` | StormCrawler, `RegexURLNormalizer` | an entry of `urlfilters.json` |
 /// | `norconex-url-normalizer.xml` | Norconex HTTP Collector, `GenericURLNormalizer` | `replace` elements |
 ///
-/// Expressions come in the order of the rules, and fragments go first.
+/// Expressions are in the order of the rules. Fragments are removed first.
 pub const RULE_EXPORTS: [Export<RuleRow>; 6] = [
     Export { head: RULES_HEAD, head_of_none: RULES_HEAD, ..Export::of_lines("url-rules.tsv", rule_line) },
     Export {
@@ -89,7 +89,8 @@ const HERITRIX_HEAD: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
     http://www.springframework.org/schema/beans/spring-beans-3.0.xsd\">\n  \
     <bean id=\"canonicalizationPolicy\" class=\"org.archive.modules.canonicalize.RulesCanonicalizationPolicy\">\n    \
     <property name=\"rules\"><list>\n";
-// Heritrix's own rules, as in the profile that it ships, which a policy of one's own replaces.
+// Heritrix's own rules, as in the profile that it ships. A custom policy replaces them, so they are
+// repeated here.
 const HERITRIX_END: &str = "      <bean class=\"org.archive.modules.canonicalize.LowercaseRule\"/>\n      \
     <bean class=\"org.archive.modules.canonicalize.StripUserinfoRule\"/>\n      \
     <bean class=\"org.archive.modules.canonicalize.StripWWWNRule\"/>\n      \

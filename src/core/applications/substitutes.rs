@@ -1,21 +1,24 @@
-//! Which further copies of a trivial cluster stay, so that what each skipped page says is kept.
+//! Choice of further copies of a trivial cluster that stay, so that the text of each skipped page
+//! remains available.
 //!
-//! A trivial cluster joins pages over chains of similar pairs: versions of a manual that drift apart, editions in several
-//! languages, pages that share a template. The page that stays for all of them ([`super::keep::keeper`]) may say little
-//! of what another one says. So a page is skipped only if a page that stays *contains* it, that is, has at least a given
-//! fraction of its chunks; a longer page may stand for a shorter one. Pages that no page contains elect a further page that
-//! stays, by the same order of preference, until each is contained or stays itself.
+//! A trivial cluster joins pages over chains of similar pairs: versions of a manual that drift
+//! apart, editions in several languages, pages that share a template. The page that stays for all
+//! of them ([`super::keep::keeper`]) may have little of the text of another page. So a page is
+//! skipped only if a page that stays *contains* it, that is, has at least a given fraction of its
+//! chunks; a longer page may replace a shorter one. The pages that no page contains elect a further
+//! page that stays, by the same order of preference, until each is contained or stays itself.
 //!
-//! [`substitutes`] is the definition, for one cluster. The run compares the pages of all clusters round by round instead
-//! (`src/dataflow/sinks/substitutes.rs`) and must agree with it.
+//! [`substitutes`] is the definition, for one cluster. The run instead compares the pages of all
+//! clusters round by round (`src/dataflow/sinks/substitutes.rs`) and must return the same result.
 
-/// Rounds in which further pages are elected. Pages that are in no page's text after the last round stay themselves.
+/// Number of rounds in which further pages are elected. Pages that no page contains after the last
+/// round stay themselves.
 pub const ROUNDS: usize = 8;
 
-/// Returns, for each of `copies` pages, given from best to worst, the place of the page that stays for it, which is its own place
-/// if it stays.
+/// Returns, for each of `copies` pages, given from best to worst, the index of the page that stays
+/// for it. This is its own index if it stays.
 ///
-/// `stands_for(keeper, page)` is true if the page is kept by keeping the other.
+/// `stands_for(keeper, page)` is true if `page` may be skipped when `keeper` stays.
 ///
 /// # Cost
 /// At most `copies` times [`ROUNDS`] comparisons.

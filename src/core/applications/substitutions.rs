@@ -1,13 +1,12 @@
-//! URL rules as regular expressions, in the part of their language that Java and Python share.
+//! URL rules as regular expressions, in the part of their syntax that Java and Python share.
 //!
-//! Each expression matches a whole URL, so that tools which search and tools which match agree, and has groups that
-//! always take part
-//! in a match. Expressions take URLs as canonical URLs are written, without fragments.
+//! Each expression matches a whole URL, so that tools that search and tools that match give the
+//! same result, and all its groups take part in every match. Expressions expect canonical URLs,
+//! without fragments.
 //!
 //! # Deviations
-//! Two edits are beyond regular expressions: the order of parameters, and lower case. Of a parameter that a URL has
-//! more than twice, two are
-//! dropped.
+//! Two edits cannot be expressed by regular expressions: the order of parameters, and lower case.
+//! If a URL has a parameter more than twice, two of its occurrences are dropped.
 
 use std::fmt::Write;
 
@@ -16,17 +15,19 @@ use crate::url_rules::edit::{Edit, SHORTEST_ID, Slash};
 use crate::url_rules::rules::Rule;
 use crate::url_rules::scope::{Hosts, Paths, Scope};
 
-/// A regular expression, and what stands in the place of its match.
+/// A regular expression, and the replacement of its match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Substitution {
-    /// Matches a whole URL.
+    /// Regular expression that matches a whole URL.
     pub pattern: String,
-    /// Texts between the groups, of which there is one less: text, `$1`, text, `$2`, and so on.
+    /// Texts between the groups, one more than there are groups. The replacement is text, `$1`,
+    /// text, `$2`, and so on.
     texts: Vec<String>,
 }
 
 impl Substitution {
-    /// The replacement as Java's `Matcher` takes it: `$` of other text is escaped by a backslash.
+    /// Returns the replacement in the syntax of Java's `Matcher`: a `$` in other text is escaped by
+    /// a backslash.
     pub fn replacement(&self) -> String {
         let mut text = String::new();
         for (number, piece) in self.texts.iter().enumerate() {
@@ -39,7 +40,8 @@ impl Substitution {
     }
 }
 
-/// What a rule does, as substitutions that are made one after the other; none for what is beyond regular expressions.
+/// Returns the edit of a rule as substitutions that must be made one after the other, or none if
+/// regular expressions cannot express the edit.
 pub fn substitutions(rule: &Rule) -> Vec<Substitution> {
     let scope = lookahead(&rule.scope);
     let one = |pattern: String, texts: &[&str]| Substitution {
@@ -49,6 +51,8 @@ pub fn substitutions(rule: &Rule) -> Vec<Substitution> {
     // Scheme and authority; the rest of a query, which may be missing.
     const ORIGIN: &str = "[a-z]+://[^/?]+";
     const QUERY: &str = "((?:\\?.*)?)";
+    // A piece of a query is removed with one separator, which is after it, before it, or the `?`
+    // itself. No single expression covers these three cases.
     let without = |piece: &str| {
         vec![
             one(format!("([^?]*\\?(?:.*[&;])?){piece}[&;](.*)"), &["", "", ""]),
@@ -75,6 +79,7 @@ pub fn substitutions(rule: &Rule) -> Vec<Substitution> {
         Edit::Part(from, to) => vec![one(format!("({ORIGIN}[^?]*?){}(.*)", escape(from)), &["", to, ""])],
         Edit::End(from, to) => vec![one(format!("({ORIGIN}[^?]*){}{QUERY}", escape(from)), &["", to, ""])],
         Edit::Tail(head) => vec![one(format!("({ORIGIN}{})/[^?]*{QUERY}", escape(head)), &["", "", ""])],
+        // An id is recognized by its length, so that words between slashes are not removed.
         Edit::Segment(before, after) => {
             let id = format!("{}[0-9A-Za-z]{{{SHORTEST_ID},}}{}", escape(before), escape(after));
             vec![one(format!("({ORIGIN}[^?]*?)/{id}(/.*)"), &["", "", ""])]
@@ -90,7 +95,7 @@ pub fn substitutions(rule: &Rule) -> Vec<Substitution> {
     }
 }
 
-/// Lookaheads that hold at the beginning of a URL in the scope.
+/// Returns lookaheads that match at the beginning of a URL in the scope.
 fn lookahead(scope: &Scope) -> String {
     let host = match &scope.hosts {
         Hosts::Domain(domain) => format!("(?:[^/?:]*\\.)?{}", escape(domain)),

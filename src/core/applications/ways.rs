@@ -1,23 +1,29 @@
-//! The ways on which a crawler reaches pages, and which pages to skip it must visit so that none is cut off.
+//! Reachability: the crawl paths on which a crawler reaches pages, and the skipped pages that it
+//! must visit so that no page is cut off.
 //!
-//! A crawler starts at entry points and follows links. A list of pages to skip cuts off a page if every way to it leads
-//! through one that is skipped. [`WebPart::settle`] finds for every page the way with the fewest skipped pages on it, of these
-//! the shortest; where a page that stays has skipped ones on its best way, these are visited after all. So
+//! A crawler starts at entry points and follows links. A list of pages to skip cuts off a page if
+//! every path to it leads through a skipped page. [`WebPart::settle`] finds for every page the path
+//! with the fewest skipped pages on it, and of these the shortest. If a page that stays has skipped
+//! pages on its best path, these pages are visited after all. So
 //!
-//! > every page that stays, and that some way leads to, has a way without a skipped page.
+//! > every page that stays, and that some path leads to, has a path without a skipped page.
 //!
-//! It holds for three kinds of crawlers, one after the other, each with fewer entry points or links than the one before
-//! ([`PASSES`]). What a later pass visits has a way of its own, from entry points that the earlier ones have too, so no pass
-//! undoes what another did.
+//! This is ensured for three kinds of crawlers, one after the other, each with fewer entry points
+//! or links than the one before ([`PASSES`]). A page that a later pass visits has a path of its
+//! own, from entry points that the earlier passes have too, so no pass invalidates the result of
+//! another.
 //!
-//! A part has all pages of some hosts; links to hosts of other parts are [`Crossing`]s. The links of a part are beside it, so that they
-//! can be elsewhere while others are followed.
+//! A part has all pages of some hosts; links to hosts of other parts are [`Crossing`]s. The links
+//! of a part are stored separately, so that they can be spilled while the links of other parts are
+//! followed.
 //!
 //! # Cost
-//! A pass looks at each link some times, as often as a better way to its source is found, and sorts pages by a heap.
+//! A pass reads each link once for every time that a better path to its source is found, and orders
+//! pages by a heap.
 //!
 //! # Memory
-//! 13 bytes a page, and 4 from [`WebPart::look_back`] on; 8 a page, 4 a link within the part and 8 a link to another for its links.
+//! 13 bytes a page, and 4 more from [`WebPart::look_back`] on. The links take 8 bytes a page, 4 a
+//! link within the part and 8 a link to another part.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,103 +33,109 @@ use bytemuck::{Pod, Zeroable};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{HostId, Page};
 
-/// What makes a page an entry point: the root of its host, or the page with the shortest URL where the root was not crawled.
+/// Entry point kind of the root of a host, or of the page with the shortest URL if the root was not
+/// crawled.
 pub const ROOT: u32 = 1;
-/// A page that a crawler is given to start with.
+/// Entry point kind of a page that a crawler starts with.
 pub const SEED: u32 = 2;
-/// A page that no other page of the crawl links to: it was found in another way.
+/// Entry point kind of a page that no other page of the crawl links to: it was found in another
+/// way.
 pub const NOT_LINKED: u32 = 4;
-/// A page that pages of other hosts link to.
+/// Entry point kind of a page that pages of other hosts link to.
 pub const LINKED_FROM_ELSEWHERE: u32 = 8;
 
-/// Beside these, for a page that is skipped.
+/// Flag, stored with the entry point kinds, of a page that is skipped.
 const SKIP: u8 = 1 << 7;
-/// For one whose links have not been followed since a better way to it was found.
+/// Flag of a page whose links have not been followed since a better path to it was found.
 const WAITS: u8 = 1 << 6;
-/// For one that a way back has come to.
+/// Flag of a page that [`WebPart::go_back`] has visited.
 const SEEN: u8 = 1 << 5;
 
-/// Which links a crawler follows.
+/// Set of links that a crawler follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Those to pages of the same host.
+    /// Links to pages of the same host.
     WithinHosts,
-    /// All.
+    /// All links.
     AllLinks,
 }
 
-/// Entry points and links of each pass: a crawler that knows all pages others link to, one that starts with what is not
-/// linked, and one that stays on a host and starts at its root.
+/// Entry points and links of each pass: a crawler that starts at all pages with links from other
+/// hosts, one that starts with pages that are not linked, and one that stays on a host and starts
+/// at its root.
 pub const PASSES: [(u32, Scope); 3] = [
     (ROOT | SEED | NOT_LINKED | LINKED_FROM_ELSEWHERE, Scope::WithinHosts),
     (ROOT | SEED | NOT_LINKED, Scope::AllLinks),
     (ROOT | SEED, Scope::WithinHosts),
 ];
 
-/// A page in the order of some part.
+/// Index of a page among the pages of its part.
 type Local = u32;
 
-/// Skipped pages on the way to a page, itself among them, in the high half; links on the way in the low half.
+/// Cost of a path to a page. The high half is the number of skipped pages on it, including the page
+/// itself; the low half is the number of links.
 type Cost = u64;
 
-/// No way has been found.
+/// Cost of a page that no path leads to.
 const NO_WAY: Cost = Cost::MAX;
 
-/// A page on the way is skipped.
+/// Cost of a skipped page on the path.
 const SKIPPED: Cost = 1 << 32;
 
-/// A link to a page of another part, with the best way to its source.
+/// A link to a page of another part, with the cost of the best path to its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Crossing {
-    /// Best way to `src`.
+    /// Cost of the best path to `src`.
     cost: Cost,
-    /// The page that links.
+    /// Page that has the link.
     pub src: Page,
-    /// The page of the other part.
+    /// Linked page of the other part.
     pub dst: Page,
 }
 
-/// A page as a part is told of it.
+/// A page as input of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct WebPage {
     /// The page.
     pub page: Page,
-    /// Its host.
+    /// Host of the page.
     pub host: HostId,
-    /// Characters of path and query: 1 for the root of a host.
+    /// Number of characters of path and query: 1 for the root of a host.
     pub path_length: u32,
-    /// Which kind of entry point it is; roots and pages that are not linked within the part are found here.
+    /// Entry point kinds of the page. Roots, and pages that are not linked within the part, are
+    /// marked by the part.
     pub entry: u32,
 }
 
-/// Pages of some hosts, and the best ways to them.
+/// Pages of some hosts, and the best paths to them.
 #[derive(Debug, Default)]
 pub struct WebPart {
-    /// Ascending.
+    /// Pages of the part, ascending.
     pages: Vec<Page>,
-    /// Which kind of entry point each is, whether it is skipped, and what is to be done there.
+    /// Entry point kinds of each page, and its flags.
     kinds: Vec<u8>,
     cost: Vec<Cost>,
-    /// The page before each on its best way; empty until these are looked for.
+    /// Page before each page on its best path. Empty until [`WebPart::look_back`].
     from: Vec<Page>,
-    /// Whether there are pages whose links are to be followed.
+    /// True if there are pages whose links must be followed.
     waits: bool,
 }
 
-/// The links of the pages of a part, as numbers that may lie anywhere.
+/// Links of the pages of a part, as a view of plain numbers that may be stored elsewhere.
 #[derive(Debug, Clone, Copy)]
 pub struct PartLinks<'a> {
-    /// Where the links of each page begin, and where those within its host end.
+    /// Start of the links of each page in `targets`, and the end of those within its host.
     places: &'a [[u32; 2]],
     targets: &'a [Local],
-    /// Links to other parts, by source: places here, and pages there.
+    /// Links to other parts, ordered by source: index of the source in this part, and number of the
+    /// target page.
     leaving: &'a [[u32; 2]],
 }
 
 impl<'a> PartLinks<'a> {
-    /// What [`WebPart::link`] has returned.
+    /// Creates a view of the words that [`WebPart::link`] returned.
     pub fn of(words: &'a [u32]) -> PartLinks<'a> {
         let (sizes, words) = words.split_at(2);
         let (places, words) = words.split_at(2 * sizes[0] as usize);
@@ -131,7 +143,7 @@ impl<'a> PartLinks<'a> {
         PartLinks { places: bytemuck::cast_slice(places), targets, leaving: bytemuck::cast_slice(leaving) }
     }
 
-    /// The pages of this part that a page links to, as far as a crawler follows.
+    /// Returns the pages of this part that a page links to, limited to the links in `scope`.
     fn followed(&self, page: Local, scope: Scope) -> &'a [Local] {
         let [begin, within] = self.places[page as usize];
         let end = match scope {
@@ -141,7 +153,7 @@ impl<'a> PartLinks<'a> {
         &self.targets[begin as usize..end as usize]
     }
 
-    /// The pages of other parts that a page links to.
+    /// Returns the pages of other parts that a page links to.
     fn leaving(self, page: Local) -> impl Iterator<Item = Page> + 'a {
         let begin = self.leaving.partition_point(|link| link[0] < page);
         self.leaving[begin..].iter().take_while(move |link| link[0] == page).map(|link| Page(link[1]))
@@ -149,7 +161,7 @@ impl<'a> PartLinks<'a> {
 }
 
 impl WebPart {
-    /// The part of some hosts: all their pages, in any order.
+    /// Creates the part of some hosts from all their pages, in any order.
     pub fn new(web: &mut [WebPage]) -> WebPart {
         web.sort_unstable();
         mark_roots(web);
@@ -166,11 +178,12 @@ impl WebPart {
         }
     }
 
-    /// Takes note of the links from pages of the part, all of them and in any order, and returns them as the words of [`PartLinks`].
-    /// `host` tells the host of any page of the crawl.
+    /// Indexes the links from pages of the part, which must be complete but may be in any order.
+    /// Returns them as the words of [`PartLinks`]. `host` returns the host of any page of the
+    /// crawl.
     ///
     /// # Errors
-    /// [`Error::TooManyRows`] for 2^32 of them.
+    /// Returns [`Error::TooManyRows`] if there are 2^32 or more links.
     pub fn link(&mut self, links: &mut [[Page; 2]], host: impl Fn(Page) -> HostId) -> Result<Vec<u32>> {
         let (found, allowed) = (links.len() as u64, u64::from(u32::MAX));
         if found > allowed {
@@ -181,7 +194,7 @@ impl WebPart {
         for of_page in links.chunk_by_mut(|x, y| x[0] == y[0]) {
             let page = of_page[0][0];
             let (src, home) = (self.local(page), host(page));
-            // Those within the host first.
+            // Links within the host come first, so that `places` can limit a scope to them.
             of_page.sort_by_key(|link| host(link[1]) != home);
             let begin = targets.len() as u32;
             places.resize(src as usize, [begin; 2]);
@@ -206,13 +219,13 @@ impl WebPart {
         Ok(words)
     }
 
-    /// Sets that a page of this part is skipped.
+    /// Marks a page of this part as skipped.
     pub fn skip(&mut self, page: Page) {
         let local = self.local(page);
         self.kinds[local as usize] |= SKIP;
     }
 
-    /// Forgets all ways, and begins new ones at entry points of some kinds.
+    /// Removes all paths, and starts new ones at entry points of the given kinds.
     pub fn start(&mut self, entry: u32) {
         self.cost.fill(NO_WAY);
         self.from = Vec::new();
@@ -224,13 +237,13 @@ impl WebPart {
         }
     }
 
-    /// Whether better ways have been found since links were followed.
+    /// True if better paths have been found since links were followed.
     pub fn waits(&self) -> bool {
         self.waits
     }
 
-    /// Follows links until no better way is found within this part. Returns the links to other parts, if these are followed, from
-    /// pages to which a better way was found.
+    /// Follows links until no better path is found within this part. If `scope` includes links to
+    /// other parts, returns these links from pages to which a better path was found.
     pub fn settle(&mut self, links: PartLinks<'_>, scope: Scope) -> Vec<Crossing> {
         self.waits = false;
         let mut heap = BinaryHeap::new();
@@ -260,7 +273,7 @@ impl WebPart {
         leaving.map(|(src, dst)| self.crossing(src, dst)).collect()
     }
 
-    /// All links to other parts from pages that a way leads to.
+    /// Returns all links to other parts from pages that a path leads to.
     pub fn crossings(&self, links: PartLinks<'_>) -> Vec<Crossing> {
         let reached = links.leaving.iter().filter(|link| self.cost[link[0] as usize] != NO_WAY);
         reached.map(|&[src, dst]| self.crossing(src, Page(dst))).collect()
@@ -270,19 +283,19 @@ impl WebPart {
         Crossing { cost: self.cost[src as usize], src: self.pages[src as usize], dst }
     }
 
-    /// Takes a link from another part.
+    /// Extends paths by a link from another part.
     pub fn arrive(&mut self, link: &Crossing) {
         let local = self.local(link.dst);
         self.improve(local, link.cost + 1 + self.toll(local));
     }
 
-    /// Gets ready to note the pages before others, once all ways are found.
+    /// Prepares for recording the page before each page, once all paths are found.
     pub fn look_back(&mut self) {
         self.from = vec![Page::NONE; self.pages.len()];
     }
 
-    /// Notes for every page the smallest one before it on a best way, once all ways are found. Links from other parts follow
-    /// ([`WebPart::trace_over`]).
+    /// Records for every page the smallest page before it on a best path, once all paths are found.
+    /// Links from other parts must be added by [`WebPart::trace_over`].
     pub fn trace(&mut self, links: PartLinks<'_>, scope: Scope) {
         for src in 0..self.pages.len() {
             if self.cost[src] == NO_WAY {
@@ -294,7 +307,7 @@ impl WebPart {
         }
     }
 
-    /// The same of a link from another part.
+    /// Records a link from another part if it is on a best path.
     pub fn trace_over(&mut self, link: &Crossing) {
         self.lies_before(link.src, link.cost, self.local(link.dst));
     }
@@ -306,15 +319,16 @@ impl WebPart {
         }
     }
 
-    /// Pages that stay and have skipped pages on their best way.
+    /// Returns the pages that stay and have skipped pages on their best path.
     pub fn cut_off(&self) -> Vec<Page> {
         let cut_off =
             |&at: &usize| self.cost[at] != NO_WAY && self.cost[at] >= SKIPPED && !self.is_skipped(at as Local);
         (0..self.pages.len()).filter(cut_off).map(|at| self.pages[at]).collect()
     }
 
-    /// Goes back on the best way to a page, as far as skipped pages lie before and nobody has been. Adds the skipped ones to `visit`, and
-    /// returns the page of another part where it goes on.
+    /// Follows the best path to a page backwards, until no skipped page is before the current page
+    /// or the page was visited earlier. Adds the skipped pages to `visit`. If the path continues in
+    /// another part, returns the page where it does.
     pub fn go_back(&mut self, page: Page, visit: &mut Vec<Page>) -> Option<Page> {
         let mut page = page;
         while let Ok(at) = self.pages.binary_search(&page) {
@@ -326,7 +340,7 @@ impl WebPart {
             if self.is_skipped(at as Local) {
                 visit.push(page);
             }
-            // An entry point has none before it, unless the way over others is better.
+            // An entry point has no page before it, unless the path over other pages is better.
             page = if self.cost[at] == self.toll(at as Local) { Page::NONE } else { self.from[at] };
             if page == Page::NONE {
                 return None;
@@ -335,29 +349,30 @@ impl WebPart {
         Some(page)
     }
 
-    /// Takes a page of this part off the list.
+    /// Marks a page of this part as not skipped.
     pub fn visit(&mut self, page: Page) {
         let local = self.local(page);
         self.kinds[local as usize] &= !SKIP;
     }
 
-    /// Links on the best way to each page, ascending by page; `None` where no way leads.
+    /// Returns the number of links on the best path to each page, ascending by page, or `None` if
+    /// no path leads to it.
     pub fn depths(&self) -> impl Iterator<Item = (Page, Option<u32>)> + '_ {
         let depth = |cost: Cost| (cost != NO_WAY).then_some(cost as u32);
         self.pages.iter().zip(&self.cost).map(move |(&page, &cost)| (page, depth(cost)))
     }
 
-    /// Entry points of some kinds.
+    /// Returns the number of entry points of some kinds.
     pub fn entries(&self, entry: u32) -> u64 {
         self.kinds.iter().filter(|&&kinds| u32::from(kinds) & entry != 0).count() as u64
     }
 
-    /// Pages of this part.
+    /// Returns the number of pages of this part.
     pub fn len(&self) -> usize {
         self.pages.len()
     }
 
-    /// Whether it has no page.
+    /// True if the part has no page.
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
     }
@@ -387,7 +402,8 @@ impl WebPart {
     }
 }
 
-/// Marks the root of each host: pages with the path `/`, or else the first of those with the shortest.
+/// Marks the root of each host: pages with the path `/`, or else the first of those with the
+/// shortest path.
 fn mark_roots(web: &mut [WebPage]) {
     let mut by_host: Vec<usize> = (0..web.len()).collect();
     by_host.sort_unstable_by_key(|&at| (web[at].host, web[at].path_length, web[at].page));
@@ -409,7 +425,8 @@ mod tests {
 
     use super::*;
 
-    /// Takes off a list what cuts others off, pass by pass, in one part or more: `part_of` tells that of a host.
+    /// Removes the pages that cut others off from a list of skipped pages, pass by pass, in one or
+    /// more parts; `part_of` returns the part of a host.
     fn repaired_in_parts(
         web: &[WebPage],
         links: &[[Page; 2]],
@@ -455,12 +472,12 @@ mod tests {
         Page::first(web.len()).filter(skipped).collect()
     }
 
-    /// All hosts in one part.
+    /// Repairs the list with all hosts in one part.
     fn repaired(web: &[WebPage], links: &[[Page; 2]], skip: &[Page]) -> BTreeSet<Page> {
         repaired_in_parts(web, links, skip, (1, |_| 0))
     }
 
-    /// Pages that a crawler visits, by the book.
+    /// Returns the pages that a crawler visits, by breadth-first search.
     fn visited(
         entries: &BTreeSet<Page>,
         links: &[[Page; 2]],

@@ -1,13 +1,16 @@
-//! Columns of characters, and where text in scripts without spaces may be broken.
+//! Columns of characters, and line breaks of text in scripts without spaces.
 //!
-//! Lines of Chinese that were filled to the brim would all differ after one character was put in: each ends that much further
-//! on, up to the end of the paragraph. In English it is not so, for a line ends with a word, and two fillings of a text agree
-//! again as soon as they end a line with the same word. So text without spaces gets words, too: a piece ends after a character
-//! whose code point hashes to it, after punctuation, and where the script changes. Where that is depends on the characters
-//! on both sides alone, so what differs between two texts moves no break elsewhere.
+//! If lines of Chinese were filled completely, all lines up to the end of the paragraph would
+//! differ after one character was inserted, because each line would end one character later.
+//! English text does not have this problem: a line ends with a word, and two fillings of a text
+//! agree again as soon as they end a line with the same word. Therefore text without spaces is
+//! divided into pieces in place of words. A piece ends after a character whose code point hashes to
+//! an end, after punctuation, and where the script changes. This depends only on the characters on
+//! both sides, so a difference between two texts moves no break elsewhere.
 //!
 //! # Deviations
-//! - A piece is no word of the language, for which dictionaries would be needed, and with each edition of them another recipe.
+//! - A piece is not a word of the language. Words would need dictionaries, and each edition of a
+//!   dictionary would be another recipe.
 
 use std::ops::Range;
 
@@ -15,12 +18,14 @@ use unicode_width::UnicodeWidthChar;
 
 use webtwin_base::ids::splitmix64;
 
-/// Of characters one column wide, one in this many ends a piece; of wider ones, proportionally more. English words, with the
-/// space after them, are about as wide.
+/// Inverse fraction of characters, one column wide, that end a piece. Of wider characters,
+/// proportionally more end a piece. English words, including the following space, are about as wide
+/// as the pieces.
 const COLUMNS_A_PIECE: u64 = 6;
 
-/// Blocks of scripts that are written without spaces: Thai, Lao, Tibetan, Burmese, Khmer, Tai scripts, Balinese, Javanese,
-/// Chinese, Japanese, Yi, Tangut, Nushu; and their punctuation. Korean has spaces.
+/// Blocks of scripts that are written without spaces, and of their punctuation: Thai, Lao, Tibetan,
+/// Burmese, Khmer, Tai scripts, Balinese, Javanese, Chinese, Japanese, Yi, Tangut, Nushu. Korean is
+/// written with spaces.
 const WITHOUT_SPACES: [(u32, u32); 17] = [
     (0x0e00, 0x0fff),
     (0x1000, 0x109f),
@@ -44,13 +49,13 @@ const WITHOUT_SPACES: [(u32, u32); 17] = [
 const OPENING: &str = "([{‘“«‹〈《「『【〔〖〘〚〝（［｛｟｢";
 const CLOSING: &str = "!),.:;?]}%’”»›…、。〉》」』】〕〗〙〛〞〟！），．：；？］｝｠｡､｣";
 
-/// What decides whether a line may be broken before or after a character.
+/// Properties of a character that determine whether a line may be broken before or after it.
 #[derive(Debug, Clone, Copy)]
 struct Class {
     without_spaces: bool,
     opens: bool,
     closes: bool,
-    /// True if the next piece may begin after it.
+    /// True if the next piece may begin after the character.
     ends: bool,
 }
 
@@ -72,8 +77,8 @@ impl Class {
     }
 }
 
-/// Yields the pieces of a word between which a line may be broken, each with its columns. A word of a script with spaces is
-/// one piece; of other scripts none is wider than `wrap`.
+/// Yields the pieces of a word, between which a line may be broken, each with its columns. A word
+/// of a script with spaces is one piece; a piece of another script is never wider than `wrap`.
 pub(super) fn pieces(word: &str, wrap: usize, mut piece: impl FnMut(Range<usize>, usize)) {
     // Up to U+02FF every character has one column, and no word is broken.
     if word.bytes().all(|byte| byte < 0xcc) {
@@ -83,7 +88,7 @@ pub(super) fn pieces(word: &str, wrap: usize, mut piece: impl FnMut(Range<usize>
     let mut before: Option<Class> = None;
     for (at, character) in word.char_indices() {
         let width = columns_of(character);
-        // A mark stays with its letter.
+        // A combining mark stays with its letter.
         if width == 0 {
             continue;
         }
@@ -99,7 +104,8 @@ pub(super) fn pieces(word: &str, wrap: usize, mut piece: impl FnMut(Range<usize>
     piece(start..word.len(), columns);
 }
 
-/// Columns of a character: 2 if its East Asian Width is W or F, 0 for marks, 1 for all others.
+/// Returns the columns of a character: 2 if its East Asian Width is W or F, 0 for marks, 1 for all
+/// others.
 fn columns_of(character: char) -> usize {
     match character {
         // Latin, Greek and Cyrillic.

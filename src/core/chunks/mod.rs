@@ -1,17 +1,19 @@
-//! Text becomes chunks, chunks become fingerprints.
+//! Chunks of texts, and fingerprints of chunks.
 //!
-//! In: the text of a page: lines ended by `
-//! `; an empty line, of which there is at most one in a row, ends a paragraph.
-//! Out: the page's set of chunk fingerprints, ascending and without duplicates, and its whole-document fingerprint.
+//! Input: the text of a page. Its lines end with `\n`; an empty line, of which there is at most one
+//! in a row, ends a paragraph. Output: the page's set of chunk fingerprints, ascending and without
+//! duplicates, and its whole-document fingerprint.
 //!
 //! # Source
-//! \[SGM98\] section 2: "each textual chunk is then hashed down to a 32-bit fingerprint"; two pages are compared by the
-//! fingerprints they share, so as sets. \[PBZ06\] Def. 1 for sentences and shingle paragraphs.
+//! \[SGM98\] section 2: "each textual chunk is then hashed down to a 32-bit fingerprint"; two pages
+//! are compared by the fingerprints they share, so as sets. \[PBZ06\] Def. 1 for sentences and
+//! shingle paragraphs.
 //!
 //! # Deviations
-//! - Fingerprints have 64 bits unless the job asks for the papers' 32: with 10^8 distinct chunks, 32 bits collide
-//!   constantly.
-//! - A chunk of several units is hashed as the sequence of its units' hashes, so that sliding windows copy no text.
+//! - Fingerprints have 64 bits unless the job asks for the papers' 32: with 10^8 distinct chunks,
+//!   32 bits collide constantly.
+//! - A chunk of several units is hashed as the sequence of its units' hashes, so that sliding
+//!   windows copy no text.
 
 mod columns;
 mod split;
@@ -21,7 +23,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use webtwin_base::ids::{FPrint, splitmix64};
 use webtwin_job::{Chunks, Unit};
 
-/// How text is cut and hashed, as [`Chunks::recipe`] names it: equal names, equal fingerprints.
+/// Procedure that cuts and hashes text, identified by [`Chunks::recipe`]. Recipes with equal names
+/// produce equal fingerprints.
 ///
 /// # Examples
 /// ```
@@ -42,18 +45,19 @@ pub struct Recipe {
     units: Vec<u64>,
 }
 
-/// The fingerprints of one page.
+/// Fingerprint and number of chunks of one page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Document {
-    /// Fingerprint of the whole text. It is 0 for a page with less text than `min_text`, which only [`bytes()`] tells
-    /// from others; a text that happens to hash to 0 gets 1.
+    /// Fingerprint of the whole text. It is 0 for a page with less text than `min_text`; only the
+    /// fingerprint of its [`bytes()`] distinguishes such a page from others. A text that happens to
+    /// hash to 0 gets 1.
     pub exact: FPrint,
     /// Number of chunks before duplicates within the page are removed.
     pub chunks: u32,
 }
 
 impl Recipe {
-    /// Makes the recipe of a job's `[chunks]`.
+    /// Creates the recipe of a job's `[chunks]`.
     pub fn new(chunks: &Chunks) -> Recipe {
         Recipe { chunks: *chunks, units: Vec::new() }
     }
@@ -76,8 +80,8 @@ impl Recipe {
         Document { exact: whole(text), chunks }
     }
 
-    /// Writes the fingerprints of `text` into `fprints` in the order of the text, repeats included; returns the number
-    /// of units they are made of.
+    /// Writes the fingerprints of `text` into `fprints` in the order of the text, including
+    /// repeats. Returns the number of units from which they are made.
     pub fn in_order(&mut self, text: &str, fprints: &mut Vec<FPrint>) -> usize {
         fprints.clear();
         let mut units = std::mem::take(&mut self.units);
@@ -96,8 +100,8 @@ impl Recipe {
         self.units.len()
     }
 
-    /// The chunks of `text` in order, repeats included, with their fingerprints: those of [`Recipe::fingerprint`]. Line
-    /// breaks join the units of a chunk.
+    /// Returns the chunks of `text` in order, including repeats, with the fingerprints that
+    /// [`Recipe::fingerprint`] computes. Line breaks join the units of a chunk.
     pub fn chunks(&self, text: &str) -> Vec<(FPrint, String)> {
         if text.is_empty() || text.len() < self.chunks.min_text as usize {
             return Vec::new();
@@ -132,17 +136,19 @@ impl Recipe {
     }
 }
 
-/// Fingerprint of a whole text that is long enough to have one.
+/// Returns the fingerprint of a whole text that is long enough to have one.
 pub fn whole(text: &str) -> FPrint {
     xxh3_64(text.as_bytes()).max(1)
 }
 
-/// Identifies a page with too little text: the fingerprint of its bytes, kept apart from fingerprints of texts.
+/// Returns an identifier of a page with too little text: the fingerprint of its bytes, mixed so
+/// that it differs from fingerprints of texts.
 pub fn instead_of_text(body: FPrint) -> FPrint {
     if body == 0 { 0 } else { splitmix64(body).max(1) }
 }
 
-/// Fingerprint of a page's bytes, transfer and content encodings removed; 0 for an empty body.
+/// Returns the fingerprint of a page's bytes, without transfer and content encodings, or 0 for an
+/// empty body.
 pub fn bytes(body: &[u8]) -> FPrint {
     if body.is_empty() { 0 } else { xxh3_64(body).max(1) }
 }

@@ -4,16 +4,17 @@ use memchr::memchr_iter;
 
 use super::columns::pieces;
 
-/// Characters after which a sentence without a full stop ends (\[PBZ06\] Def. 1).
+/// Number of characters after which a sentence without a full stop ends (\[PBZ06\] Def. 1).
 const SENTENCE_CHARACTERS: usize = 150;
 
-/// Lines, each broken so that none is wider than `wrap` columns; 0 breaks none.
+/// Splits text into lines, and breaks each so that none is wider than `wrap` columns; 0 breaks
+/// none.
 ///
-/// A line is broken at white space and, in scripts without spaces, between pieces ([`pieces`]). A word wider than `wrap` gets
-/// a line of its own, whole.
+/// A line is broken at white space and, in scripts without spaces, between pieces ([`pieces`]). A
+/// word wider than `wrap` gets a line of its own and is not broken.
 pub(super) fn lines(text: &str, wrap: usize, push: &mut impl FnMut(&[u8])) {
     for line in split(text, b'\n').filter(|line| !line.is_empty()) {
-        // No character is wider than its bytes are many.
+        // No character has more columns than bytes.
         if wrap == 0 || line.len() <= wrap {
             push(line.as_bytes());
         } else {
@@ -22,7 +23,7 @@ pub(super) fn lines(text: &str, wrap: usize, push: &mut impl FnMut(&[u8])) {
     }
 }
 
-/// As [`str::split`] for one byte of ASCII; twice as fast.
+/// Splits text like [`str::split`] at one ASCII byte, in half the time.
 fn split(text: &str, separator: u8) -> impl Iterator<Item = &str> {
     let mut start = 0;
     memchr_iter(separator, text.as_bytes()).chain([text.len()]).map(move |end| {
@@ -35,7 +36,7 @@ fn split(text: &str, separator: u8) -> impl Iterator<Item = &str> {
 fn wrapped(line: &str, wrap: usize, push: &mut impl FnMut(&[u8])) {
     let (mut start, mut end, mut columns) = (0, 0, 0);
     let mut add = |from: usize, bytes: usize, width: usize| {
-        // A space, unless the piece is the next one of the same word.
+        // The gap is a space, or nothing if the piece is the next one of the same word.
         let mut gap = from - end;
         if end > start && columns + gap + width > wrap {
             push(&line.as_bytes()[start..end]);
@@ -56,7 +57,7 @@ fn wrapped(line: &str, wrap: usize, push: &mut impl FnMut(&[u8])) {
     }
 }
 
-/// Paragraphs: runs of lines between empty lines.
+/// Splits text into paragraphs: runs of lines between empty lines.
 pub(super) fn paragraphs(text: &str, push: &mut impl FnMut(&[u8])) {
     text.split("\n\n")
         .map(|paragraph| paragraph.trim_matches('\n'))
@@ -64,12 +65,13 @@ pub(super) fn paragraphs(text: &str, push: &mut impl FnMut(&[u8])) {
         .for_each(|p| push(p.as_bytes()));
 }
 
-/// Words between white space.
+/// Splits text into words between white space.
 pub(super) fn words(text: &str, push: &mut impl FnMut(&[u8])) {
     text.split([' ', '\n']).filter(|word| !word.is_empty()).for_each(|word| push(word.as_bytes()));
 }
 
-/// Sentences: up to and including a full stop, or 150 characters; a full stop inside a word (`3.11`) does not end one.
+/// Splits text into sentences: up to and including a full stop, or 150 characters. A full stop
+/// inside a word (`3.11`) does not end a sentence.
 pub(super) fn sentences(text: &str, push: &mut impl FnMut(&[u8])) {
     let (mut start, mut characters) = (0, 0);
     let bytes = text.as_bytes();
@@ -118,12 +120,13 @@ mod tests {
             assert_eq!(units.concat(), text);
             assert!(units.len() > 2 && units.iter().all(|unit| unicode_width::UnicodeWidthStr::width(&**unit) <= 80));
         }
-        // What is set in two scripts keeps its words.
+        // Text in two scripts keeps its words.
         let mixed = "webtwin は近い写しを見つけるprogramです。 ".repeat(10);
         assert!(collect(|mut push| lines(mixed.trim(), 40, &mut push)).iter().all(|unit| !unit.starts_with("gram")));
     }
 
-    /// Mean share of lines that a text and its edited form have in common; `word` makes a word for each number.
+    /// Returns the mean fraction of lines that a text and its edited form have in common; `word`
+    /// makes a word for each number.
     fn kept_lines(word: impl Fn(u64) -> String, between: &str, words: u64) -> f64 {
         use std::collections::BTreeSet;
         let edits = [(1, 1), (0, 2), (2, 0)];
@@ -161,7 +164,7 @@ mod tests {
             ("Khmer", 0x1780, 35, 1),
             ("Burmese", 0x1000, 33, 1),
         ] {
-            // As many columns in words as wide, with nothing between them.
+            // The same number of columns in words of that width, with nothing between them.
             let other = kept_lines(characters(first, many, 6 / width), "", 130);
             assert!(other > english - 0.03, "{script}: {other:.3} of lines, English {english:.3}");
             println!("{script}: {other:.3}, English {english:.3}");

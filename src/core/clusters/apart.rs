@@ -1,8 +1,10 @@
-//! Trivial clusters that hold no two pages which a person has told apart.
+//! Division of trivial clusters that contain pages which a person marked as distinct.
 //!
-//! Pairs join clusters in order of strength, strongest first, but none that would put two such pages into one cluster. So a
-//! chain between them breaks at its weakest link, and a page goes with those that it resembles most. A pair is refused if its
-//! pages end in different clusters; each refused pair, taken by itself, would bring two pages together that are apart.
+//! Pairs join clusters in order of strength, strongest first, except pairs that would put two such
+//! pages into one cluster. So a chain between two such pages breaks at its weakest link, and every
+//! other page stays with the pages that it resembles most. A pair is refused if its pages end up in
+//! different clusters. Each refused pair, added alone, would bring two pages together that must be
+//! apart.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -11,17 +13,19 @@ use super::union_find::UnionFind;
 use super::weakest_links::{EXACT, Edge, number, pages};
 use webtwin_base::ids::Page;
 
-/// The pairs (smaller page, larger page) among `edges` that must not join clusters, ascending. No cluster of the other ones holds
-/// both pages of a pair in `apart`, in which no page stands with itself. Of equally strong edges those with smaller pages come first.
+/// Returns the pairs (smaller page, larger page) among `edges` that must not join clusters,
+/// ascending. No cluster of the remaining pairs contains both pages of a pair in `apart`, which
+/// must not pair a page with itself. Among equally strong edges those with smaller pages come
+/// first.
 ///
 /// # Cost
-/// Sorting the edges; each page of `apart` moves to another set log2 n times at most.
+/// A sort of the edges. Each page of `apart` moves to another set at most log2 n times.
 pub fn refused(edges: &[Edge], apart: &[(Page, Page)]) -> Vec<(Page, Page)> {
     let mut edges = edges.to_vec();
     edges.sort_unstable_by_key(|edge| (Reverse(edge.strength), edge.a, edge.b));
     let pages = pages(&edges);
     let mut sets = UnionFind::new(pages.len());
-    // Numbers of the pairs in `apart` of which a set has one page, by the root of the set.
+    // Indices of the pairs in `apart` of which a set has one page, by the root of the set.
     let mut torn: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); pages.len()];
     for (pair, &(x, y)) in apart.iter().enumerate() {
         for page in [x, y] {
@@ -34,6 +38,7 @@ pub fn refused(edges: &[Edge], apart: &[(Page, Page)]) -> Vec<(Page, Page)> {
         let (a, b) = (sets.find(number(&pages, edge.a)), sets.find(number(&pages, edge.b)));
         if a != b && torn[a as usize].is_disjoint(&torn[b as usize]) {
             sets.union(a, b);
+            // The smaller set of indices moves, which bounds the moves of each index by log2 n.
             let mut of_both = [a, b].map(|root| std::mem::take(&mut torn[root as usize]));
             of_both.sort_unstable_by_key(BTreeSet::len);
             let [few, mut many] = of_both;
@@ -48,7 +53,7 @@ pub fn refused(edges: &[Edge], apart: &[(Page, Page)]) -> Vec<(Page, Page)> {
     refused
 }
 
-/// Leaves of `apart` the pairs of pages that edges of equal texts alone do not join.
+/// Removes from `apart` the pairs of pages that edges of equal texts join.
 ///
 /// # Cost
 /// A sort of the pages with such edges.
@@ -78,7 +83,8 @@ mod tests {
         (Page(x), Page(y))
     }
 
-    /// Labels of pages, changed one by one; every pair in `apart` is looked at for every edge.
+    /// Reference: labels of pages, changed one by one, with every pair in `apart` compared for
+    /// every edge.
     fn plainly(edges: &[Edge], apart: &[(Page, Page)], pages: usize) -> Vec<(Page, Page)> {
         let mut edges = edges.to_vec();
         edges.sort_by_key(|edge| (Reverse(edge.strength), edge.a, edge.b));
@@ -109,7 +115,7 @@ mod tests {
         let mut apart: Vec<_> = [(1, 2), (2, 3), (0, 4), (5, 6), (7, 8), (4, 5)].iter().map(pages_of).collect();
         without_copies(&edges, &mut apart);
         assert_eq!(apart, [(2, 3), (0, 4), (5, 6), (7, 8)].map(|pair| pages_of(&pair)));
-        // So no pair of equal text is refused for the others.
+        // So no pair of equal text is refused because of the other edges.
         let refused = refused(&edges, &apart);
         assert_eq!(refused, [(2, 3), (5, 6)].map(|pair| pages_of(&pair)));
     }

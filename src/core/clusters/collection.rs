@@ -1,7 +1,9 @@
-//! Collections and similar clusters (\[CSG00\] Definitions 2, 5, 6 and 8), and the check that what growth found is one.
+//! Collections and similar clusters (\[CSG00\] Definitions 2, 5, 6 and 8), and the check that the
+//! results of growth satisfy these definitions.
 //!
-//! Under `Extended`, collections may lack pages that others have. So Definition 5 is checked on the pages that both
-//! have, and a page whose parents are all missing matches any page: its parents are the "virtual" ones of section 4.
+//! Under `Extended`, collections may lack pages that others have. So Definition 5 is checked on the
+//! pages that both collections have. A page whose parents are all missing matches any page: its
+//! parents are the "virtual" ones of section 4.
 
 use std::collections::BTreeSet;
 
@@ -15,23 +17,25 @@ use webtwin_job::{Clusters, MergeCondition};
 pub struct PageCollection {
     /// (trivial cluster, page), ascending.
     pub members: Vec<(ClusterId, Page)>,
-    /// Pages that belong to it without a copy elsewhere, ascending; only tolerant growth attaches them.
+    /// Pages that belong to the collection without a copy elsewhere, ascending. Only tolerant
+    /// growth attaches them.
     pub nearby: Vec<Page>,
-    /// The page most linked from other hosts; ties go to the page most linked inside, then to the smallest.
+    /// The page with the most links from other hosts. Ties go to the page with the most links from
+    /// inside, then to the smallest.
     pub root: Page,
-    /// Links from other hosts to its pages.
+    /// Number of links from other hosts to the pages of the collection.
     pub links_from_elsewhere: u64,
-    /// Host of the root; the host of all pages if collections are on a single site.
+    /// Host of the root, which is the host of all pages if collections are on a single site.
     pub host: HostId,
 }
 
 impl PageCollection {
-    /// The smallest of its members, which names it.
+    /// Returns the smallest of the members, which names the collection.
     pub fn first_page(&self) -> Page {
         self.members.iter().map(|member| member.1).min().expect("a collection has pages")
     }
 
-    /// The collection's page of a trivial cluster.
+    /// Returns the collection's page of a trivial cluster.
     pub fn page_of(&self, cluster: ClusterId) -> Option<Page> {
         self.members.binary_search_by_key(&cluster, |member| member.0).ok().map(|at| self.members[at].1)
     }
@@ -40,27 +44,28 @@ impl PageCollection {
 /// A similar cluster (Def. 8): two or more collections, pairwise similar.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SimilarCluster {
-    /// Its collections, by smallest member. Their number is the cluster cardinality.
+    /// Collections, ordered by smallest member. Their number is the cluster cardinality.
     pub collections: Vec<PageCollection>,
-    /// Pages taken out because their trivial cluster failed Definition 5.
+    /// Number of pages taken out because their trivial cluster failed Definition 5.
     pub taken_out: u32,
-    /// Whether it stands on fewer than `clusters.min_hosts` hosts. Such collections are not told of, but one of them is kept
-    /// whole.
+    /// True if the cluster is on fewer than `clusters.min_hosts` hosts. Such collections are not
+    /// reported, but one of them is kept whole.
     pub double: bool,
 }
 
 impl SimilarCluster {
-    /// Its name: the smallest of its pages.
+    /// Returns the name of the cluster: the smallest of its pages.
     pub fn id(&self) -> SimilarClusterId {
         let smallest = self.collections.iter().map(PageCollection::first_page).min();
         SimilarClusterId::of(smallest.expect("a similar cluster has collections"))
     }
 }
 
-/// Removes the trivial clusters that fail Definition 5 until none does, then collections that are too small, then
-/// clusters with fewer than two collections.
+/// Removes trivial clusters that fail Definition 5 until all satisfy it, then collections that are
+/// too small, then clusters with fewer than two collections.
 ///
-/// `parents(page)` yields the (cluster, page) of the pages that link to it and were put in the same collection.
+/// `parents(page)` yields the (cluster, page) of the pages that link to `page` and were put in the
+/// same collection.
 pub(super) fn take_out_what_fails<I: Iterator<Item = (ClusterId, Page)>>(
     mut collections: Vec<PageCollection>,
     parents: impl Fn(Page) -> I,
@@ -102,8 +107,8 @@ pub(super) fn take_out_what_fails<I: Iterator<Item = (ClusterId, Page)>>(
     (collections.len() > 1).then_some(SimilarCluster { collections, taken_out, double: false })
 }
 
-/// Definition 5, "similar links", for the pages of one trivial cluster: any two have parents in a common trivial
-/// cluster, or neither has a parent.
+/// True if the pages of one trivial cluster satisfy Definition 5, "similar links": any two have
+/// parents in a common trivial cluster, or neither has a parent.
 fn have_similar_parents(sets: &[Vec<ClusterId>], merge: MergeCondition) -> bool {
     let present: Vec<&Vec<ClusterId>> = sets.iter().filter(|set| !set.is_empty()).collect();
     if present.is_empty() {
@@ -114,18 +119,20 @@ fn have_similar_parents(sets: &[Vec<ClusterId>], merge: MergeCondition) -> bool 
     }
     let has = |set: &[ClusterId], cluster: &ClusterId| set.binary_search(cluster).is_ok();
     let meet = |x: &[ClusterId], y: &[ClusterId]| x.iter().any(|cluster| has(y, cluster));
-    // A parent common to all pages is the usual case, and quicker to find than one common to each two.
+    // Usually all pages have a parent in common, which is quicker to find than a parent for each
+    // two pages.
     present[0].iter().any(|cluster| present.iter().all(|set| has(set, cluster)))
         || present.iter().enumerate().all(|(at, x)| present[at + 1..].iter().all(|y| meet(x, y)))
 }
 
-/// Definitions 5 and 8 in the paper's words, pair by pair: the reference for what growth reports.
+/// True if Definitions 5 and 8 hold as the paper states them, pair by pair: the reference for the
+/// results of growth.
 ///
-/// `labels[page]` is the trivial cluster of a page, `links` are all that there are. Under `Extended` sizes may differ and
-/// parents be virtual, see above.
+/// `labels[page]` is the trivial cluster of a page. `links` are all links. Under `Extended`, sizes
+/// may differ and parents may be virtual, see the module documentation.
 ///
 /// # Cost
-/// All links for every page of every two collections.
+/// A scan of all links for every page of every two collections.
 pub fn is_similar_cluster(
     collections: &[PageCollection],
     labels: &[ClusterId],

@@ -1,33 +1,36 @@
-//! The pages and links of one similar cluster, with all that is compared in it numbered from 0.
+//! Pages and links of one similar cluster, with pieces and trivial clusters numbered from 0.
 //!
-//! The check of a similar cluster ([`super::tolerant::verified`]) asks which pieces have the same link, and which trivial
-//! clusters a piece has. With numbers that leave no gaps the answers lie in lists, and links come in order by counting.
+//! The check of a similar cluster ([`super::tolerant::verified`]) needs the pieces that have the
+//! same link, and the trivial clusters of each piece. Numbers without gaps allow arrays in place of
+//! maps, and counting sorts for the links.
 
 use super::tolerant::PiecePage;
 use webtwin_base::ids::ClusterId;
 
-/// Pages of one similar cluster by their places, and links between these places.
+/// Pages of one similar cluster by index, and links between these indices.
 #[derive(Debug)]
 pub(super) struct Ground<'a> {
     /// Pages, ascending.
     pub(super) pages: &'a [PiecePage],
     /// Number of the trivial cluster of each page, in the order of trivial clusters.
     pub(super) cluster: Vec<u32>,
-    /// How many trivial clusters there are.
+    /// Number of trivial clusters.
     pub(super) clusters: usize,
     /// Number of the piece of each page, ascending.
     pub(super) piece: Vec<u32>,
     /// First page of each piece, and the number of pages at the end.
     pub(super) starts: Vec<usize>,
-    /// Links within pieces; those between the same two trivial clusters, in either direction, lie together, ascending by piece.
+    /// Links within pieces. Links between the same two trivial clusters, in either direction, are
+    /// next to each other, ascending by piece.
     pub(super) links: Vec<[u32; 2]>,
 }
 
 impl<'a> Ground<'a> {
-    /// `pages` ascend; `links` run within pieces, by places among the pages, ascending by source.
+    /// Numbers the pages and links of a similar cluster. `pages` must ascend. `links` are links
+    /// within pieces, as indices of pages, ascending by source.
     ///
     /// # Cost
-    /// A sort of the pages' trivial clusters; two moves of each link.
+    /// A sort of the trivial clusters of the pages; each link is moved twice.
     pub(super) fn new(pages: &'a [PiecePage], links: &[[u32; 2]]) -> Ground<'a> {
         let mut clusters: Vec<ClusterId> = pages.iter().map(|page| page.cluster).collect();
         clusters.sort_unstable();
@@ -40,24 +43,24 @@ impl<'a> Ground<'a> {
             starts.push(piece.len());
         }
         let mut ground = Ground { pages, cluster, clusters: clusters.len(), piece, starts, links: Vec::new() };
-        // Moves that keep the order of equals: by the larger number, then by the smaller one.
+        // Two stable counting sorts: by the larger number, then by the smaller one.
         let by_larger = counted(links, ground.clusters, |link| ground.ends(link).1);
         ground.links = counted(&by_larger, ground.clusters, |link| ground.ends(link).0);
         ground
     }
 
-    /// The trivial clusters at the ends of a link, the smaller number first.
+    /// Returns the trivial clusters at the ends of a link, the smaller number first.
     pub(super) fn ends(&self, [src, dst]: [u32; 2]) -> (u32, u32) {
         let (x, y) = (self.cluster[src as usize], self.cluster[dst as usize]);
         (x.min(y), x.max(y))
     }
 
-    /// Links by the two trivial clusters they run between.
+    /// Yields groups of links that run between the same two trivial clusters.
     pub(super) fn links_by_clusters(&self) -> impl Iterator<Item = &[[u32; 2]]> {
         self.links.chunk_by(|&x, &y| self.ends(x) == self.ends(y))
     }
 
-    /// In how many pieces each trivial cluster has pages.
+    /// Returns the number of pieces in which each trivial cluster has pages.
     pub(super) fn copies(&self) -> Vec<u32> {
         let mut copies = vec![0; self.clusters];
         for of_piece in self.starts.windows(2) {
@@ -68,7 +71,7 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// The links in the order of a key below `keys`; those of one key stay in the order in which they are.
+/// Sorts links stably by a key below `keys`, by counting.
 fn counted(links: &[[u32; 2]], keys: usize, key: impl Fn([u32; 2]) -> u32) -> Vec<[u32; 2]> {
     let mut next = vec![0u32; keys + 1];
     links.iter().for_each(|&link| next[key(link) as usize + 1] += 1);

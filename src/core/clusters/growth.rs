@@ -1,16 +1,19 @@
-//! Cluster growing: connected components of the trivial cluster graph (TCG) become similar clusters of collections.
+//! Cluster growing: turns connected components of the trivial cluster graph (TCG) into similar
+//! clusters of collections.
 //!
-//! In: one [`Component`] of the TCG. Out: its [`SimilarCluster`]s.
+//! Input: one [`Component`] of the TCG. Output: its [`SimilarCluster`]s.
 //!
-//! Growth starts at the trivial cluster on the most hosts. Ties go to the one with the fewest pages, because a second
-//! page on a host is more likely a neighbour than a copy, then to the one most linked from other hosts (\[CSG00\]
-//! section 3.1: "a more natural entry point"). Each of its pages founds a collection. Along an edge Ri -> Rj of the
-//! TCG, every collection takes the page of Rj that its page of Ri links to; against an edge, the page of Ri that links
-//! to its page of Rj. Pages and collections are matched one to one, those with more links first ([`super::matching`]),
-//! then those on one host. Unmatched pages found collections of their own if the condition allows collections to differ
-//! (`Extended`), and break the merge if it does not (`Exact`). With `clusters.min_size = 1` a trivial cluster that nothing
-//! joins is a similar cluster of collections of one page (Figure 3c). Each cluster found is then checked against Definition 5
-//! ([`super::collection`]).
+//! Growth starts at the trivial cluster on the most hosts. Ties go to the one with the fewest
+//! pages, because a second page on a host is more likely a neighbour than a copy, then to the one
+//! with the most links from other hosts (\[CSG00\] section 3.1: "a more natural entry point"). Each
+//! of its pages founds a collection. Along an edge Ri -> Rj of the TCG, every collection takes the
+//! page of Rj that its page of Ri links to; against an edge, the page of Ri that links to its page
+//! of Rj. Pages and collections are matched one to one. Matches with more links come first
+//! ([`super::matching`]), then those on one host. Unmatched pages found collections of their own if
+//! the condition allows collections to differ (`Extended`), and break the merge if it does not
+//! (`Exact`). With `clusters.min_size = 1` a trivial cluster that nothing joins is a similar
+//! cluster of collections of one page (Figure 3c). Each resulting cluster is then checked against
+//! Definition 5 ([`super::collection`]).
 //!
 //! # Cost
 //! Linear in the component's pages, links and edges, except for sorts and rare augmenting paths.
@@ -39,37 +42,37 @@ pub struct ClusterPage {
     pub component: ComponentId,
     /// Trivial cluster of the page.
     pub cluster: ClusterId,
-    /// The page itself.
+    /// The page.
     pub page: Page,
     /// Host of the page.
     pub host: HostId,
-    /// Links to it from pages of other hosts.
+    /// Number of links to the page from pages of other hosts.
     pub links_from_elsewhere: u32,
 }
 
-/// A component of the TCG; all slices ascending and without duplicates.
+/// A component of the TCG. All slices must be ascending and without duplicates.
 #[derive(Debug, Clone, Copy)]
 pub struct Component<'a> {
-    /// All pages of its trivial clusters, by cluster, then page.
+    /// All pages of the trivial clusters of the component, by cluster, then page.
     pub pages: &'a [ClusterPage],
     /// Edges (Ri, Rj) of the TCG.
     pub edges: &'a [(ClusterId, ClusterId)],
-    /// Links between its pages.
+    /// Links between pages of the component.
     pub links: &'a [(Page, Page)],
 }
 
-/// One component while it grows: pages, clusters and collections by dense numbers.
+/// State of one growing component, with pages, clusters and collections by dense numbers.
 struct Growth<'a> {
     pages: &'a [ClusterPage],
-    /// Where each cluster's pages start in `pages`; one more at the end.
+    /// Start of each cluster's pages in `pages`, followed by the number of pages.
     starts: Vec<u32>,
-    /// For every page, the pages it links to; below, the pages that link to it.
+    /// Pages that each page links to, and in `into` the pages that link to each page.
     out: Vec<Vec<u32>>,
     into: Vec<Vec<u32>>,
-    /// Pages with their place in `pages`, ascending.
+    /// Pages with their index in `pages`, ascending.
     position: Vec<(Page, u32)>,
     collection_of: Vec<Option<u32>>,
-    /// Host of each collection, that of the page that founded it.
+    /// Host of each collection, which is the host of the page that founded it.
     host_of: Vec<HostId>,
     settings: &'a Clusters,
 }
@@ -111,7 +114,7 @@ pub fn grow(component: &Component<'_>, settings: &Clusters) -> Vec<SimilarCluste
     let mut placed = vec![false; clusters.len()];
     let mut found = Vec::new();
     for start in order {
-        // A cluster that an earlier start has reached is placed already; it founds nothing of its own.
+        // A cluster that an earlier start has reached is placed already and founds no collections.
         if placed[start] {
             continue;
         }
@@ -123,7 +126,8 @@ pub fn grow(component: &Component<'_>, settings: &Clusters) -> Vec<SimilarCluste
             for (&rj, forward) in
                 edges_out[ri].iter().map(|rj| (rj, true)).chain(edges_in[ri].iter().map(|rj| (rj, false)))
             {
-                // A join that fails under `Exact` leaves rj to be tried along another edge, or to be a start later.
+                // If a join fails under `Exact`, rj may still be joined along another edge, or
+                // become a start later.
                 if !placed[rj] && growth.join(ri, rj, forward) {
                     placed[rj] = true;
                     queue.push_back(rj);
@@ -140,7 +144,7 @@ impl Growth<'_> {
         self.starts[cluster]..self.starts[cluster + 1]
     }
 
-    /// Founds a collection for every page of `cluster` that has none.
+    /// Founds a collection for every page of `cluster` that is in no collection.
     fn found_collections(&mut self, cluster: usize) {
         for page in self.range(cluster) {
             if self.collection_of[page as usize].is_none() {
@@ -150,8 +154,8 @@ impl Growth<'_> {
         }
     }
 
-    /// Gives the pages of `rj` to the collections of the pages of `ri` that they are linked with; returns false if that
-    /// breaks the merge. `forward` follows links from `ri` to `rj`.
+    /// Assigns the pages of `rj` to the collections whose pages of `ri` they are linked with.
+    /// Returns false if that breaks the merge. If `forward`, the links run from `ri` to `rj`.
     fn join(&mut self, ri: usize, rj: usize, forward: bool) -> bool {
         let mut candidates = Vec::new();
         let first = self.range(rj).start;
@@ -161,6 +165,7 @@ impl Growth<'_> {
                 let Some(collection) = self.collection_of[neighbour as usize] else { continue };
                 if !self.settings.single_site || self.host_of[collection as usize] == self.pages[page as usize].host {
                     let same_host = self.host_of[collection as usize] == self.pages[page as usize].host;
+                    // Doubling the links makes the host decide ties only.
                     let links = 2 * self.links_with(page, collection) + u32::from(same_host);
                     candidates.push(Candidate { left: collection, right: page - first, links });
                 }
@@ -180,19 +185,23 @@ impl Growth<'_> {
         for (left, right) in matched {
             self.collection_of[(first + right) as usize] = Some(collections[left as usize]);
         }
+        // Against an edge, `rj` may have more pages than `ri` under `Extended`. The unmatched pages
+        // found collections that lack the page of `ri`.
         if !forward {
             self.found_collections(rj);
         }
         true
     }
 
-    /// Number of links, in either direction, between a page and the pages a collection has so far.
+    /// Returns the number of links, in either direction, between a page and the pages that a
+    /// collection has so far.
     fn links_with(&self, page: u32, collection: u32) -> u32 {
         let neighbours = self.out[page as usize].iter().chain(&self.into[page as usize]);
         neighbours.filter(|&&n| self.collection_of[n as usize] == Some(collection)).count() as u32
     }
 
-    /// The collections from number `first` on, checked; `None` if fewer than two are left.
+    /// Returns the checked collections with numbers from `first`, or `None` if fewer than two
+    /// remain.
     fn similar_cluster(&self, first: u32) -> Option<SimilarCluster> {
         let mut collections = vec![PageCollection::default(); self.host_of.len() - first as usize];
         for (page, collection) in self.pages.iter().zip(&self.collection_of) {
@@ -231,10 +240,11 @@ fn position_of(position: &[(Page, u32)], page: Page) -> u32 {
     position[position.partition_point(|&(other, _)| other < page)].1
 }
 
-/// Algorithm 3.1 in one place, from TRIVIAL and LINK to similar clusters: the reference for the wiring.
+/// Runs Algorithm 3.1 on TRIVIAL and LINK: the reference for the dataflow.
 ///
-/// `labels[page]` is a page's trivial cluster, `hosts[page]` its host; `links` are ascending, each once, none from a page to
-/// itself. Similar clusters come ascending by smallest page.
+/// `labels[page]` is the trivial cluster of a page, `hosts[page]` its host. `links` must be
+/// ascending and without duplicates or links from a page to itself. Similar clusters are returned
+/// ascending by smallest page.
 pub fn similar_clusters(
     labels: &[ClusterId],
     hosts: &[HostId],

@@ -1,8 +1,9 @@
-//! Identical collections (\[CSG00\] Definitions 3 and 7): not only similar, but one page for one page the same text, and
-//! the same links among them.
+//! Identical collections (\[CSG00\] Definitions 3 and 7): collections that are similar and have the
+//! same text page for page, with the same links between their pages.
 //!
-//! A collection has at most one page of a trivial cluster, so the clusters say which page answers to which, and no mapping has
-//! to be sought: two collections are identical when their [`Content`] is.
+//! A collection has at most one page of a trivial cluster, so the clusters determine the mapping of
+//! pages, and no mapping has to be searched. Two collections are identical if their [`Content`] is
+//! equal.
 
 use std::ops::AddAssign;
 
@@ -11,19 +12,20 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use webtwin_base::ids::{ClusterId, Page};
 
-/// All that Definition 3 compares of a collection: the sum of the hashes of its pages and of the links between them. Sums of
-/// parts add up, so each worker has that of its own pages and links. Different contents have equal sums of 128 bits by an
-/// accident that no crawl will see.
+/// Sum of the hashes of a collection's pages and of the links between them, which is all that
+/// Definition 3 compares. Partial sums add up, so each worker can sum its own pages and links. The
+/// sums have 128 bits, so equal sums of different contents are too unlikely to occur in any crawl.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Content([u64; 2]);
 
 impl Content {
-    /// Adds a page of this trivial cluster; `text` is the smallest of all pages that have the same text.
+    /// Adds a page of the given trivial cluster. `text` is the smallest of all pages that have the
+    /// same text.
     pub fn page(&mut self, cluster: ClusterId, text: Page) {
         self.add([0, cluster.smallest().0, text.0]);
     }
 
-    /// Adds a link between pages of these trivial clusters.
+    /// Adds a link between pages of the given trivial clusters.
     pub fn link(&mut self, from: ClusterId, to: ClusterId) {
         self.add([1, from.smallest().0, to.smallest().0]);
     }
@@ -55,8 +57,9 @@ mod tests {
 
     use super::*;
 
-    /// Definition 3 in the paper's words: as many pages, and a mapping of each page to one of the same text, such that there
-    /// is a link between two pages where there is one between theirs.
+    /// True if Definition 3 holds as the paper states it: equal numbers of pages, and a mapping of
+    /// each page to one with the same text, such that two pages are linked exactly if the pages
+    /// they map to are.
     fn are_identical(pages: [&[(ClusterId, Page)]; 2], texts: &[Page], links: &[(Page, Page)]) -> bool {
         let [ours, theirs] = pages;
         let mapped = |page: Page| {
@@ -76,7 +79,8 @@ mod tests {
     proptest! {
         #[test]
         fn contents_are_equal_where_collections_are_identical(
-            // Two collections of up to four pages, of clusters 0 to 3 and texts of two kinds each, with some links.
+            // Two collections of up to four pages, of clusters 0 to 3 and two texts each, with some
+            // links.
             members in prop::collection::vec((any::<[bool; 2]>(), any::<[bool; 2]>()), 4),
             links in prop::collection::btree_set((0u32..8, 0u32..8), 0..6),
             mirrored: bool,
@@ -88,7 +92,7 @@ mod tests {
                 links.extend(links.clone().into_iter().map(|(from, to)| (Page(from.0 + 4), Page(to.0 + 4))));
             }
             let links: Vec<(Page, Page)> = links.into_iter().collect();
-            // The text of a page: that of the first page of its cluster, or of its own.
+            // Each page has the text of the first page of its cluster, or a text of its own.
             let mut texts: Vec<Page> = (0..8).map(Page).collect();
             let mut collections = [Vec::new(), Vec::new()];
             for (cluster, (is_there, is_same)) in members.iter().enumerate() {

@@ -1,6 +1,7 @@
-//! `LinkSummary`: how links run from one trivial cluster to another.
+//! `LinkSummary`: counts of the links from one trivial cluster to another.
 //!
-//! In: links between pages of two trivial clusters. Out: one row for each ordered pair (Ri, Rj), i != j, with a link:
+//! Input: links between pages of two trivial clusters. Output: one row for each ordered pair (Ri,
+//! Rj), i != j, with a link:
 //!
 //! | field | meaning                                              | unit  |
 //! |-------|------------------------------------------------------|-------|
@@ -12,11 +13,12 @@
 //! Always `1 <= s <= a` and `1 <= d <= b`.
 //!
 //! # Source
-//! \[CSG00\] section 3.1 for s and d, Figure 8 for the joins, Algorithm 3.1 steps 1-3 for their use.
+//! \[CSG00\] section 3.1 for s and d, Figure 8 for the joins, Algorithm 3.1 steps 1-3 for their
+//! use.
 //!
 //! # Deviations
-//! - The figure is missing from our copy of the paper; `a` and `b` are inferred from step 3 (a = s = d = b) and the
-//!   merge condition |Ri| = s = d = |Rj|.
+//! - The figure is missing from our copy of the paper. `a` and `b` are inferred from step 3 (a = s
+//!   = d = b) and the merge condition |Ri| = s = d = |Rj|.
 
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
@@ -28,13 +30,13 @@ use webtwin_base::ids::{ClusterId, HostId, Page};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct ClusterLink {
-    /// Trivial cluster of the page with the link.
+    /// Trivial cluster of the page that has the link.
     pub src_cluster: ClusterId,
-    /// Trivial cluster of the page it leads to.
+    /// Trivial cluster of the page that the link leads to.
     pub dst_cluster: ClusterId,
-    /// The page with the link.
+    /// Page that has the link.
     pub src: Page,
-    /// The page it leads to.
+    /// Page that the link leads to.
     pub dst: Page,
 }
 
@@ -46,24 +48,25 @@ pub struct LinkSummary {
     pub src_cluster: ClusterId,
     /// Rj, the cluster that is linked to.
     pub dst_cluster: ClusterId,
-    /// |Ri|, pages of the source cluster.
+    /// |Ri|, the number of pages of the source cluster.
     pub a: u32,
-    /// |Rj|, pages of the destination cluster.
+    /// |Rj|, the number of pages of the destination cluster.
     pub b: u32,
-    /// Pages of Ri with a link to Rj.
+    /// Number of pages of Ri with a link to Rj.
     pub s: u32,
-    /// Pages of Rj with a link from Ri.
+    /// Number of pages of Rj with a link from Ri.
     pub d: u32,
 }
 
 /// Counts the links of every ordered pair of clusters; `pages(cluster)` is |R|.
 ///
-/// Returns rows in ascending order. `links` is sorted on the way; a link given twice counts once.
+/// Returns rows in ascending order. Sorts `links`; a link that occurs twice counts once.
 ///
 /// # Cost
 /// One sort of the links, and one of the destinations within each pair of clusters.
 pub fn link_summary(links: &mut [ClusterLink], pages: impl Fn(ClusterId) -> u32) -> Vec<LinkSummary> {
-    // The order of the rows: one comparison of numbers, and few links between two clusters.
+    // Sorts by the key of the rows first, as a single number. The second sort then has few links
+    // between two clusters.
     let both = |x: u32, y: u32| u64::from(x) << 32 | u64::from(y);
     links.sort_unstable_by_key(|link| both(link.src_cluster.0, link.dst_cluster.0));
     let mut destinations = Vec::new();
@@ -88,10 +91,12 @@ pub fn link_summary(links: &mut [ClusterLink], pages: impl Fn(ClusterId) -> u32)
         .collect()
 }
 
-/// The links that `LinkSummary` counts: those from a trivial cluster of two pages or more to another cluster. With
-/// `single_site` both pages stand on one host, and the other has copies, too.
+/// Returns the links that `LinkSummary` counts: links from a trivial cluster of two or more pages
+/// to another cluster. With `single_site`, both pages must be on one host, and the target must have
+/// copies, too.
 ///
-/// `labels[page]` is a page's trivial cluster, `hosts[page]` its host. Links come in the order of `links`.
+/// `labels[page]` is the trivial cluster of a page, `hosts[page]` its host. The result has the
+/// order of `links`.
 pub fn cluster_links(
     labels: &[ClusterId],
     hosts: &[HostId],

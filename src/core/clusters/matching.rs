@@ -1,4 +1,4 @@
-//! Which page goes to which collection: a one-to-one matching that prefers more links.
+//! Assignment of pages to collections: a one-to-one matching that prefers more links.
 
 /// An admissible match of page `right` with collection `left`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,17 +7,20 @@ pub struct Candidate {
     pub left: u32,
     /// Number of the page, from 0.
     pub right: u32,
-    /// Links between the page and the pages the collection has so far; more is better.
+    /// Number of links between the page and the pages that the collection has so far; more is
+    /// better.
     pub links: u32,
 }
 
-/// Matches lefts and rights one to one, as many as possible: `(left, right)` ascending by `right`.
+/// Computes a maximum one-to-one matching of lefts and rights. Returns `(left, right)`, ascending
+/// by `right`.
 ///
-/// Takes candidates with more links first (ties: smaller numbers). Then augmenting paths (Kuhn's algorithm) serve the
-/// rights that got nothing, so that a greedy choice never costs a match.
+/// Takes candidates with more links first (ties: smaller numbers). Then augmenting paths (Kuhn's
+/// algorithm) match the remaining rights, so that a greedy choice never costs a match.
 ///
 /// # Cost
-/// A sort, and at worst unmatched rights times candidates; nearly always the greedy pass matches all.
+/// A sort. In the worst case unmatched rights times candidates, but nearly always the greedy pass
+/// matches all rights.
 pub fn one_to_one(candidates: &mut [Candidate]) -> Vec<(u32, u32)> {
     candidates.sort_unstable_by_key(|c| (std::cmp::Reverse(c.links), c.right, c.left));
     let rights = candidates.iter().map(|c| c.right as usize + 1).max().unwrap_or(0);
@@ -38,7 +41,8 @@ pub fn one_to_one(candidates: &mut [Candidate]) -> Vec<(u32, u32)> {
     (0..).zip(left_of).filter_map(|(right, left)| left.map(|left| (left, right))).collect()
 }
 
-/// Searches breadth first for a path from `right` to a free left along which every match can move by one.
+/// Searches breadth first for a path from `right` to a free left along which every match can move
+/// by one step.
 fn augment(right: u32, choices: &[Vec<u32>], left_of: &mut [Option<u32>], right_of: &mut [Option<u32>]) {
     let mut reached_from: Vec<Option<u32>> = vec![None; right_of.len()];
     let mut queue = std::collections::VecDeque::from([right]);
@@ -68,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    /// Size of a largest matching by trying everything.
+    /// Returns the size of a largest matching, by exhaustive search.
     fn largest(candidates: &[(u32, u32)], used: u32) -> usize {
         match candidates.split_first() {
             None => 0,
@@ -98,7 +102,8 @@ mod tests {
         }
     }
 
-    /// p1 -> {q1, q2, q3}, p2 -> q1, p3 -> q1: all of a, b, s, d are 3, and no one-to-one mapping exists.
+    /// p1 -> {q1, q2, q3}, p2 -> q1, p3 -> q1: all of a, b, s, d are 3, and no one-to-one mapping
+    /// exists.
     #[test]
     fn the_merge_condition_can_hold_without_a_mapping() {
         let edge = |left, right| Candidate { left, right, links: 1 };

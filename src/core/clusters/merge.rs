@@ -1,13 +1,14 @@
-//! The merge condition: which trivial clusters may be joined, in other words the edges of the trivial cluster graph
-//! (TCG).
+//! Merge condition: determines the trivial clusters that may be joined, which are the edges of the
+//! trivial cluster graph (TCG).
 
 use super::link_summary::LinkSummary;
 use webtwin_job::MergeCondition;
 
-/// Whether a row of `LinkSummary` is an edge Ri -> Rj of the TCG.
+/// True if a row of `LinkSummary` is an edge Ri -> Rj of the TCG.
 ///
 /// # Source
-/// \[CSG00\] section 3.1 (`Exact`) and section 4 (`Extended`); ours is `Tolerant`, see [`super::tolerant`].
+/// \[CSG00\] section 3.1 (`Exact`) and section 4 (`Extended`). `Tolerant` is not from the paper,
+/// see [`super::tolerant`].
 pub fn may_merge(row: &LinkSummary, condition: MergeCondition) -> bool {
     match condition {
         MergeCondition::Exact => row.a == row.s && row.s == row.d && row.d == row.b,

@@ -2,33 +2,38 @@
 //!
 //! A page in no collection belongs to a collection of its host
 //!
-//! * as a *break point*, if more than half of the pages of the host that it links to belong to the collection, and so
-//!   do more than half of those that link to it (a short segment between two parts);
-//! * as a *nearby page*, if more than half of the pages of the host that it is linked with, in either direction, belong
-//!   to it.
+//! * as a *break point*, if more than half of the pages of the host that it links to belong to the
+//!   collection, and so do more than half of those that link to it (a short segment between two
+//!   parts);
+//! * as a *nearby page*, if more than half of the pages of the host that it is linked with, in
+//!   either direction, belong to the collection.
 //!
-//! Pages attached in this way count for the pages linked with them. No page can belong to two collections, and the
-//! order of looking at pages does not matter, because a page's links with a collection only ever increase.
+//! Pages attached in this way count for the pages linked with them. No page can belong to two
+//! collections. The order in which pages are processed does not matter, because a page's links with
+//! a collection only ever increase.
 //!
 //! # Source
-//! \[CSG00\] sections 2.2 (the page s of Figure 3a, q and t of Figure 3c) and 6: "extend clusters by adding nearby
-//! pages". The paper leaves open which pages are nearby.
+//! \[CSG00\] sections 2.2 (the page s of Figure 3a, q and t of Figure 3c) and 6: "extend clusters
+//! by adding nearby pages". The paper does not define which pages are nearby.
 
 use std::collections::HashMap;
 
 use webtwin_base::ids::Page;
 use webtwin_job::Attach;
 
-/// Bit of a link direction: out of a page; the bit above it: to the page.
+/// Bits of a link direction: `OUT` for links out of a page, `INTO`, the next bit, for links to the
+/// page.
 const OUT: u8 = 1;
 const INTO: u8 = 2;
 
-/// The pages that belong to collections without being members, ascending, each with its collection.
+/// Returns the pages that belong to collections without being members, ascending, each with its
+/// collection.
 ///
-/// `links` are within hosts, in any order, and may lack those between members; `collection` returns the collection of a member.
+/// `links` are within hosts, in any order, and may lack links between members. `collection` returns
+/// the collection of a member.
 ///
 /// # Cost
-/// A sort of the links, then two looks at each.
+/// A sort of the links, then two scans of them.
 pub fn nearby_pages(
     links: &[(Page, Page)],
     collection: impl Fn(Page) -> Option<Page>,
@@ -53,8 +58,8 @@ pub fn nearby_pages(
 
     let mut near: HashMap<Page, Page> = HashMap::new();
     let mut counts: HashMap<(Page, Page), Linked> = HashMap::new();
-    // Spreads from the members outwards: a page is looked at again only when one of its neighbours gains a
-    // collection, so each link is counted once in each direction.
+    // Spreads from the members outwards. A page is tested again only when one of its neighbours
+    // gains a collection, so each link is counted once in each direction.
     let placed = pages.iter().filter_map(|rows| Some((rows[0].0, collection(rows[0].0)?)));
     let mut reached: Vec<(Page, Page)> = placed.collect();
     while let Some((page, of)) = reached.pop() {
@@ -76,7 +81,7 @@ pub fn nearby_pages(
     near
 }
 
-/// Pages that a page links to, that link to it, and that do either.
+/// Numbers of the pages that a page links to, that link to it, and that do either.
 #[derive(Debug, Clone, Copy, Default)]
 struct Linked {
     out: usize,
@@ -85,7 +90,7 @@ struct Linked {
 }
 
 impl Linked {
-    /// Counts one more page, linked in these directions.
+    /// Returns the counts with one more page, linked in the given directions.
     fn and(self, ways: u8) -> Linked {
         Linked {
             out: self.out + usize::from(ways & OUT != 0),
@@ -103,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    /// The definition, page by page until nothing changes.
+    /// Applies the definition page by page until nothing changes.
     fn reference(links: &[(Page, Page)], collections: &[Option<Page>], attach: Attach) -> Vec<(Page, Page)> {
         let out = |x: Page| links.iter().filter(|link| link.0 == x && link.1 != x).map(|link| link.1).collect();
         let into = |x: Page| links.iter().filter(|link| link.1 == x && link.0 != x).map(|link| link.0).collect();
@@ -152,7 +157,8 @@ mod tests {
 
     #[test]
     fn a_page_that_belongs_to_the_rest_of_the_site_is_not_near() {
-        // h is the host's home page: it links to a page of the collection, and to two that are not.
+        // h is the home page of the host: it links to a page of the collection, and to two that are
+        // not in it.
         let [p, h, x, y] = [0, 1, 2, 3].map(Page);
         let (links, of) = ([(h, p), (h, x), (h, y), (x, y)], |page| (page == p).then_some(Page(7)));
         assert_eq!(nearby_pages(&links, of, Attach::Nearby), []);

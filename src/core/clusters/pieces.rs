@@ -1,10 +1,13 @@
-//! Pieces: what tolerant growth joins on one host, first along links that merge, then across short segments.
+//! Pieces: the units that tolerant growth joins on one host, first along links that merge, then
+//! across short segments.
 //!
-//! A *piece* is a set of pages of one host with at most one page of each trivial cluster. It is named by its smallest page.
+//! A *piece* is a set of pages of one host with at most one page of each trivial cluster. Its name
+//! is its smallest page.
 //!
 //! # Source
-//! \[CSG00\] Algorithm 3.1 step 5 for growth; sections 2.2 and 6 for the second phase that "tries to combine similar
-//! collections that are connected via short segments", which the paper leaves open.
+//! \[CSG00\] Algorithm 3.1 step 5 for growth; sections 2.2 and 6 for the second phase that "tries
+//! to combine similar collections that are connected via short segments", which the paper leaves
+//! open.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -12,26 +15,27 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use super::union_find::UnionFind;
 use webtwin_base::ids::{ClusterId, Page, PieceId, SimilarClusterId};
 
-/// When two pieces are joined, at most one in this many pages of the smaller may be doubled in the larger.
+/// Inverse of the maximum doubled fraction: when two pieces are joined, at most one of this number
+/// of pages of the smaller piece may be doubled in the larger.
 const DOUBLED: usize = 5;
 
 /// Links between pages of one host.
 #[derive(Debug, Clone, Copy)]
 pub struct HostLinks<'a> {
-    /// The pages, ascending.
+    /// Pages that have links, ascending.
     pub pages: &'a [Page],
-    /// The places there of each link's source and target.
+    /// Indices in `pages` of the source and target of each link.
     pub ends: &'a [[u32; 2]],
 }
 
 impl HostLinks<'_> {
-    /// Source and target of each.
+    /// Returns source and target of each link as pages.
     pub fn pairs(&self) -> Vec<(Page, Page)> {
         self.ends.iter().map(|ends| ends.map(|at| self.pages[at as usize]).into()).collect()
     }
 }
 
-/// The pages of links, and the places there of their ends, as [`HostLinks`] has them.
+/// Returns the pages of links, and the indices of their ends, in the form of [`HostLinks`].
 pub fn by_place(links: &[(Page, Page)]) -> (Vec<Page>, Vec<[u32; 2]>) {
     let mut pages: Vec<Page> = links.iter().flat_map(|&(src, dst)| [src, dst]).collect();
     pages.sort_unstable();
@@ -41,22 +45,25 @@ pub fn by_place(links: &[(Page, Page)]) -> (Vec<Page>, Vec<[u32; 2]>) {
     (pages, ends)
 }
 
-/// Grows pieces on one host: `(page, piece)`, ascending.
+/// Grows pieces on one host. Returns `(page, piece)`, ascending.
 ///
-/// `links` are those between pages in trivial clusters that may merge; `cluster` returns a page's trivial cluster.
+/// `links` are the links between pages in trivial clusters that may merge. `cluster` returns the
+/// trivial cluster of a page.
 ///
-/// 1. Start at the trivial cluster with the fewest linked pages on the host, because a second one is rather a version
-///    or a double (ties: most linked, then smallest). Each of its pages that is in no piece founds one.
-/// 2. Repeat: of all unassigned pages with a link, in either direction, to a piece of this round, take the page whose
-///    cluster has the fewest pages here (ties: most links with the piece, then smaller page, then older piece); add it
-///    to the piece, unless the piece has a page of its cluster.
+/// 1. Start at the trivial cluster with the fewest linked pages on the host, because a second page
+///    is more likely a version or a double (ties: most linked, then smallest). Each of its pages
+///    that is in no piece founds one.
+/// 2. Repeat: of all unassigned pages with a link, in either direction, to a piece of this round,
+///    take the page whose cluster has the fewest pages on the host (ties: most links with the
+///    piece, then smaller page, then older piece); add it to the piece, unless the piece has a page
+///    of its cluster.
 /// 3. When no neighbour is left, start again from the next cluster.
 ///
-/// So a component of the host's pages that has no two pages of one trivial cluster is a piece, whatever the order. Only the
-/// others, which are *contested*, are grown page by page.
+/// So a component of the host's pages that has no two pages of one trivial cluster is a piece in
+/// any order. Only the other components, which are *contested*, are grown page by page.
 ///
 /// # Cost
-/// A union-find over the links; those of contested components times log links.
+/// A union-find over the links; for the links of contested components, links times log links.
 pub fn grow_pieces(links: &HostLinks<'_>, cluster: impl Fn(Page) -> ClusterId) -> Vec<(Page, PieceId)> {
     let HostLinks { pages, ends } = *links;
     let mut joined = UnionFind::new(pages.len());
@@ -75,18 +82,18 @@ pub fn grow_pieces(links: &HostLinks<'_>, cluster: impl Fn(Page) -> ClusterId) -
     pages.iter().copied().zip(pieces).collect()
 }
 
-/// The linked pages of a host, by their places in ascending order.
+/// The linked pages of a host, by index in ascending order.
 struct Host<'a> {
-    /// Component of each page: the smallest place of it.
+    /// Component of each page, named by its smallest index.
     component: &'a [u32],
     /// Trivial cluster of each page.
     clusters: &'a [ClusterId],
-    /// Links.
+    /// Source and target of each link, as indices.
     ends: &'a [[u32; 2]],
 }
 
 impl Host<'_> {
-    /// For every component whether two of its pages are of one trivial cluster.
+    /// Marks the components in which two pages are of one trivial cluster.
     fn contested(&self) -> Vec<bool> {
         let mut rows: Vec<(u32, ClusterId)> =
             self.component.iter().copied().zip(self.clusters.iter().copied()).collect();
@@ -96,7 +103,8 @@ impl Host<'_> {
         contested
     }
 
-    /// The number of the piece of each page in a contested component; [`NO_PIECE`] for all others.
+    /// Returns the number of the piece of each page in a contested component, and [`NO_PIECE`] for
+    /// all other pages.
     fn grow(&self, contested: &[bool]) -> Vec<u32> {
         let pages = self.clusters.len();
         let in_contested = |page: u32| contested[self.component[page as usize] as usize];
@@ -121,11 +129,13 @@ impl Host<'_> {
         starts.sort_by_cached_key(|alike| (alike.len(), Reverse(degree(alike))));
 
         let mut piece_of = vec![NO_PIECE; pages];
-        // Of trivial clusters with several pages here: no other can be doubled.
+        // Clusters that each piece has. Holds only trivial clusters with several pages on this
+        // host, because no other cluster can be doubled.
         let mut has: HashSet<(u32, ClusterId)> = HashSet::new();
         let mut links_with: HashMap<(u32, u32), u32> = HashMap::new();
         let mut next = BinaryHeap::new();
-        // Where a round has one piece: pages to add to it at once, and pages that others of it have just been linked with.
+        // Used if a round has one piece: pages to add to it without a queue, and pages that other
+        // pages of the piece have just been linked with.
         let (mut free, mut nearer, mut is_nearer) = (Vec::new(), Vec::new(), vec![false; pages]);
         let mut pieces = 0;
         for start in starts {
@@ -134,7 +144,8 @@ impl Host<'_> {
                 next.push(Candidate { doubles: Reverse(0), links: 0, page: Reverse(page), piece: Reverse(pieces) });
                 pieces += 1;
             }
-            // Then pages without a double come before all others and are never refused, so their order does not matter.
+            // With one piece, pages without a double come before all others and are never refused,
+            // so their order does not matter.
             let one_piece = pieces - first == 1;
             loop {
                 let (page, piece) = if let Some(page) = free.pop() {
@@ -148,8 +159,8 @@ impl Host<'_> {
                     let Some(Candidate { page: Reverse(page), piece: Reverse(piece), .. }) = next.pop() else { break };
                     (page, piece)
                 };
-                // The heap may hold a page many times, with fewer links than it has now; the first entry popped is the best
-                // one, and the others find the page taken.
+                // The heap may hold a page many times, with fewer links than it has now. The first
+                // entry popped is the best one, and later entries find the page assigned.
                 if piece_of[page as usize] != NO_PIECE
                     || doubles[page as usize] > 1 && !has.insert((piece, self.clusters[page as usize]))
                 {
@@ -176,35 +187,38 @@ impl Host<'_> {
     }
 }
 
-/// Stands for no piece.
+/// Marks a page that is in no piece.
 const NO_PIECE: u32 = u32::MAX;
 
-/// A page that may be added to a piece; the one to be added first is the largest.
+/// A page that may be added to a piece. The greatest candidate is added first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
-    /// Pages of its trivial cluster on the host.
+    /// Number of pages of its trivial cluster on the host.
     doubles: Reverse<u32>,
-    /// Its links with the piece.
+    /// Number of links between the page and the piece.
     links: u32,
     page: Reverse<u32>,
     piece: Reverse<u32>,
 }
 
-/// A page of a piece. Rows order by piece, then trivial cluster.
+/// A page of a piece, as (piece, trivial cluster, page). Rows order by piece, then trivial cluster.
 pub type PieceMember = (PieceId, ClusterId, Page);
 
-/// Joins pieces of one host that belong together: `(page, piece)` for all pages of `members`, ascending.
+/// Joins pieces of one host that belong together. Returns `(page, piece)` for all pages of
+/// `members`, ascending.
 ///
-/// `members` are all pages of the pieces that may be joined, ascending; `links` are links between pages of the host, in any
-/// order. A page of `links` that is not among the members is in no piece. `similar(piece)` is its similar cluster.
+/// `members` are all pages of the pieces that may be joined, ascending. `links` are links between
+/// pages of the host, in any order. A page of `links` that is not among the members is in no piece.
+/// `similar(piece)` is the similar cluster of a piece.
 ///
-/// Two pieces of one similar cluster are joined if a link runs between them, or if both are linked, in either
-/// direction, with the same page in no piece: a break point. If that doubles pages, those of the smaller piece stay
-/// behind as a piece of their own; if more than one in five would be doubled, the two are versions and stay apart.
-/// Larger pieces come first.
+/// Two pieces of one similar cluster are joined if a link runs between them, or if both are linked,
+/// in either direction, with the same page that is in no piece: a break point. If the join doubles
+/// pages, the doubled pages of the smaller piece become pieces of their own; if more than one in
+/// five would be doubled, the two pieces are versions and are not joined. Larger pieces come first.
 ///
 /// # Cost
-/// Links times log links, and for each two linked pieces that are not joined yet, the pages of the smaller one.
+/// Links times log links. For each two linked pieces that are not joined yet, a scan of the pages
+/// of the smaller one.
 pub fn join_pieces(
     members: &[PieceMember],
     links: &[(Page, Page)],
@@ -232,8 +246,8 @@ pub fn join_pieces(
         }
     }
     beside.sort_unstable();
-    // All pieces around one break point are to be joined; pairs with the largest of them say that in fewer pairs
-    // than every two of them.
+    // All pieces around one break point must be joined. Pairing each with the largest of them
+    // needs fewer pairs than pairing every two of them.
     for of_break_point in beside.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)) {
         let pieces = of_break_point.iter().map(|row| row.2);
         let largest = pieces.clone().max_by_key(|&piece| larger(piece)).expect("a chunk is not empty");
@@ -256,7 +270,7 @@ pub fn join_pieces(
             continue;
         }
         let (large, small) = if clusters[x as usize].len() < clusters[y as usize].len() { (y, x) } else { (x, y) };
-        // The test is on clusters as they are now: what was joined before counts, too.
+        // The test is on the current clusters: pages of earlier joins count, too.
         let of_small = &clusters[small as usize];
         let doubled = of_small.iter().filter(|cluster| clusters[large as usize].contains(cluster)).count();
         if DOUBLED * doubled <= of_small.len() {
@@ -267,7 +281,7 @@ pub fn join_pieces(
             clusters[x.min(y) as usize] = of_large;
         }
     }
-    // Where joined pieces double a page, the page of the largest piece stays.
+    // If joined pieces double a page, the page of the largest piece stays.
     let mut order: Vec<u32> = (0..pieces.len() as u32).collect();
     order.sort_unstable_by_key(|&piece| Reverse(larger(piece)));
     let mut has: HashSet<(u32, ClusterId)> = HashSet::new();
@@ -281,7 +295,7 @@ pub fn join_pieces(
         }
     }
     found.sort_unstable();
-    // The first page of a piece to come is its smallest.
+    // Pages ascend, so the first page found of a new piece is its smallest.
     let mut names: HashMap<u32, PieceId> = HashMap::new();
     found.into_iter().map(|(page, piece)| (page, *names.entry(piece).or_insert(PieceId::of(page)))).collect()
 }
@@ -294,7 +308,7 @@ mod tests {
 
     use super::*;
 
-    /// The rule as it is written, looking at all pages for each that is placed.
+    /// Applies the rule as documented, scanning all pages for each page that is placed.
     fn reference(links: &[(Page, Page)], cluster: &[ClusterId]) -> Vec<(Page, PieceId)> {
         let pages: BTreeSet<Page> = links.iter().flat_map(|&(src, dst)| [src, dst]).collect();
         let alike = |of: ClusterId| pages.iter().filter(move |&&page| cluster[page] == of);
@@ -360,7 +374,7 @@ mod tests {
             similar in prop::collection::vec((0u32..2).prop_map(SimilarClusterId), 5),
             links in prop::collection::vec((page(16), page(16)), 1..40),
         ) {
-            // Pages whose trivial cluster their piece has already are in no piece.
+            // Pages whose piece already has a page of their trivial cluster are in no piece.
             let alike = |x: Page, y: Page| (piece[x], cluster[x]) == (piece[y], cluster[y]);
             let doubled = |page: Page| Page::first(16).any(|other| other < page && alike(other, page));
             let mut members: Vec<PieceMember> = Page::first(16)
@@ -381,7 +395,8 @@ mod tests {
             let mut pages: Vec<Page> = members.iter().map(|member| member.2).collect();
             pages.sort_unstable();
             prop_assert_eq!(found.iter().map(|row| row.0).collect::<Vec<_>>(), pages);
-            // Pieces of a similar cluster that has no other one here need not be given, if pages of them are not.
+            // If no other piece of its similar cluster is here, a piece may be left out, provided
+            // that its pages are not looked up.
             let others = |of: PieceId| members.iter().any(|row| row.0 != of && similar[row.0] == similar[of]);
             let given: Vec<PieceMember> = members.iter().filter(|row| others(row.0)).copied().collect();
             let left_out = |page: Page| !doubled(page) && !others(piece[page]);
@@ -394,7 +409,7 @@ mod tests {
 
     #[test]
     fn pieces_are_joined_by_a_link_or_a_page_between_unless_they_are_versions() {
-        // Pieces {0, 1, 2} and {3, 4}, and 9 in none.
+        // Pieces {0, 1, 2} and {3, 4}; page 9 is in no piece.
         let joined = |more: &[(u32, u32)], cluster: fn(u32) -> u32| {
             let links = [&[(0, 1), (1, 2), (3, 4)], more].concat();
             let links: Vec<_> = links.into_iter().map(|(src, dst)| (Page(src), Page(dst))).collect();

@@ -1,23 +1,30 @@
-//! Places: where a page lies below the root of its collection, which speaks for pages that links do not tell of.
+//! Places: paths of pages below the root of their collection, as evidence for pages that have no
+//! links.
 //!
-//! In: URLs of pages, and what collections they are in. Out: the [`Root`] of each collection, pairs of pages in one place
-//! that may be copies ([`alike`]), and pages that belong to a collection by their place ([`belonging`]).
+//! Input: URLs of pages, and the collections that contain the pages. Output: the [`Root`] of each
+//! collection, pairs of pages in one place that may be copies ([`alike`]), and pages that belong to
+//! a collection by their place ([`belonging`]).
 //!
-//! A script demo, a page of source code or the frame of a search has no links, or hardly any text. Growth reaches no such page,
-//! and [`super::second_look`] compares links. But once collections are known, so is where each of them begins: pages of
-//! one trivial cluster agree in the last segments of their paths, and what is left of each path is the root of its
-//! collection. Below the roots of a similar cluster, the rest of the path is a page's *place*. Two pages in one place are
+//! A script demo, a page of source code or the frame of a search has no links, or hardly any text.
+//! Growth cannot reach such a page, and the context pass ([`super::second_look`]) compares links.
+//! But once collections are known, their roots are known, too: pages of one trivial cluster agree
+//! in the last segments of their paths, and the remaining first part of each path is the root of
+//! its collection. Below the roots of a similar cluster, the rest of the path is a page's *place*.
+//! Two pages in one place are
 //!
-//! * members of their collections, if they are copies by their text: they belong to them without a link;
-//! * compared, if a page of each trivial cluster links nowhere on its host, and both clusters have pages in this place only. Pages
-//!   with chunks are alike if these agree by [`TEXT`]; pages with too little text for chunks, if what they say is equal.
+//! * members of their collections, if their texts make them copies, even without a link;
+//! * compared, if a page of each of their trivial clusters links to no other page of its host, and
+//!   both clusters have pages in this place only. Pages with chunks are alike if their chunks agree
+//!   by [`TEXT`]. Pages with too little text for chunks are alike if their title and text length
+//!   are equal.
 //!
-//! A place alone makes no pair. That trivial clusters lie in one place, one page below each root, is why no guard is asked: none of
-//! their pages is a neighbour of another. Paths are compared in lower case and without the ending of the last segment.
+//! A place alone makes no pair. Guards on transitivity are not needed here: both trivial clusters
+//! are in one place, one page below each root, so none of their pages is a neighbour of another.
+//! Paths are compared in lower case and without the file extension of the last segment.
 //!
 //! # Source
-//! Bharat and Broder, *Mirror, mirror on the web* (1999), for equal paths on two hosts as evidence of a mirror, which is to be
-//! confirmed by what the pages say.
+//! Bharat and Broder, *Mirror, mirror on the web* (1999), for equal paths on two hosts as evidence
+//! of a mirror, which must be confirmed by the content of the pages.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -28,24 +35,26 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::second_look::{Candidate, WHOLE};
 use webtwin_base::ids::{ClusterId, Page};
 
-/// Least agreement of the texts of two pages in one place, in millionths.
+/// Minimum agreement of the texts of two pages in one place, in millionths.
 pub const TEXT: u32 = 350_000;
-/// Segments, from the end of a path, in which pages of a trivial cluster are compared.
+/// Number of segments, from the end of a path, in which pages of a trivial cluster are compared.
 pub const DEEPEST: usize = 12;
-/// Trivial clusters in one place beyond which none of them are compared.
+/// Maximum number of trivial clusters in one place that are compared. If there are more, none of
+/// them are.
 const MOST: usize = 64;
 
-/// A URL as host, folders and name: in lower case, without the scheme and the ending of the last segment.
+/// A URL as host, folders and name: in lower case, without the scheme and the file extension of the
+/// last segment.
 #[derive(Debug, Clone)]
 pub struct Folders {
-    /// All of it, each folder followed by a slash.
+    /// The whole URL after folding, each folder followed by a slash.
     folded: Vec<u8>,
-    /// Where each segment of the path begins.
+    /// Start of each segment of the path.
     starts: Vec<usize>,
 }
 
 impl Folders {
-    /// Takes a URL apart.
+    /// Parses a URL.
     pub fn new(url: &str) -> Folders {
         if !url.is_ascii() {
             return Folders::with_letters(url);
@@ -81,7 +90,7 @@ impl Folders {
         Folders { folded, starts }
     }
 
-    /// The same for any letters.
+    /// Parses a URL with non-ASCII letters.
     fn with_letters(url: &str) -> Folders {
         let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
         let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
@@ -96,22 +105,23 @@ impl Folders {
         Folders { folded: folded.into_bytes(), starts }
     }
 
-    /// Segments of the path, at least one: the name, which may be empty.
+    /// Returns the number of segments of the path, at least one: the name, which may be empty.
     pub fn segments(&self) -> usize {
         self.starts.len()
     }
 
-    /// Hash of the host and the first `depth` folders.
+    /// Returns the hash of the host and the first `depth` folders.
     pub fn root(&self, depth: usize) -> u64 {
         xxh3_64(&self.folded[..self.starts[depth]])
     }
 
-    /// Hash of what follows them.
+    /// Returns the hash of the part that follows the first `depth` folders.
     pub fn place(&self, depth: usize) -> u64 {
         xxh3_64(&self.folded[self.starts[depth]..])
     }
 
-    /// Hashes of the last one, two, ... segments; 0 for more than there are.
+    /// Returns the hashes of the last one, two, ... segments, and 0 where the path has fewer
+    /// segments.
     pub fn ends(&self) -> [u32; DEEPEST] {
         std::array::from_fn(|at| match self.segments().checked_sub(at + 1) {
             Some(depth) => (self.place(depth) as u32).max(1),
@@ -120,13 +130,14 @@ impl Folders {
     }
 }
 
-/// In how many of their last segments all of these paths agree; each is given as its [`Folders::ends`].
+/// Returns the number of last segments in which all of the paths agree. Each path is given as its
+/// [`Folders::ends`].
 pub fn in_common(paths: &[[u32; DEEPEST]]) -> usize {
     let agree = |at: usize| paths.iter().all(|path| path[at] != 0 && path[at] == paths[0][at]);
     (0..DEEPEST).take_while(|&at| agree(at)).count()
 }
 
-/// What pages of a collection say of where that begins: 24 bytes. Rows order by collection.
+/// Vote of pages for the root of their collection: 24 bytes. Rows order by collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Vote {
@@ -134,15 +145,15 @@ pub struct Vote {
     pub collection: Page,
     /// Smallest page of its similar cluster.
     pub similar_cluster: Page,
-    /// Folders of the root.
+    /// Number of folders of the root.
     pub depth: u32,
     /// Hash of the root, the high half first.
     pub root: [u32; 2],
-    /// Pages that say so.
+    /// Number of pages that vote for this root.
     pub pages: u32,
 }
 
-/// Where a collection begins: 20 bytes.
+/// Root of a collection: 20 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Root {
@@ -152,16 +163,16 @@ pub struct Root {
     pub similar_cluster: Page,
     /// First page of the collection.
     pub collection: Page,
-    /// Pages that had a say.
+    /// Number of pages of the collection that voted, for any root.
     pub votes: u32,
 }
 
-/// The two halves of a hash.
+/// Returns the two halves of a hash, the high half first.
 pub fn halves(hash: u64) -> [u32; 2] {
     [(hash >> 32) as u32, hash as u32]
 }
 
-/// Adds up votes for the same; they are sorted then.
+/// Adds up equal votes. Sorts `votes` first.
 pub fn add_up(votes: &mut Vec<Vote>) {
     let of = |vote: &Vote| Vote { pages: 0, ..*vote };
     votes.sort_unstable();
@@ -172,8 +183,9 @@ pub fn add_up(votes: &mut Vec<Vote>) {
     });
 }
 
-/// Elects the root of each collection: that of the most votes, then the one with fewer folders, then the smaller hash.
-/// `votes` are all those of some collections; they are added up.
+/// Elects the root of each collection: the one with the most votes, then the one with fewer
+/// folders, then the smaller hash. `votes` are all votes of some collections; equal votes are added
+/// up.
 pub fn elect(votes: &mut Vec<Vote>) -> Vec<Root> {
     add_up(votes);
     let of_collection = |votes: &[Vote]| {
@@ -184,15 +196,16 @@ pub fn elect(votes: &mut Vec<Vote>) -> Vec<Root> {
     votes.chunk_by(|x, y| x.collection == y.collection).map(of_collection).collect()
 }
 
-/// The roots of all collections.
+/// Roots of all collections, by hash.
 #[derive(Debug, Default)]
 pub struct Roots {
     by_hash: HashMap<[u32; 2], Vec<Root>>,
 }
 
 impl Roots {
-    /// Takes roots in any order. Of collections of one similar cluster that begin in one folder, the root is that of the one
-    /// with the most votes, then of the smaller first page.
+    /// Indexes roots, given in any order. If collections of one similar cluster have the same root,
+    /// it is that of the collection with the most votes, then of the one with the smaller first
+    /// page.
     pub fn new(roots: &[Root]) -> Roots {
         let mut by_hash: HashMap<[u32; 2], Vec<Root>> = HashMap::new();
         roots.iter().for_each(|root| by_hash.entry(root.root).or_default().push(*root));
@@ -203,7 +216,8 @@ impl Roots {
         Roots { by_hash }
     }
 
-    /// The roots that a page is below, with the hash of its place: of each similar cluster the one of the most folders.
+    /// Returns the roots above a page, each with the hash of the page's place: for each similar
+    /// cluster the root with the most folders.
     pub fn above(&self, folders: &Folders) -> Vec<(Root, u64)> {
         let mut above: Vec<(Root, u64)> = Vec::new();
         for depth in (0..folders.segments()).rev() {
@@ -217,42 +231,43 @@ impl Roots {
     }
 }
 
-/// What a page says that has too little text for chunks.
+/// Content values of pages that have too little text for chunks.
 pub mod says {
-    /// It has chunks.
+    /// Value of a page that has chunks.
     pub const CHUNKS: u32 = 0;
-    /// It says nothing.
+    /// Value of a page that has neither title nor text.
     pub const NOTHING: u32 = 1;
 
-    /// Its title and the length of its text.
+    /// Returns the value of a page from its title and the length of its text.
     pub fn little(title: &str, text_bytes: u64) -> u32 {
         let hash = xxhash_rust::xxh3::xxh3_64_with_seed(title.as_bytes(), text_bytes);
         if title.is_empty() && text_bytes == 0 { NOTHING } else { (hash as u32).max(2) }
     }
 }
 
-/// A page below a root: 32 bytes. Rows order by similar cluster and place, then collection and page.
+/// A page below a root: 32 bytes. Rows order by similar cluster and place, then collection and
+/// page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Placed {
     /// Smallest page of the similar cluster.
     pub similar_cluster: Page,
-    /// Hash of its place, the high half first.
+    /// Hash of the page's place, the high half first.
     pub place: [u32; 2],
     /// First page of the collection that begins at the root.
     pub collection: Page,
     /// The page.
     pub page: Page,
-    /// Votes for the root.
+    /// Number of votes for the root.
     pub votes: u32,
-    /// What it [says] if it has no chunks.
+    /// Content value of the page ([`says`]), which is [`says::CHUNKS`] if it has chunks.
     pub says: u32,
-    /// 1 if it links to another page of its host.
+    /// 1 if the page links to another page of its host, else 0.
     pub links: u32,
 }
 
-/// Groups rows by place, ascending; of a root that has two pages there it is not known which one is meant, so neither counts.
-/// Rows are sorted.
+/// Groups rows by place, ascending. If a root has two pages in a place, it is unknown which of them
+/// is meant, so neither is returned. Sorts `rows`.
 pub fn by_place(rows: &mut [Placed]) -> impl Iterator<Item = Vec<Placed>> + '_ {
     rows.sort_unstable();
     let groups = rows.chunk_by(|x, y| (x.similar_cluster, x.place) == (y.similar_cluster, y.place));
@@ -262,9 +277,10 @@ pub fn by_place(rows: &mut [Placed]) -> impl Iterator<Item = Vec<Placed>> + '_ {
     })
 }
 
-/// The pairs to compare among the pages in one place, ascending: of each two trivial clusters the smallest pages.
+/// Returns the pairs to compare among the pages in one place, ascending: the smallest pages of each
+/// two trivial clusters.
 ///
-/// `label` is a page's trivial cluster, and `size` the number of its pages.
+/// `label` returns the trivial cluster of a page, and `size` the number of pages of a cluster.
 pub fn alike(group: &[Placed], label: impl Fn(Page) -> ClusterId, size: impl Fn(ClusterId) -> u32) -> Vec<Candidate> {
     let mut clusters: BTreeMap<ClusterId, Vec<&Placed>> = BTreeMap::new();
     group.iter().for_each(|row| clusters.entry(label(row.page)).or_default().push(row));
@@ -286,8 +302,9 @@ pub fn alike(group: &[Placed], label: impl Fn(Page) -> ClusterId, size: impl Fn(
     found
 }
 
-/// The pages in one place that belong to the collection at whose root they are, as copies of a page in the same place of
-/// another one. `is_placed` says which are in a collection already.
+/// Yields the pages in one place that belong to the collection whose root is above them, because
+/// they are copies of a page in the same place of another collection. `is_placed` is true for pages
+/// that are already in a collection.
 pub fn belonging(
     group: &[Placed],
     label: impl Fn(Page) -> ClusterId,
@@ -403,7 +420,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every two pages looked at.
+        /// Compares every two pages.
         #[test]
         fn pairs_in_one_place_are_those_of_the_definition(
             rows in prop::collection::vec((0u32..3, 0u32..5, 0u32..4, 0u32..2), 16),

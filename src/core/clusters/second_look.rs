@@ -1,25 +1,33 @@
-//! A second look inside mirrors: pages that only their collections can tell to be copies.
+//! Context pass inside mirrors: finds pages that can only be recognized as copies by their
+//! collections.
 //!
-//! In: pages and links of the collections of a similar cluster. Out: [`Candidate`] pairs, and of those that were compared
-//! the ones that are copies ([`one_to_one`]).
+//! Input: pages and links of the collections of a similar cluster. Output: [`Candidate`] pairs, and
+//! of the compared candidates those that are copies ([`one_to_one`]).
 //!
-//! A version that was rewritten, or a page of three lines, shares too little text to be found alone. But two collections
-//! that have many trivial clusters in common say which page of the one should match which page of the other: the one
-//! that links to, and is linked from, copies of the same pages. So for each two collections that have [`COMMON`] of the
-//! smaller one's pages in common, the pages of one without a copy in the other are compared by
+//! A version that was rewritten, or a page of three lines, shares too little text to be found by
+//! its text. But two collections that have many trivial clusters in common indicate which page of
+//! the one should match which page of the other: the one that links to, and is linked from, copies
+//! of the same pages. So for each two collections that have [`COMMON`] of the smaller one's pages
+//! in common, the pages of one without a copy in the other are compared by
 //!
-//! * their links, in both directions, to pages with a copy in the other collection: the weight of those that both have, in
-//!   that of those that either has. What a menu links to weighs little.
-//! * their text: all chunks, furniture too, common to both, of those that either has. Pages without text are alike.
+//! * their links, in both directions, to pages with a copy in the other collection: the weight of
+//!   the links that both pages have, divided by the weight of the links that either has. Links to
+//!   the pages of a menu have a small weight.
+//! * their text: the number of chunks, including boilerplate, that both pages have, divided by the
+//!   number that either has. Pages without text are alike.
 //!
-//! Links alone would match a page with its translation, which has the same place in its edition; text alone is what
-//! failed before. So each must reach a least share ([`LINKS`], [`TEXT`]), and both together [`BOTH`]. The match must be
-//! one to one, by [`MARGIN`]: each page is the other's best by far. And both must have the same name, which makes no pair
-//! but keeps apart what was moved about: the last segment of the path, whatever its case and its ending.
+//! Links alone would match a page with its translation, which has the same place in its edition;
+//! text alone is what failed before. So each measure must reach a minimum ([`LINKS`], [`TEXT`]),
+//! and the sum of both must reach [`BOTH`]. The match must be one to one with a margin
+//! ([`MARGIN`]): each page must be the best match of the other, and better than any second one by
+//! the margin. And both pages must have the same name, that is, the last segment of the path in
+//! lower case and without its file extension. An equal name makes no pair, but this condition keeps
+//! pages apart that were moved within a collection.
 //!
 //! # Source
-//! \[DDGMP03\]: links confirm content. Bhattacharya and Getoor, *Collective entity resolution in relational data* (2007),
-//! for what is found becoming evidence. The thresholds are our own, chosen on the two crawls of `scripts/real-crawl`.
+//! \[DDGMP03\]: links confirm content. Bhattacharya and Getoor, *Collective entity resolution in
+//! relational data* (2007), for using results as evidence. The thresholds are our own, chosen on
+//! the two crawls of `scripts/real-crawl`.
 
 use std::cmp::Reverse;
 
@@ -27,35 +35,36 @@ use bytemuck::{Pod, Zeroable};
 
 use webtwin_base::ids::{ClusterId, Number, Page};
 
-/// One, in the millionths in which shares are given.
+/// Value of the fraction 1, in millionths.
 pub const WHOLE: u32 = 1_000_000;
-/// Least share of the smaller collection's pages that has copies in the other, in millionths.
+/// Minimum fraction of the smaller collection's pages that have copies in the other, in millionths.
 pub const COMMON: u32 = 400_000;
-/// Fewest trivial clusters that two collections have in common.
+/// Minimum number of trivial clusters that two collections have in common.
 pub const FEWEST: usize = 3;
-/// Least agreement of links, in millionths.
+/// Minimum agreement of links, in millionths.
 pub const LINKS: u32 = 500_000;
-/// Least agreement of texts, in millionths.
+/// Minimum agreement of texts, in millionths.
 pub const TEXT: u32 = 150_000;
-/// Least sum of both.
+/// Minimum sum of both agreements, in millionths.
 pub const BOTH: u32 = 950_000;
-/// By how much a match is to be better than any other of either page.
+/// Minimum difference between a match and any other match of either page, in millionths.
 pub const MARGIN: u32 = 100_000;
-/// Pages of one name that have a link in common beyond which that link proposes none of them: it is a menu's.
+/// Maximum number of pages of one name with a common link for the link to propose them. A link of
+/// more pages is part of a menu.
 const MOST: usize = 64;
-/// Pages of candidates that a worker looks at in one go.
+/// Number of pages of candidates that a worker processes at a time.
 const AT_ONCE: usize = 1 << 20;
 
 /// A page of a collection. Rows order by collection, then page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seen {
-    /// First page of its collection, which names it.
+    /// First page of the collection, which names it.
     pub collection: Page,
     /// The page.
     pub page: Page,
-    /// Its trivial cluster.
+    /// Trivial cluster of the page.
     pub cluster: ClusterId,
-    /// Hash of its name.
+    /// Hash of the page's name.
     pub name: u64,
 }
 
@@ -67,13 +76,14 @@ pub struct Candidate {
     pub a: Page,
     /// The larger page.
     pub b: Page,
-    /// First pages of their collections.
+    /// First pages of the collections of `a` and `b`.
     pub collections: [Page; 2],
-    /// Agreement of their links, in millionths.
+    /// Agreement of the links of the two pages, in millionths.
     pub links: u32,
 }
 
-/// The name of a page: the last segment of its URL's path without its ending, with the query, all in lower case.
+/// Returns the name of a page: the last segment of its URL's path without its file extension, with
+/// the query, all in lower case.
 pub fn name(url: &str) -> String {
     let path = url.split_once("://").map_or(url, |(_, rest)| rest).split_once('/').map_or("", |(_, path)| path);
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
@@ -82,23 +92,27 @@ pub fn name(url: &str) -> String {
     format!("{stem}?{query}").to_lowercase()
 }
 
-/// A link of a page of a collection to or from a page of it: twice the number of that page's trivial cluster, and one more if it
-/// leads from there. Numbers are those of the trivial clusters of a similar cluster, ascending.
+/// A link of a page to or from another page of its collection: twice the number of that page's
+/// trivial cluster, plus 1 if the link leads from that page. Numbers are those of the trivial
+/// clusters of a similar cluster, ascending.
 type Link = u32;
 
-/// What a link weighs that `pages` pages have: 2^16 by the square of the digits of their number.
+/// Returns the weight of a link that `pages` pages have: 2^16 divided by the square of the number
+/// of binary digits of `pages`.
 fn weight(pages: u32) -> u64 {
     let digits = u64::from(u32::BITS - pages.leading_zeros());
     (1 << 16) / (digits * digits).max(1)
 }
 
-/// The pairs to compare among the pages of one similar cluster, ascending.
+/// Returns the pairs to compare among the pages of one similar cluster, ascending.
 ///
-/// `pages` ascend; `links` are those within collections, by the places of pages, in any order.
+/// `pages` must ascend. `links` are the links within collections, as indices of pages, in any
+/// order.
 ///
 /// # Cost
-/// Two looks at each link. For each two collections that mirror each other, a sort of the links of each page without a
-/// copy, and for each such page at most 64 others a link, each of which costs the links of both.
+/// Two scans of the links. For each two collections that mirror each other, a sort of the links of
+/// each page without a copy. For each link of such a page, up to 64 other pages, each of which
+/// costs a scan of the links of both.
 pub fn candidates(pages: &[Seen], links: &[[u32; 2]]) -> Vec<Candidate> {
     let (numbers, clusters) = numbers_of_clusters(pages);
     let mut collections: Vec<Collection<'_>> = Vec::new();
@@ -130,7 +144,8 @@ pub fn candidates(pages: &[Seen], links: &[[u32; 2]]) -> Vec<Candidate> {
     found
 }
 
-/// Numbers of the trivial clusters of pages, by page, and how many there are.
+/// Numbers the trivial clusters of pages. Returns the number of each page's cluster, and the number
+/// of clusters.
 fn numbers_of_clusters(pages: &[Seen]) -> (Vec<u32>, usize) {
     let mut by_cluster: Vec<(ClusterId, u32)> = pages.iter().map(|seen| seen.cluster).zip(0..).collect();
     by_cluster.sort_unstable();
@@ -143,7 +158,7 @@ fn numbers_of_clusters(pages: &[Seen]) -> (Vec<u32>, usize) {
     (numbers, clusters as usize)
 }
 
-/// What two ascending lists have in common.
+/// Returns the intersection of two ascending lists.
 fn in_both(x: &[u32], y: &[u32]) -> Vec<u32> {
     let mut y = y.iter().peekable();
     let is_in = |one: &&u32| {
@@ -155,24 +170,25 @@ fn in_both(x: &[u32], y: &[u32]) -> Vec<u32> {
 
 /// The pages of a collection.
 struct Collection<'a> {
-    /// Place of the first among the pages of all collections.
+    /// Index of the collection's first page among the pages of all collections.
     first: usize,
     pages: &'a [Seen],
-    /// Numbers of their trivial clusters.
+    /// Numbers of the trivial clusters of the pages.
     numbers: &'a [u32],
-    /// The same, each once, ascending.
+    /// Distinct numbers of the trivial clusters, ascending.
     clusters: Vec<u32>,
 }
 
-/// Links of the pages that have no copy in one of the collections, those of one page behind those of another.
+/// Links of the pages that have no copy in at least one of the collections, grouped by page.
 struct LinksOf {
-    /// Where those of each page end.
+    /// End of the links of each page in `links`.
     ends: Vec<usize>,
     links: Vec<Link>,
 }
 
 impl LinksOf {
-    /// `numbers` are those of the trivial clusters of pages, of which there are `clusters`.
+    /// Groups links by page. `numbers` are the numbers of the trivial clusters of pages; there are
+    /// `clusters` of them.
     fn new(numbers: &[u32], links: &[[u32; 2]], collections: &[Collection<'_>], clusters: usize) -> LinksOf {
         let mut collections_with = vec![0; clusters];
         for &cluster in collections.iter().flat_map(|of| &of.clusters) {
@@ -203,23 +219,26 @@ impl LinksOf {
         LinksOf { ends, links: links_of }
     }
 
-    /// The links of a page by its place, those to several pages of a cluster more than once and in no order.
+    /// Returns the links of a page, given its index, in no order. Links to several pages of a
+    /// cluster occur more than once.
     fn of(&self, page: usize) -> &[Link] {
         &self.links[if page == 0 { 0 } else { self.ends[page - 1] }..self.ends[page]]
     }
 }
 
-/// A page of one collection without a copy in another, with its links to pages that have one, ascending.
+/// A page of one collection without a copy in another, with its links to pages that have a copy,
+/// ascending.
 struct Alone<'a> {
     seen: &'a Seen,
     links: Vec<Link>,
-    /// What each of them weighs, and all together.
+    /// Weight of each link, and in `weight` their sum.
     weights: Vec<u64>,
     weight: u64,
 }
 
 impl<'a> Collection<'a> {
-    /// All such pages; `is_common` tells the trivial clusters that both have. Their links are not weighed yet.
+    /// Returns all pages of the collection without a copy, with weights that are not set yet.
+    /// `is_common` is true for the trivial clusters that both collections have.
     fn alone(&self, is_common: &[bool], links_of: &LinksOf) -> Vec<Alone<'a>> {
         let alone = self.numbers.iter().enumerate().filter(|(_, number)| !is_common[**number as usize]);
         let with_links = alone.map(|(at, _)| {
@@ -233,7 +252,8 @@ impl<'a> Collection<'a> {
     }
 }
 
-/// Weighs the links of pages by how many of them have each; `having` is nothing for each link, before and after.
+/// Computes the weights of links from the number of pages that have each link. `having` must be all
+/// zero, and is all zero on return.
 fn weigh(pages: &mut [Alone<'_>], having: &mut [u32]) {
     pages.iter().flat_map(|page| &page.links).for_each(|&link| having[link as usize] += 1);
     for page in &mut *pages {
@@ -243,12 +263,14 @@ fn weigh(pages: &mut [Alone<'_>], having: &mut [u32]) {
     pages.iter().flat_map(|page| &page.links).for_each(|&link| having[link as usize] = 0);
 }
 
-/// The pairs of pages of two collections whose links agree.
+/// Returns the pairs of pages of two collections whose links agree.
 fn agreeing([left, right]: [Vec<Alone<'_>>; 2], having: &mut [u32]) -> Vec<Candidate> {
     let lefts = left.len();
     let mut pages: Vec<Alone<'_>> = left.into_iter().chain(right).collect();
     weigh(&mut pages, having);
     let (left, right) = pages.split_at(lefts);
+    // Rows (name, link, page) of the right collection. A left page is compared only with pages that
+    // share its name and a link, not with all pages.
     let mut with: Vec<(u64, Link, u32)> = Vec::new();
     for (page, at) in right.iter().zip(0..) {
         with.extend(page.links.iter().map(|&link| (page.seen.name, link, at)));
@@ -262,6 +284,8 @@ fn agreeing([left, right]: [Vec<Alone<'_>>; 2], having: &mut [u32]) -> Vec<Candi
         for &link in &page.links {
             named = &named[named.partition_point(|one| (one.0, one.1) < (page.seen.name, link))..];
             let same = named.iter().take_while(|one| (one.0, one.1) == (page.seen.name, link));
+            // More than MOST pages share this link, so it is a menu's and would propose arbitrary
+            // pairs.
             if same.clone().nth(MOST).is_some() {
                 continue;
             }
@@ -277,6 +301,7 @@ fn agreeing([left, right]: [Vec<Alone<'_>>; 2], having: &mut [u32]) -> Vec<Candi
                     found.push(Candidate { a: x.page, b: y.page, collections: [x.collection, y.collection], links });
                 }
             }
+            // No right page with this name has this link or a greater one.
             if named.first().is_none_or(|one| one.0 != page.seen.name) {
                 break;
             }
@@ -285,7 +310,8 @@ fn agreeing([left, right]: [Vec<Alone<'_>>; 2], having: &mut [u32]) -> Vec<Candi
     found
 }
 
-/// Weight of the links that two pages have in common, in that of all of both: in millionths.
+/// Returns the weight of the links that two pages have in common, divided by the weight of all
+/// their links, in millionths.
 fn agreement(x: &Alone<'_>, y: &Alone<'_>) -> u32 {
     let mut others = y.links.iter().peekable();
     let is_in_both = |(link, _): &(&Link, &u64)| {
@@ -296,21 +322,25 @@ fn agreement(x: &Alone<'_>, y: &Alone<'_>) -> u32 {
     share(common, x.weight + y.weight - common)
 }
 
-/// A part of a whole in millionths, rounded down; nothing of nothing is all of it.
+/// Returns a part of a whole in millionths, rounded down, and [`WHOLE`] if the whole is 0.
 pub fn share(part: u64, whole: u64) -> u32 {
     if whole == 0 { WHOLE } else { (u128::from(part) * u128::from(WHOLE) / u128::from(whole)) as u32 }
 }
 
-/// Numbers of candidates that are the best by far for one of their pages, twice if for both, in no particular order: of the pages of the
-/// worker `index` among `peers`. `texts` has the agreement of their texts.
+/// Returns the indices of candidates that are the best by far for one of their pages, in no
+/// particular order. A candidate is the best by far if it exceeds by [`MARGIN`] all other
+/// candidates of that page in the same other collection. An index occurs twice if this is true for
+/// both pages. Considers the pages of worker `index` among `peers` workers. `texts` has the
+/// agreement of the texts of each candidate.
 ///
 /// # Cost
-/// A sort of its pages. Memory: 16 bytes for each of some million pages at a time, and 4 for each candidate found.
+/// A sort of the worker's pages. Memory: 16 bytes for each of about a million pages at a time, and
+/// 4 for each candidate returned.
 pub fn best_by_far(candidates: &[Candidate], texts: &[u32], (index, peers): (usize, usize)) -> Vec<u32> {
     best_by_far_in((2 * candidates.len() / peers).div_ceil(AT_ONCE).max(1), candidates, texts, (index, peers))
 }
 
-/// The same with the pages looked at in so many parts.
+/// Computes the result of [`best_by_far`] with the pages processed in `parts` parts.
 fn best_by_far_in(parts: usize, candidates: &[Candidate], texts: &[u32], (index, peers): (usize, usize)) -> Vec<u32> {
     let mut found = Vec::new();
     let mut sides: Vec<(Page, Page, Reverse<u32>, u32)> = Vec::new();
@@ -331,13 +361,14 @@ fn best_by_far_in(parts: usize, candidates: &[Candidate], texts: &[u32], (index,
     found
 }
 
-/// The candidates that are copies of each other, with the mean of both agreements in millionths. `texts` has the agreement of
-/// their texts, and `best` what all workers have found ([`best_by_far`]).
+/// Returns the candidates that are copies of each other, with the mean of both agreements in
+/// millionths. `texts` has the agreement of the texts of each candidate, and `best` the results of
+/// all workers ([`best_by_far`]).
 ///
 /// # Cost
 /// Linear. Memory: a byte for each candidate.
 pub fn one_to_one(candidates: &[Candidate], texts: &[u32], best: &[u32]) -> Vec<(Candidate, u32)> {
-    // Of how many of its pages a candidate is the best by far.
+    // Number of pages (0 to 2) for which each candidate is the best by far.
     let mut best_of = vec![0u8; candidates.len()];
     best.iter().for_each(|&at| best_of[at as usize] += 1);
     let all =
@@ -354,10 +385,10 @@ mod tests {
 
     use super::*;
 
-    /// A link by the trivial cluster at its other end, and whether it leads from there.
+    /// A link by the trivial cluster at its other end, and true if it leads from there.
     type Link = (ClusterId, bool);
 
-    /// Pairs of the definition, every pair of pages looked at.
+    /// Computes pairs by definition, comparing every pair of pages.
     fn by_definition(pages: &[Seen], links: &[(Page, Page)]) -> Vec<Candidate> {
         let clusters = |collection: Page| -> BTreeSet<ClusterId> {
             pages.iter().filter(|seen| seen.collection == collection).map(|seen| seen.cluster).collect()
@@ -411,7 +442,7 @@ mod tests {
             };
             let pages: Vec<Seen> = (0..24).map(seen).collect();
             let links: Vec<(Page, Page)> = links.iter().map(|&(src, dst, of)| (Page(8 * of + src), Page(8 * of + dst))).collect();
-            // A page is its own place.
+            // The index of a page is its number.
             let places: Vec<[u32; 2]> = links.iter().rev().map(|(src, dst)| [src.0, dst.0]).collect();
             prop_assert_eq!(candidates(&pages, &places), by_definition(&pages, &links));
         }

@@ -1,38 +1,44 @@
-//! Several things on one host are several collections, though the host's own pages link to all of them.
+//! Separation of the collections that one host carries next to each other, although its own pages
+//! link to all of them.
 //!
-//! Where a host carries two manuals, its home page may join them in one piece; the copies of either manual on other hosts are
-//! then copies of that piece, and all of them one similar cluster. Here such a cluster is taken apart: its trivial clusters are
-//! joined along links, those that most copies have first, and two sets of them are kept apart if some piece has one of
-//! them without the other, and some piece the other without the one. Links that more than two in three of the copies have
-//! join in any case, so that two hosts that lack different chapters do not take a manual apart.
+//! If a host carries two manuals, its home page may join them in one piece. The copies of either
+//! manual on other hosts are then copies of that piece, and all of them are one similar cluster.
+//! This module splits such a cluster. Its trivial clusters are joined along links, starting with
+//! the links that the most copies have. Two sets of trivial clusters are kept apart if some piece
+//! has the first set without the second, and some piece the second without the first. Links that
+//! more than two in three of the copies have always join, so that two hosts that lack different
+//! chapters do not split a manual.
 //!
 //! # Cost
-//! A look at each link of a similar cluster; for those that not most of the copies have, a sort, and for each pair of sets that
-//! such a link runs between, the pieces of both.
+//! A scan of the links of a similar cluster. For the links that at most two in three of the copies
+//! have, a sort, and for each pair of sets that such a link runs between, a scan of the pieces of
+//! both.
 //!
 //! # Source
-//! \[CSG00\] Definition 8 asks that collections of a cluster are pairwise similar; how growth should see to it where hosts carry
-//! several, it leaves open. The rule is ours.
+//! \[CSG00\] Definition 8 requires that the collections of a cluster are pairwise similar. It does
+//! not define how growth should ensure this for hosts that carry several collections. The rule is
+//! our own.
 
 use std::collections::HashSet;
 
 use super::ground::Ground;
 use super::union_find::UnionFind;
 
-/// Fewest trivial clusters of a set that a piece must have to have it.
+/// Minimum number of trivial clusters of a set in a piece for the piece to have the set.
 const LEAST: u32 = 3;
 
 /// A set of trivial clusters that belong together.
 #[derive(Debug, Clone, Default)]
 struct Set {
-    /// Its trivial clusters.
+    /// Number of trivial clusters of the set.
     size: u32,
-    /// How many of them each piece has, ascending by piece, without zeros.
+    /// Number of the set's trivial clusters in each piece, ascending by piece, without zeros.
     pieces: Vec<(u32, u32)>,
 }
 
 impl Set {
-    /// Whether some piece has this set, and less than a tenth of the other, or fewer than [`LEAST`].
+    /// True if some piece has this set without the other one: at least three tenths and [`LEAST`]
+    /// trivial clusters of this set, and less than a tenth or fewer than [`LEAST`] of the other.
     fn stands_without(&self, other: &Set) -> bool {
         let mut rest = &other.pieces[..];
         self.pieces.iter().filter(|(_, count)| *count >= LEAST && 10 * count >= 3 * self.size).any(|&(piece, _)| {
@@ -46,7 +52,7 @@ impl Set {
         self.size += other.size;
         let mut all = std::mem::take(&mut self.pieces);
         all.extend(other.pieces);
-        // Two runs, which a stable sort merges.
+        // `all` consists of two sorted runs, which a stable sort merges.
         all.sort();
         for (piece, count) in all {
             match self.pieces.last_mut() {
@@ -57,18 +63,19 @@ impl Set {
     }
 }
 
-/// A link between two trivial clusters that not most of their copies have.
+/// A link between two trivial clusters that at most two in three of their copies have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Edge {
-    /// Pieces that have it.
+    /// Number of pieces that have the link.
     pieces: u64,
-    /// Pages of the larger trivial cluster.
+    /// Number of pieces that have the more widespread of the two trivial clusters.
     copies: u64,
     ends: (u32, u32),
 }
 
-/// For every trivial cluster of one similar cluster the number of the thing it belongs to, from 0 in the order of trivial
-/// clusters, and how many there are.
+/// Numbers the sets of trivial clusters of one similar cluster that belong together. Returns the
+/// number of each trivial cluster's set, from 0 in the order of trivial clusters, and the number of
+/// sets.
 pub(super) fn separate(ground: &Ground) -> (Vec<u32>, usize) {
     let mut joined = UnionFind::new(ground.clusters);
     let mut edges = Vec::new();
@@ -87,7 +94,7 @@ pub(super) fn separate(ground: &Ground) -> (Vec<u32>, usize) {
             edges.push(Edge { pieces, copies, ends });
         }
     }
-    // These are few, and mostly within what the others have joined.
+    // The remaining edges are few, and mostly within sets that are already joined.
     edges.retain(|edge| joined.find(edge.ends.0) != joined.find(edge.ends.1));
     if !edges.is_empty() {
         edges.sort_unstable_by(|x, y| (y.pieces * x.copies).cmp(&(x.pieces * y.copies)).then(x.ends.cmp(&y.ends)));
@@ -107,7 +114,8 @@ pub(super) fn separate(ground: &Ground) -> (Vec<u32>, usize) {
     (things, count as usize)
 }
 
-/// Joins sets of trivial clusters along links, in this order, unless each of the two stands somewhere without the other.
+/// Joins sets of trivial clusters along links, in the given order, unless each of the two occurs in
+/// some piece without the other.
 fn join_what_never_stands_alone(ground: &Ground, edges: &[Edge], joined: &mut UnionFind) {
     let mut sets = vec![Set::default(); ground.clusters];
     (0..ground.clusters as u32).for_each(|cluster| sets[joined.find(cluster) as usize].size += 1);
@@ -122,7 +130,8 @@ fn join_what_never_stands_alone(ground: &Ground, edges: &[Edge], joined: &mut Un
             }
         }
     }
-    // By names and sizes: what was apart from a set may not be from a larger one.
+    // Pairs of sets that are apart, by names and sizes: sets that were apart may not be apart once
+    // one of them is larger.
     let mut apart: HashSet<[u32; 4]> = HashSet::new();
     for edge in edges {
         let (x, y) = (joined.find(edge.ends.0), joined.find(edge.ends.1));
@@ -152,7 +161,8 @@ mod tests {
     use crate::clusters::tolerant::PiecePage;
     use webtwin_base::ids::{ClusterId, HostId, Page, PieceId, SimilarClusterId};
 
-    /// The rule as it is written: all links in one order, and sets that are counted anew each time.
+    /// Applies the rule as documented: all links in one order, and sets that are counted again each
+    /// time.
     fn plainly(pages: &[PiecePage], links: &[[u32; 2]]) -> BTreeMap<ClusterId, ClusterId> {
         let at = |place: u32| &pages[place as usize];
         let mut edges: BTreeMap<[ClusterId; 2], Vec<PieceId>> = BTreeMap::new();

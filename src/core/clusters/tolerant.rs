@@ -1,45 +1,55 @@
-//! Tolerant growth: similar clusters of collections that lack pages, double some, or fall into parts.
+//! Tolerant growth: similar clusters of collections that lack pages, double some, or fall into
+//! parts.
 //!
 //! Collections C1, ..., Cn of one host each form a *tolerant similar cluster* if
 //!
-//! 1. **one to one**: a page is in at most one collection, and no collection has two pages of one trivial cluster;
-//! 2. **similar pages**: each Ci but the largest has at least three of its trivial clusters, and three in ten, in
-//!    common with one larger Cj (if two have the same size, the one with the smaller first page counts as larger);
-//! 3. **similar links**: each page p of a Ci is linked, in either direction, with a page q of Ci as a page p' of
-//!    another Cj is with a page q' of Cj, where p and p' are of one trivial cluster, and so are q and q';
-//! 4. they stand on `clusters.min_hosts` hosts or more: a host that has something twice has a double rather than a
-//!    mirror. Doubles are found, and one of them is kept whole, but they are not told of.
+//! 1. **one to one**: a page is in at most one collection, and no collection has two pages of one
+//!    trivial cluster;
+//! 2. **similar pages**: each Ci but the largest has at least three of its trivial clusters, and
+//!    three in ten, in common with one larger Cj (if two have the same size, the one with the
+//!    smaller first page counts as larger);
+//! 3. **similar links**: each page p of a Ci is linked, in either direction, with a page q of Ci in
+//!    the same way as a page p' of another Cj is with a page q' of Cj, where p and p' are of one
+//!    trivial cluster, and so are q and q';
+//! 4. they are on `clusters.min_hosts` hosts or more: a host that has a collection twice has a
+//!    double rather than a mirror. Doubles are found, and one of them is kept whole, but they are
+//!    not reported.
 //!
-//! So any collection may lack a page (Definition 5 requires equal sizes), and links must agree with those of one other
-//! collection, not of all: with growing cardinality some version always differs. Pages without a copy anywhere may
-//! belong to a collection, too; they are told apart ([`super::nearby`]).
+//! So any collection may lack a page (Definition 5 requires equal sizes), and links must agree with
+//! those of one other collection, not of all: with growing cardinality some version always differs.
+//! Pages without a copy anywhere may belong to a collection, too; they are recorded separately
+//! ([`super::nearby`]).
 //!
 //! Growth finds such clusters in six steps:
 //!
-//! 1. *pieces*: on each host pages are joined along links between trivial clusters with s >= |Ri| / 3 and d >= |Rj| /
-//!    3, neither being 1 ([`super::pieces::grow_pieces`]). Links that few of the copies have, such as those from the
-//!    home pages of two hosts to what both mirror, join nothing;
-//! 2. *mirrors*: every trivial cluster points to the largest piece with a page of it. A piece is a copy of the larger
-//!    piece that most of its pages point to, if they are as many as condition 2 requires ([`larger_copy`]). Copies of
-//!    copies are one similar cluster;
-//! 3. *segments*: pieces of one host and similar cluster with a link or a break point between them are joined
-//!    ([`super::pieces::join_pieces`]), and mirrors are found again;
-//! 4. *things*: what a host carries beside each other is taken apart (`src/core/clusters/separate.rs`);
-//! 5. *check*: what fails the definition is taken out, page by page and collection by collection, until nothing does
-//!    ([`verified`]);
-//! 6. *nearby pages* are attached as `clusters.attach` says ([`super::nearby::nearby_pages`]).
+//! 1. *pieces*: on each host pages are joined along links between trivial clusters with s >= |Ri| /
+//!    3 and d >= |Rj| / 3, both at least 2 ([`super::pieces::grow_pieces`]). Links that few of the
+//!    copies have, such as those from the home pages of two hosts to collections that both mirror,
+//!    join nothing;
+//! 2. *mirrors*: every trivial cluster points to the largest piece that has one of its pages. A
+//!    piece is a copy of the larger piece that most of its pages point to, if their number
+//!    satisfies condition 2 ([`larger_copy`]). Copies of copies are one similar cluster;
+//! 3. *segments*: pieces of one host and similar cluster with a link or a break point between them
+//!    are joined ([`super::pieces::join_pieces`]), and mirrors are found again;
+//! 4. *things*: collections that a host carries next to each other are separated
+//!    (`src/core/clusters/separate.rs`);
+//! 5. *check*: pages and collections that fail the definition are taken out until all that remain
+//!    satisfy it ([`verified`]);
+//! 6. *nearby pages* are attached according to `clusters.attach` ([`super::nearby::nearby_pages`]).
 //!
-//! Steps 1, 3 and 6 look at one host at a time, steps 4 and 5 at one similar cluster; step 2 needs 12 bytes per page of all
-//! pieces. So no memory grows with the components of the TCG, which may be a single giant under this condition.
+//! Steps 1, 3 and 6 process one host at a time, steps 4 and 5 one similar cluster. Step 2 needs 12
+//! bytes per page of all pieces. So no memory grows with the components of the TCG, which may be a
+//! single giant under this condition.
 //!
 //! # Cost
-//! Sorts of pages and links. Step 5 looks at the links of a similar cluster once more for each round in which something
-//! is taken out: two or three rounds on the crawls tried, at worst as many as it has pieces.
+//! Sorts of pages and links. Step 5 scans the links of a similar cluster once for each round in
+//! which something is taken out: two or three rounds on the crawls tried, in the worst case as many
+//! as it has pieces.
 //!
 //! # Source
-//! A second phase (break points, collections of different sizes, pages not mapped, nearby pages) is announced in
-//! \[CSG00\] sections 2.2 and 6, which leave open how. The rule is ours; its numbers were chosen on 22 manuals of the
-//! real crawl.
+//! A second phase (break points, collections of different sizes, pages not mapped, nearby pages) is
+//! announced in \[CSG00\] sections 2.2 and 6, which do not define it. The rule is our own; its
+//! numbers were chosen on 22 manuals of the real crawl.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -57,36 +67,38 @@ use super::union_find::{UnionFind, sizes};
 use webtwin_base::ids::{ClusterId, HostId, Number, Page, PieceId, SimilarClusterId};
 use webtwin_job::{Clusters, MergeCondition};
 
-/// Fewest trivial clusters that a collection shares with a larger one.
+/// Minimum number of trivial clusters that a collection shares with a larger one.
 const LEAST_SHARED: usize = 3;
 
-/// The same as a share of its pages, in tenths.
+/// Minimum fraction of a collection's pages that it shares with a larger one, in tenths.
 const SHARED_TENTHS: usize = 3;
 
 /// A page of a piece. Rows order by similar cluster, piece, trivial cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct PiecePage {
-    /// Similar cluster of its piece.
+    /// Similar cluster of the piece.
     pub similar_cluster: SimilarClusterId,
-    /// Its piece: the smallest page of it.
+    /// Piece of the page, named by its smallest page.
     pub piece: PieceId,
     /// Trivial cluster of the page.
     pub cluster: ClusterId,
-    /// The page itself.
+    /// The page.
     pub page: Page,
     /// Host of the page.
     pub host: HostId,
-    /// Links to it from pages of other hosts.
+    /// Number of links to the page from pages of other hosts.
     pub links_from_elsewhere: u32,
 }
 
-/// Orders pieces by size; ties: the one with the smaller name is larger.
+/// Returns a key that orders pieces by size. Of two pieces with equal sizes, the one with the
+/// smaller name is larger.
 pub fn by_size(size: usize, piece: PieceId) -> (usize, Reverse<PieceId>) {
     (size, Reverse(piece))
 }
 
-/// For every trivial cluster, the largest piece with a page of it; `pages` are (trivial cluster, piece).
+/// Returns the largest piece with a page of each trivial cluster. `pages` are (trivial cluster,
+/// piece).
 pub fn largest_pieces(
     clusters: usize,
     pages: impl Iterator<Item = (ClusterId, PieceId)>,
@@ -102,8 +114,8 @@ pub fn largest_pieces(
     largest
 }
 
-/// Returns the larger piece that most of this piece's pages point to (ties: the largest), or `None` if too few do.
-/// `pointed_to` has the target of each page, which may be `piece` itself.
+/// Returns the larger piece that most pages of `piece` point to (ties: the largest), or `None` if
+/// too few do. `pointed_to` has the target of each page, which may be `piece` itself.
 pub fn larger_copy(piece: PieceId, pointed_to: &mut [PieceId], size: impl Fn(PieceId) -> usize) -> Option<PieceId> {
     pointed_to.sort_unstable();
     let larger = pointed_to.chunk_by(|x, y| x == y).filter(|pages| pages[0] != piece);
@@ -112,8 +124,9 @@ pub fn larger_copy(piece: PieceId, pointed_to: &mut [PieceId], size: impl Fn(Pie
     enough.then_some(most[0])
 }
 
-/// What remains of the pieces of one similar cluster as tolerant similar clusters, one for each thing that they carry; `pages`
-/// ascend, `links` run within pieces, by the places of pages, ascending by source.
+/// Checks the pieces of one similar cluster. Returns the remaining tolerant similar clusters, one
+/// for each separate collection that the pieces carry. `pages` must ascend. `links` are within
+/// pieces, as indices of pages, ascending by source.
 pub fn verified(pages: &[PiecePage], links: &[[u32; 2]], settings: &Clusters) -> Vec<SimilarCluster> {
     let ground = Ground::new(pages, links);
     let (thing, count) = separate(&ground);
@@ -134,12 +147,13 @@ pub fn verified(pages: &[PiecePage], links: &[[u32; 2]], settings: &Clusters) ->
     things.into_iter().filter_map(|(pages, links)| verified_thing(&Ground::new(&pages, &links), settings)).collect()
 }
 
-/// The same for one thing.
+/// Checks the pieces of one separated collection.
 fn verified_thing(ground: &Ground, settings: &Clusters) -> Option<SimilarCluster> {
     let pages = ground.pages;
     let mut stays = vec![true; pages.len()];
-    // Taking out a page may cost another its only link, or its piece the pages to be a copy, so both conditions are
-    // applied until nothing changes. Pages only ever leave, so it ends.
+    // Taking out a page may remove the only link of another page, or leave a piece with too few
+    // pages to be a copy. So both conditions are applied until nothing changes. Pages are only ever
+    // removed, so the loop ends.
     loop {
         let mut next = linked_alike(ground, &stays);
         next.iter_mut().zip(&stays).for_each(|(next, stays)| *next &= stays);
@@ -170,7 +184,7 @@ fn verified_thing(ground: &Ground, settings: &Clusters) -> Option<SimilarCluster
             });
         }
     }
-    // A piece stands on one host.
+    // All pages of a piece are on one host, so the host of the root is the host of the collection.
     let mut hosts: Vec<HostId> = collections.iter().map(|collection| collection.host).collect();
     hosts.sort_unstable();
     hosts.dedup();
@@ -186,7 +200,8 @@ fn linked_alike(ground: &Ground, stays: &[bool]) -> Vec<bool> {
     let way = |link: &[u32; 2]| usize::from(ground.cluster[link[0] as usize] < ground.cluster[link[1] as usize]);
     for same in ground.links_by_clusters() {
         let staying = || same.iter().filter(|link| stays[link[0] as usize] && stays[link[1] as usize]);
-        // The first piece that has such a link in either direction, and whether another one has it.
+        // For each direction: the first piece that has such a link, and true if another piece has
+        // it, too.
         let mut had: [Option<(u32, bool)>; 2] = [None; 2];
         for link in staying() {
             let (first, others) = had[way(link)].get_or_insert((piece(link), false));
@@ -200,9 +215,10 @@ fn linked_alike(ground: &Ground, stays: &[bool]) -> Vec<bool> {
     alike
 }
 
-/// Takes out pieces with fewer than `least` pages, and those that are not copies of a larger one.
+/// Removes pieces with fewer than `least` pages, and pieces that are not copies of a larger one.
 fn keep_copies(ground: &Ground, stays: &mut [bool], least: usize) {
-    // Pieces are numbered in the order of their first pages that stay, as collections are named.
+    // Pieces are numbered in the order of their first remaining pages, because these name the
+    // collections.
     let mut pieces: Vec<(Page, Vec<usize>)> = Vec::new();
     for piece in ground.starts.windows(2) {
         let left: Vec<usize> = (piece[0]..piece[1]).filter(|&at| stays[at]).collect();
@@ -228,7 +244,8 @@ fn keep_copies(ground: &Ground, stays: &mut [bool], least: usize) {
     }
 }
 
-/// All steps in one place: the reference for the wiring. `labels[page]` is its trivial cluster, `hosts[page]` its host.
+/// Runs all steps on whole tables: the reference for the dataflow. `labels[page]` is the trivial
+/// cluster of a page, `hosts[page]` its host.
 pub fn similar_clusters(
     labels: &[ClusterId],
     hosts: &[HostId],
@@ -254,14 +271,16 @@ pub fn similar_clusters(
         links.iter().for_each(|link| merging.entry(host(link.src)).or_default().push((link.src, link.dst)));
     }
 
+    // A page that no link joins is a piece of its own.
     let mut pieces: Vec<PieceId> = Page::first(labels.len()).map(PieceId::of).collect();
     for links in merging.values() {
         let (linked, ends) = by_place(links);
         let links = HostLinks { pages: &linked, ends: &ends };
         grow_pieces(&links, cluster).into_iter().for_each(|(page, piece)| pieces[page] = piece);
     }
-    // Segments are joined only within one similar cluster, so mirrors must be known before, and again after, because
-    // a joined piece may be a copy of another one than its parts were.
+    // Segments are joined only within one similar cluster, so mirrors must be known before. They
+    // are computed again after, because a joined piece may be a copy of another piece than its
+    // parts were.
     let similar = mirrors(labels, &sizes, &pieces);
     let mut links_of: BTreeMap<HostId, Vec<(Page, Page)>> = BTreeMap::new();
     inside.iter().for_each(|&link| links_of.entry(host(link.0)).or_default().push(link));
@@ -309,6 +328,7 @@ pub fn similar_clusters(
         .collect();
     found.sort_unstable_by_key(SimilarCluster::id);
 
+    // Doubles are not reported, so nothing is attached to them.
     let mut collection_of: HashMap<Page, Page> = HashMap::new();
     for collection in found.iter().filter(|cluster| !cluster.double).flat_map(|cluster| &cluster.collections) {
         collection_of.extend(collection.members.iter().map(|member| (member.1, collection.first_page())));
@@ -322,7 +342,7 @@ pub fn similar_clusters(
     found
 }
 
-/// Step 2: the similar cluster of every piece, by name.
+/// Returns the name of the similar cluster of every piece (step 2).
 fn mirrors(labels: &[ClusterId], sizes_of_clusters: &[u32], pieces: &[PieceId]) -> Vec<SimilarClusterId> {
     let sizes = sizes(pieces);
     let size = |piece: PieceId| sizes[piece] as usize;

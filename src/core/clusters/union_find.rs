@@ -12,13 +12,13 @@ pub struct UnionFind {
 }
 
 impl UnionFind {
-    /// Returns `n` sets of one member each.
+    /// Creates `n` sets of one member each.
     pub fn new(n: usize) -> UnionFind {
         UnionFind { parent: (0..n as u32).collect() }
     }
 
-    /// The smallest member of the set of `x`; halves the path on its way. A path of one step, as nearly all are, is
-    /// only read.
+    /// Returns the smallest member of the set of `x`. Halves the path on the way; a path of one
+    /// step, which is the usual case, is only read.
     pub fn find(&mut self, mut x: u32) -> u32 {
         loop {
             let parent = self.parent[x as usize];
@@ -31,7 +31,7 @@ impl UnionFind {
         }
     }
 
-    /// Joins the sets of `x` and `y`; returns whether they were different.
+    /// Joins the sets of `x` and `y`. Returns true if they were different.
     pub fn union(&mut self, x: u32, y: u32) -> bool {
         let (x, y) = (self.find(x), self.find(y));
         if x != y {
@@ -40,14 +40,16 @@ impl UnionFind {
         x != y
     }
 
-    /// Edges of a spanning forest: fewer than `n`, whatever was joined, and all that another worker needs to know.
+    /// Yields the edges of a spanning forest. These are fewer than `n`, whatever was joined, and
+    /// suffice for another worker to join the same sets.
     pub fn forest(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.parent.iter().enumerate().filter(|&(x, &parent)| x as u32 != parent).map(|(x, &parent)| (x as u32, parent))
     }
 
-    /// For every member, the smallest member of its set.
+    /// Returns, for every member, the smallest member of its set.
     pub fn labels(mut self) -> Vec<u32> {
-        // A parent is never larger than its child, so one pass in ascending order settles every path.
+        // A parent is never larger than its child, so one pass in ascending order shortens every
+        // path to one step.
         for x in 0..self.parent.len() {
             self.parent[x] = self.parent[self.parent[x] as usize];
         }
@@ -55,18 +57,20 @@ impl UnionFind {
     }
 }
 
-/// Disjoint sets over `0..n` that many threads join at once, without locks; 4 bytes per member.
+/// Disjoint sets over `0..n` that many threads join concurrently, without locks; 4 bytes per
+/// member.
 ///
-/// A root is put below a smaller one by compare-and-swap, so a parent is never larger than its child, and a thread that
-/// finds its root is no longer one looks again. Paths are halved by plain stores: any value there, old or new, is an
-/// ancestor. So the sets depend on the edges alone, not on the order in which threads add them.
+/// A root is put below a smaller one by compare-and-swap, so a parent is never larger than its
+/// child. A thread retries if its root has stopped being one. Paths are halved by plain stores: any
+/// value stored there, old or new, is an ancestor. So the sets depend on the edges alone, not on
+/// the order in which threads add them.
 #[derive(Debug)]
 pub struct SharedSets {
     parent: Vec<AtomicU32>,
 }
 
 impl SharedSets {
-    /// `n` sets of one member each.
+    /// Creates `n` sets of one member each.
     pub fn new(n: usize) -> SharedSets {
         SharedSets { parent: (0..n as u32).map(AtomicU32::new).collect() }
     }
@@ -75,8 +79,8 @@ impl SharedSets {
         self.parent[x as usize].load(Relaxed)
     }
 
-    /// A member of the set of `x` that was its smallest at the time; other threads may join it to another set
-    /// meanwhile.
+    /// Returns a member of the set of `x` that was its smallest at some time during the call. Other
+    /// threads may join the set to another one concurrently.
     fn find(&self, mut x: u32) -> u32 {
         loop {
             let parent = self.parent(x);
@@ -100,18 +104,18 @@ impl SharedSets {
         }
     }
 
-    /// Edges of a spanning forest, once all threads have joined their edges.
+    /// Yields the edges of a spanning forest. Valid once all threads have joined their edges.
     pub fn forest(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         (0..).zip(&self.parent).map(|(x, parent)| (x, parent.load(Relaxed))).filter(|(x, parent)| x != parent)
     }
 
-    /// For every member, the smallest member of its set; in the memory of these.
+    /// Returns, for every member, the smallest member of its set. Reuses the memory of the sets.
     pub fn labels(self) -> Vec<u32> {
         UnionFind { parent: self.parent.into_iter().map(AtomicU32::into_inner).collect() }.labels()
     }
 }
 
-/// Members of every set, by its name; 0 for numbers that name no set.
+/// Returns the number of members of every set, by its name, and 0 for numbers that name no set.
 pub fn sizes(names: &[impl Number]) -> Vec<u32> {
     let mut sizes = vec![0; names.len()];
     names.iter().for_each(|name| sizes[name.index()] += 1);
@@ -124,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    /// Short and slow: relabels until nothing changes.
+    /// Reference: relabels until nothing changes.
     fn reference(n: usize, edges: &[(u32, u32)]) -> Vec<u32> {
         let mut labels: Vec<u32> = (0..n as u32).collect();
         for _ in 0..n {

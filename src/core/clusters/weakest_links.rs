@@ -1,15 +1,18 @@
-//! What holds a giant trivial cluster together: its bridges, and the pair at which it splits.
+//! Weakest links of a giant trivial cluster: its bridges, and the pair at which it splits.
 //!
-//! Single link chains: one false pair joins two clusters for good. A *bridge* is a pair whose removal would split its
-//! cluster. A cluster without bridges still falls apart when T is raised: of all pairs, added strongest first, the last
-//! one that joins two large parts is the *split*.
+//! Single link chains clusters: one false pair joins two clusters permanently. A *bridge* is a pair
+//! whose removal would split its cluster. A cluster without bridges still falls apart when T is
+//! raised. If all pairs are added strongest first, the last one that joins two large parts is the
+//! *split*.
 //!
-//! Few of many pairs matter. [`thin`] keeps a strongest spanning forest, and a spanning forest of the rest: at most two
-//! pairs per page. A pair is a bridge of the kept pairs exactly if it is a bridge of all pairs, and the first forest is
-//! that of all pairs. Both hold as well for pairs thinned in parts, put together, and thinned again.
+//! Only few of the pairs are needed. [`thin`] keeps a strongest spanning forest, and a spanning
+//! forest of the remaining pairs: at most two pairs per page. A pair is a bridge of the kept pairs
+//! exactly if it is a bridge of all pairs, and the first forest is that of all pairs. Both also
+//! hold for pairs that are thinned in parts, combined, and thinned again.
 //!
 //! # Source
-//! Nagamochi and Ibaraki, *A linear-time algorithm for finding a sparse k-connected spanning subgraph* (1992), k = 2.
+//! Nagamochi and Ibaraki, *A linear-time algorithm for finding a sparse k-connected spanning
+//! subgraph* (1992), k = 2.
 
 use std::cmp::Reverse;
 
@@ -18,7 +21,7 @@ use bytemuck::{Pod, Zeroable};
 use super::union_find::UnionFind;
 use webtwin_base::ids::{ClusterId, Page};
 
-/// A pair within a cluster; if the same pages have two pairs, the stronger counts.
+/// A pair within a cluster. If two pairs have the same pages, the stronger counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Edge {
@@ -28,26 +31,26 @@ pub struct Edge {
     pub a: Page,
     /// The larger page of the pair.
     pub b: Page,
-    /// Higher for pages that are more alike; [`EXACT`] for equal texts.
+    /// Strength of the pair, higher for pages that are more alike; [`EXACT`] for equal texts.
     pub strength: u32,
 }
 
-/// Strength of a pair of exact copies, which is never weak.
+/// Strength of a pair of exact copies, which is never reported as a weak link.
 pub const EXACT: u32 = u32::MAX;
 
-/// A pair, and the pages that hang on it.
+/// A pair, and the number of pages that its removal cuts off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// The pair whose removal cuts.
+    /// Pair whose removal splits the cluster.
     pub edge: Edge,
-    /// Pages of the smaller part once the cluster falls apart there.
+    /// Number of pages of the smaller part after the split.
     pub cuts_off: u32,
 }
 
-/// Bridges listed per cluster.
+/// Maximum number of bridges listed per cluster.
 const SHOWN: usize = 3;
 
-/// Keeps the pairs that matter, at most two per page, strongest first.
+/// Keeps the pairs of two spanning forests, at most two pairs per page, strongest first.
 ///
 /// # Cost
 /// A sort, and two union-find look-ups per pair.
@@ -57,13 +60,15 @@ pub fn thin(edges: &mut Vec<Edge>) {
     edges.sort_unstable_by_key(|edge| (Reverse(edge.strength), edge.a, edge.b));
     let pages = pages(edges);
     let (mut first, mut second) = (UnionFind::new(pages.len()), UnionFind::new(pages.len()));
+    // In the first forest alone every pair would be a bridge. The second forest keeps a cycle
+    // through each pair that is not one.
     edges.retain(|edge| {
         let (a, b) = (number(&pages, edge.a), number(&pages, edge.b));
         first.union(a, b) || second.union(a, b)
     });
 }
 
-/// The pages of these edges, ascending.
+/// Returns the pages of the edges, ascending.
 pub(super) fn pages(edges: &[Edge]) -> Vec<Page> {
     let mut pages: Vec<Page> = edges.iter().flat_map(|edge| [edge.a, edge.b]).collect();
     pages.sort_unstable();
@@ -71,16 +76,17 @@ pub(super) fn pages(edges: &[Edge]) -> Vec<Page> {
     pages
 }
 
-/// Place of a page among those of [`pages`].
+/// Returns the index of a page in the result of [`pages`].
 pub(super) fn number(pages: &[Page], page: Page) -> u32 {
     pages.binary_search(&page).expect("all pages were listed") as u32
 }
 
-/// The weakest bridges of one cluster, and the pair at which it splits, if it does; `edges` are all its pairs, or those
-/// that [`thin`] kept.
+/// Returns the weakest bridges of one cluster, and the pair at which it splits, if there is one.
+/// `edges` are all pairs of the cluster, or those that [`thin`] kept.
 ///
-/// Parts of less than a hundredth of the cluster are ignored: clusters consist of leaves that hang on one pair. Weakest
-/// first; ties: the pair that cuts off more.
+/// Parts of less than a hundredth of the cluster, and parts of one page, are ignored, because
+/// clusters have many leaves that a single pair connects. Bridges are ordered weakest first; ties:
+/// the pair that cuts off more pages.
 pub fn weakest(edges: &[Edge]) -> (Vec<Cut>, Option<Cut>) {
     let mut edges = edges.to_vec();
     thin(&mut edges);
@@ -94,7 +100,8 @@ pub fn weakest(edges: &[Edge]) -> (Vec<Cut>, Option<Cut>) {
     (bridges, splits(&edges, &pages).into_iter().rfind(of_weight))
 }
 
-/// Every pair that joined two parts, strongest first, with the smaller part; `edges` come strongest first.
+/// Returns every pair that joined two parts, strongest first, with the size of the smaller part.
+/// `edges` must be ordered strongest first.
 fn splits(edges: &[Edge], pages: &[Page]) -> Vec<Cut> {
     let mut sets = UnionFind::new(pages.len());
     let mut sizes = vec![1u32; pages.len()];
@@ -109,7 +116,8 @@ fn splits(edges: &[Edge], pages: &[Page]) -> Vec<Cut> {
     found
 }
 
-/// All bridges of a connected graph without parallel edges, by depth-first search (low points).
+/// Finds all bridges of a connected graph without parallel edges, by depth-first search (low
+/// points).
 fn bridges(edges: &[Edge], pages: &[Page]) -> Vec<Cut> {
     let mut neighbours: Vec<Vec<(u32, u32)>> = vec![Vec::new(); pages.len()];
     for (at, edge) in edges.iter().enumerate() {
@@ -117,9 +125,11 @@ fn bridges(edges: &[Edge], pages: &[Page]) -> Vec<Cut> {
         neighbours[a as usize].push((b, at as u32));
         neighbours[b as usize].push((a, at as u32));
     }
-    // Order of the first visit, from 1; the earliest page reached from below; pages below.
+    // Order of the first visit, from 1; order of the earliest page reached from the subtree; size
+    // of the subtree.
     let (mut order, mut low, mut below) = (vec![0u32; pages.len()], vec![0u32; pages.len()], vec![1u32; pages.len()]);
     let mut found = Vec::new();
+    // The search keeps its own stack, because a cluster may be deeper than the stack of a thread.
     let mut path: Vec<(u32, u32, usize)> = Vec::new();
     let mut visited = 0;
     if !pages.is_empty() {
@@ -148,7 +158,8 @@ fn bridges(edges: &[Edge], pages: &[Page]) -> Vec<Cut> {
             let parent = parent as usize;
             low[parent] = low[parent].min(low[at]);
             below[parent] += below[at];
-            // No page below `at` reaches its parent or beyond except by this edge.
+            // No page in the subtree of `at` reaches its parent or an earlier page except by this
+            // edge.
             if low[at] > order[parent] {
                 let cuts_off = below[at].min(pages.len() as u32 - below[at]);
                 found.push(Cut { edge: edges[came_by as usize], cuts_off });
@@ -168,7 +179,7 @@ mod tests {
         Edge { cluster: ClusterId(0), a: Page(a.min(b)), b: Page(a.max(b)), strength }
     }
 
-    /// A connected graph: a random tree and some more.
+    /// Generates a connected graph: a random tree and some more edges.
     fn graph() -> impl Strategy<Value = Vec<Edge>> {
         let tree = prop::collection::vec((any::<u32>(), 1u32..6), 1..14);
         (tree, prop::collection::vec((0u32..14, 0u32..14, 1u32..6), 0..8)).prop_map(|(tree, more)| {
@@ -182,7 +193,7 @@ mod tests {
         })
     }
 
-    /// Parts of a graph: the smallest page of each page's part.
+    /// Returns the smallest page of each page's connected part.
     fn parts(pages: usize, edges: impl Iterator<Item = Edge>) -> Vec<Page> {
         let mut sets = UnionFind::new(pages);
         edges.for_each(|edge| _ = sets.union(edge.a.0, edge.b.0));
@@ -205,7 +216,7 @@ mod tests {
             want.sort_unstable();
             want.dedup();
             for thinned in [1, 2, 3] {
-                // Thinned in parts, put together, and thinned again.
+                // Thinned in parts, combined, and thinned again.
                 let mut kept: Vec<Edge> = Vec::new();
                 for part in edges.chunks(edges.len().div_ceil(thinned)) {
                     let mut part = part.to_vec();
@@ -223,12 +234,12 @@ mod tests {
 
         #[test]
         fn below_the_strength_of_the_split_no_large_parts_are_joined(edges in graph()) {
-            // No two pairs are equally strong, so that the order of adding is that of strength.
+            // No two pairs are equally strong, so the order of adding is that of strength.
             let distinct = |(at, edge): (usize, &Edge)| Edge { strength: edge.strength * 100 + at as u32, ..*edge };
             let edges: Vec<Edge> = edges.iter().enumerate().map(distinct).collect();
             let pages = pages(&edges);
             let (_, split) = weakest(&edges);
-            // The largest T at which all but crumbs of one page hang together.
+            // The largest T at which all pages except parts of one page are connected.
             let together = |least: u32| {
                 let parts = parts(pages.len(), edges.iter().copied().filter(|edge| edge.strength >= least));
                 let mut sizes = vec![0; pages.len()];
@@ -249,7 +260,8 @@ mod tests {
         edges.push(edge(3, 7, 2));
         let cut = Cut { edge: edge(3, 7, 2), cuts_off: 5 };
         assert_eq!(weakest(&edges), (vec![cut], Some(cut)));
-        // A second weak pair: no bridge any more, but the cluster still falls apart where T is raised.
+        // A second weak pair: there is no bridge, but the cluster still falls apart when T is
+        // raised.
         edges.push(edge(4, 8, 3));
         let cut = Cut { edge: edge(4, 8, 3), cuts_off: 5 };
         assert_eq!(weakest(&edges), (vec![], Some(cut)));

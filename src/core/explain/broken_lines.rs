@@ -1,15 +1,16 @@
-//! Texts with long lines, made fit for a comparison line by line.
+//! Line breaks in texts with long lines, so that these can be compared line by line.
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Characters of a line that is left whole.
+/// Maximum number of characters of a line that is not broken.
 const LONG: usize = 160;
 
-/// One word of so many ends a piece of a sentence that is too long.
+/// Inverse fraction of words that end a piece of a sentence that is too long.
 const WORDS: u64 = 8;
 
-/// Breaks the long lines of a text so that two texts with the same words break at the same places: after sentences, and within
-/// long sentences after words that their hash chooses. Nothing but line breaks is added, in the place of spaces.
+/// Breaks the long lines of a text such that two texts with the same words break at the same
+/// places: after sentences, and within long sentences after words that are selected by their hash.
+/// Only line breaks are added, in the place of spaces.
 pub fn broken(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 64);
     for line in text.split_inclusive('\n') {
@@ -36,7 +37,8 @@ fn sentences(line: &str, out: &mut String) {
     }
 }
 
-/// The end of the first sentence: after a stop and the space behind it, or after a full-width stop.
+/// Returns the end of the first sentence: after a full stop and the following space, or after a
+/// full-width stop.
 fn end_of_sentence(text: &str) -> usize {
     let mut characters = text.char_indices().peekable();
     while let Some((_, character)) = characters.next() {
@@ -61,7 +63,7 @@ fn words(sentence: &str, out: &mut String) {
     }
 }
 
-/// Puts a line break in the place of the last space, if there is one.
+/// Replaces the last space, if there is one, by a line break.
 fn end_line(out: &mut String) {
     if out.ends_with(' ') {
         out.pop();

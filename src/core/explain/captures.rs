@@ -1,4 +1,4 @@
-//! How a page has changed between two crawls.
+//! Changes of a page between two crawls.
 
 use serde::Serialize;
 
@@ -10,36 +10,36 @@ use super::{difference, printable};
 pub struct Captures<'t> {
     /// Canonical URL of the page.
     pub url: String,
-    /// The page in each crawl.
+    /// Capture of the page in each crawl.
     pub captures: [Capture; 2],
-    /// Whether its bytes are the same.
+    /// True if both captures have the same bytes.
     pub same_bytes: bool,
-    /// Whether its text is the same.
+    /// True if both captures have the same text.
     pub same_text: bool,
-    /// Bits in which the simhashes differ, if both have one of the same recipe.
+    /// Number of differing bits of the simhashes, if both captures have one of the same recipe.
     pub bits: Option<u32>,
-    /// Distinct chunks that both texts have.
+    /// Number of distinct chunks that both texts have.
     pub shared_chunks: u32,
-    /// The difference of the texts, line by line.
+    /// Difference of the texts, line by line.
     pub diff: Vec<Piece<'t>>,
 }
 
 /// A page in one crawl.
 #[derive(Debug, Clone, Serialize)]
 pub struct Capture {
-    /// When it was fetched, in ISO 8601.
+    /// Time of the fetch, in ISO 8601.
     pub fetched: String,
-    /// Length of its visible text, in bytes.
+    /// Length of the visible text, in bytes.
     pub text_bytes: u64,
-    /// Distinct chunks of it.
+    /// Number of distinct chunks of the text.
     pub chunks: u32,
-    /// File with its record.
+    /// File that contains the record.
     pub source: String,
-    /// Place of the record there.
+    /// Offset of the record in the file.
     pub offset: u64,
 }
 
-/// Returns the change for people: at most `limit` lines of difference.
+/// Formats the change for people, with at most `limit` lines of difference.
 pub fn tell(said: &Captures<'_>, limit: usize) -> String {
     let mut out = String::new();
     let mut line = |text: &str| printable(&mut out, text);

@@ -1,11 +1,12 @@
-//! Finds the pairs that joined two pages.
+//! Search for the pairs that joined two pages.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use webtwin_base::ids::DocId;
 
-/// The indexes of the edges of a shortest path between two pages, in path order; `None` if there is none. Among equally
-/// short paths, the one found first by the order of the edges.
+/// Returns the indexes of the edges of a shortest path between two pages, in path order, or `None`
+/// if there is no path. Among equally short paths, returns the one that a search in the order of
+/// the edges finds first.
 pub fn shortest(edges: &[(DocId, DocId)], from: DocId, to: DocId) -> Option<Vec<usize>> {
     let mut of: HashMap<DocId, Vec<(usize, DocId)>> = HashMap::new();
     for (at, &(a, b)) in edges.iter().enumerate() {

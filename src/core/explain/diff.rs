@@ -1,4 +1,4 @@
-//! The difference between two texts, line by line.
+//! Difference between two texts, line by line.
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
@@ -19,7 +19,7 @@ pub enum Piece<'t> {
     },
 }
 
-/// Cuts two texts into pieces in order, with `context` lines of both around every change.
+/// Divides two texts into pieces in order, with `context` common lines around every change.
 ///
 /// # Cost
 /// The cost of Myers' algorithm on lines.
@@ -94,7 +94,8 @@ mod tests {
                         old.extend(left);
                         new.extend(right);
                     }
-                    // Equal lines have no change, so nothing is near one. The last may end or not: it is the same line.
+                    // Equal texts have no change, so all lines are skipped. A final line break
+                    // makes no difference to the lines.
                     Piece::Skipped(lines) => {
                         prop_assert!(left.lines().eq(right.lines()));
                         prop_assert_eq!(lines, left.lines().count());

@@ -1,4 +1,4 @@
-//! Why two records of a corpus are, or are not, duplicates of each other.
+//! Explanation of why two records of a corpus are, or are not, duplicates of each other.
 
 use std::fmt::Write;
 
@@ -11,20 +11,20 @@ use crate::minhash::resemblance::Threshold;
 use crate::minhash::shingles::{Shingles, Shingling};
 use crate::minhash::signature::Permutations;
 
-/// Everything that a result says about two records of its corpus.
+/// Explanation of the relation of two records of a corpus in a result.
 #[derive(Debug, Serialize)]
 pub struct Duplicates<'t> {
-    /// The two records, in the order asked.
+    /// The two records, in the order of the request.
     pub records: [Side; 2],
     /// True if one record stays for both.
     pub together: bool,
-    /// Why, or why not; the first reason decides.
+    /// Reasons why they are together or apart; the first reason decides.
     pub reasons: Vec<String>,
-    /// True if their texts are equal, byte for byte.
+    /// True if the texts are equal, byte for byte.
     pub same_text: bool,
     /// Comparison of their shingles; `None` if the run removed exact copies only.
     pub minhash: Option<Comparison>,
-    /// The difference of the texts, line by line.
+    /// Difference of the texts, line by line.
     pub diff: Vec<Piece<'t>>,
 }
 
@@ -33,7 +33,7 @@ pub struct Duplicates<'t> {
 pub struct Name {
     /// Id of the record.
     pub id: String,
-    /// File with the record.
+    /// File that contains the record.
     pub file: String,
     /// Row in the file, from 0.
     pub row: u64,
@@ -53,21 +53,21 @@ impl std::fmt::Display for Name {
 /// One of the two records.
 #[derive(Debug, Clone, Serialize)]
 pub struct Side {
-    /// The record.
+    /// Name of the record.
     #[serde(flatten)]
     pub name: Name,
     /// True if it is a record of `--against`, which is never removed.
     pub is_against: bool,
-    /// Length of its text, in bytes.
+    /// Length of the text, in bytes.
     pub text_bytes: u64,
-    /// Why it is removed; `None` if it is kept.
+    /// Removal of the record; `None` if it is kept.
     pub removed: Option<Removed>,
-    /// Records in its cluster: the kept one and those that are removed in its favour.
+    /// Number of records in its cluster: the kept one and those that are removed in its favour.
     pub cluster: u64,
 }
 
 impl Side {
-    /// The record that stays for this one.
+    /// Returns the name of the record that stays for this one.
     fn kept(&self) -> &Name {
         self.removed.as_ref().map_or(&self.name, |removed| &removed.kept)
     }
@@ -76,18 +76,18 @@ impl Side {
 /// A row of the table `removed`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Removed {
-    /// The record that stays for it.
+    /// Record that stays in its place.
     pub kept: Name,
-    /// `exact`, `near` or `against`.
+    /// Reason: `exact`, `near` or `against`.
     pub why: String,
-    /// Resemblance of the two.
+    /// Resemblance of the two records.
     pub similarity: f64,
 }
 
-/// How near-duplicates were found.
+/// Settings by which near-duplicates were found.
 #[derive(Debug, Clone, Copy)]
 pub struct Method {
-    /// Shingles that texts are compared by.
+    /// Shingles by which texts are compared.
     pub shingling: Shingling,
     /// Minimum resemblance of near-duplicates.
     pub threshold: f64,
@@ -95,26 +95,26 @@ pub struct Method {
     pub bands: Bands,
 }
 
-/// Two texts compared by their shingles.
+/// Comparison of two texts by their shingles.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
     /// Unit and length of the shingles.
     pub shingle: String,
-    /// Distinct shingles of each.
+    /// Number of distinct shingles of each text.
     pub shingles: [u64; 2],
-    /// Distinct shingles of both.
+    /// Number of distinct shingles that both texts have.
     pub shared: u64,
-    /// Shared shingles divided by the shingles of either.
+    /// Number of shared shingles divided by the number of shingles of either text.
     pub resemblance: f64,
     /// Minimum resemblance of near-duplicates.
     pub threshold: f64,
-    /// True if the resemblance reaches it.
+    /// True if the resemblance reaches the threshold.
     pub suffices: bool,
-    /// Bands of a signature.
+    /// Number of bands of a signature.
     pub bands: u32,
-    /// Minima in a band.
+    /// Number of minima in a band.
     pub rows: u32,
-    /// Bands in which the signatures agree; two records with one are compared.
+    /// Number of bands in which the signatures agree. Two records are compared if it is at least 1.
     pub agreeing: u64,
     /// Probability that two texts with this resemblance agree in a band.
     pub found: f64,
@@ -152,8 +152,8 @@ impl Method {
     }
 }
 
-/// Concludes from the rows and the texts of two records. `to_kept` is, for each of them that is removed, the resemblance of the
-/// other record to the one that stays for it.
+/// Draws conclusions from the rows and the texts of two records. `to_kept` has, for each of them
+/// that is removed, the resemblance of the other record to the record that stays for it.
 pub fn conclude<'t>(
     records: [Side; 2],
     texts: [&str; 2],
@@ -170,7 +170,7 @@ pub fn conclude<'t>(
     Duplicates { records, together, reasons, same_text, minhash, diff }
 }
 
-/// Says how a removed record resembles the one that stays.
+/// Describes the resemblance of a removed record to the record that stays.
 fn likeness(removed: &Removed) -> String {
     match (&*removed.why, removed.similarity) {
         ("exact", _) => "which has the same text, byte for byte".into(),
@@ -194,6 +194,8 @@ fn why_apart(
     minhash: Option<&Comparison>,
     to_kept: [Option<f64>; 2],
 ) -> Vec<String> {
+    // The tests run from the most general reason to the most specific one, because the first reason
+    // decides.
     if records.iter().all(|side| side.is_against) {
         return vec!["both are records of --against, which are never removed".into()];
     }
@@ -218,6 +220,8 @@ fn why_apart(
             found * 100.0
         )];
     }
+    // The pair was a candidate, so unless the corpus has changed, at least one of the records was
+    // removed in favour of a third one.
     let mut reasons = Vec::new();
     for (at, letters) in [["A", "B"], ["B", "A"]].into_iter().enumerate() {
         if let (Some(removed), Some(other)) = (&records[at].removed, to_kept[at]) {
@@ -236,10 +240,11 @@ fn why_apart(
     reasons
 }
 
-/// Returns the explanation for people: at most `limit` lines of difference.
+/// Formats the explanation for people, with at most `limit` lines of difference.
 pub fn tell(said: &Duplicates<'_>, limit: usize) -> String {
     let mut out = String::new();
     let mut line = |text: &str| printable(&mut out, text);
+    // The reasons and the difference refer to the records by these letters.
     for (letter, side) in ["A", "B"].into_iter().zip(&said.records) {
         line(&format!("{letter}  {}", side.name));
         let mut about = format!("   {} bytes of text", side.text_bytes);
@@ -259,6 +264,7 @@ pub fn tell(said: &Duplicates<'_>, limit: usize) -> String {
     said.reasons.iter().for_each(|reason| line(&format!("  {reason}")));
     line("BY MEASURE:");
     line(&format!("  exact: {}", if said.same_text { "the same text" } else { "not the same text" }));
+    // The measured values are printed with their thresholds, so that near misses are visible.
     match &said.minhash {
         None => line("  minhash: not used by the run"),
         Some(of) => {
@@ -322,7 +328,7 @@ mod tests {
         let both = conclude([near.clone(), kept], ["a b c d", "a b c e"], Some(&METHOD), [None, None], Vec::new());
         assert!(both.together);
         assert_eq!(both.reasons, ["A is removed in favour of r0 (f.jsonl:0), which it resembles by 0.750"]);
-        // A chain: what A resembles is not what B resembles.
+        // A chain: the record that A resembles is not one that B resembles.
         let chain = reason([near, other], ["a b c d", "a b c e"], Some(&METHOD), [Some(0.4), None]);
         assert!(chain.contains("B resembles that by 0.400, and is not compared with"), "{chain}");
         let mut old = [side(0, None), side(1, None)];
@@ -356,7 +362,7 @@ mod tests {
             let (shared, either) = (x.intersection(&y).count(), x.union(&y).count());
             prop_assert_eq!((said.shared, said.shingles), (shared as u64, [x.len() as u64, y.len() as u64]));
             prop_assert_eq!(said.suffices, shared > 0 && 2 * shared >= either);
-            // One row a band: signatures agree wherever the smallest element is shared.
+            // With one row a band, signatures agree wherever the smallest element is shared.
             prop_assert!(said.agreeing <= 64 && (shared > 0 || said.agreeing == 0));
             prop_assert!(said.resemblance < 1.0 || said.agreeing == 64);
         }

@@ -1,9 +1,10 @@
-//! Which chunks of two pages count, how many they share, and which pages resemble one of them more, computed from the
-//! fingerprints of all known pages.
+//! Evidence about two pages: the chunks that count, the number of shared chunks, and the pages that
+//! resemble one of the two more. Computed from the fingerprints of all known pages.
 //!
-//! It uses the functions that made the pairs of the run ([`judge`], [`is_pairwise_similar`], [`best_on_each_host`]).
-//! With the fingerprints of all pages of the crawl, the outcome is that of the run. With those of some pages it may
-//! differ: a chunk that is furniture, or too frequent, elsewhere in the crawl counts here.
+//! The functions are those that made the pairs of the run ([`judge`], [`is_pairwise_similar`],
+//! [`best_on_each_host`]). With the fingerprints of all pages of the crawl, the outcome is that of
+//! the run. With the fingerprints of some pages it may differ: a chunk that is boilerplate, or too
+//! frequent, elsewhere in the crawl counts here.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,18 +14,18 @@ use crate::overlap::{FPrintDocId, is_pairwise_similar};
 use webtwin_base::ids::{FPrint, HostId, Page};
 use webtwin_job::Overlap;
 
-/// The evidence about two pages in the fingerprints of some pages.
+/// Evidence about two pages in the fingerprints of some pages.
 #[derive(Debug)]
 pub struct Evidence {
-    /// For each page, its chunks that count, ascending.
+    /// Chunks of each page that count, ascending.
     counting: Vec<Vec<FPrint>>,
-    /// For every chunk of the two pages, whether it counts, and the number of known pages that have it.
+    /// Verdict on every chunk of the two pages, and the number of known pages that have it.
     verdicts: HashMap<FPrint, (Verdict, u32)>,
 }
 
 impl Evidence {
-    /// Weighs the rows of `FPrint-DocID`, which are sorted on the way; `hosts[doc]` is a page's host, `asked` are the
-    /// two pages.
+    /// Evaluates the rows of `FPrint-DocID`, and sorts them. `hosts[doc]` is the host of a page;
+    /// `asked` are the two pages.
     pub fn new(table: &mut [FPrintDocId], hosts: &[HostId], asked: [Page; 2], settings: &Overlap) -> Evidence {
         table.sort_unstable_by_key(FPrintDocId::key);
         let mut evidence = Evidence { counting: vec![Vec::new(); hosts.len()], verdicts: HashMap::new() };
@@ -42,24 +43,26 @@ impl Evidence {
         evidence
     }
 
-    /// Whether a chunk of one of the two pages counts, and how many of the known pages have it.
+    /// Returns the verdict on a chunk of one of the two pages, and the number of known pages that
+    /// have it.
     pub fn verdict(&self, chunk: FPrint) -> Option<(Verdict, u32)> {
         self.verdicts.get(&chunk).copied()
     }
 
-    /// Number of chunks of a page that count.
+    /// Returns the number of chunks of a page that count.
     pub fn chunks(&self, page: Page) -> u32 {
         self.counting[page].len() as u32
     }
 
-    /// Number of chunks that count and are on both pages.
+    /// Returns the number of chunks that count and are on both pages.
     pub fn shared(&self, x: Page, y: Page) -> u32 {
         let of_x: HashSet<FPrint> = self.counting[x].iter().copied().collect();
         self.counting[y].iter().filter(|chunk| of_x.contains(chunk)).count() as u32
     }
 
-    /// The pages that are better matches for `from` than `to` is, best first: those that `from` votes for in its place
-    /// ([`crate::overlap::guard`]). `rivals` are the pages it was compared with: all but exact copies of others.
+    /// Returns the pages that are better matches for `from` than `to` is, best first: those that
+    /// `from` votes for instead of `to` ([`crate::overlap::guard`]). `rivals` are the pages that
+    /// `from` was compared with: all pages except exact copies of others.
     pub fn better(
         &self,
         from: Page,
@@ -82,7 +85,7 @@ impl Evidence {
             return Vec::new();
         }
         let asked = matches.iter().find(|of| of.to == to);
-        // On its own host a page may be beaten by a match anywhere.
+        // On its own host a page may be exceeded by a match on any host.
         let at_home = hosts[from] == hosts[to];
         best.retain(|of| at_home || of.host == hosts[to]);
         best.retain(|of| asked.is_none_or(|asked| of.better_than(asked).is_gt()));
@@ -91,8 +94,8 @@ impl Evidence {
     }
 }
 
-/// The fewest shared chunks that make two pages with these numbers of counting chunks similar; `None` if all would not
-/// suffice.
+/// Returns the minimum number of shared chunks that makes two pages with these numbers of counting
+/// chunks similar, or `None` if all chunks would not suffice.
 pub fn needed(chunks: [u32; 2], settings: &Overlap) -> Option<u32> {
     (1..=chunks[0].min(chunks[1])).find(|&shared| is_pairwise_similar(shared, chunks[0], chunks[1], settings))
 }
@@ -114,7 +117,8 @@ mod tests {
     }
 
     proptest! {
-        /// With all pages known, a pair is one of the run exactly if F suffices and neither page has a better match.
+        /// With all pages known, a pair is one of the run exactly if F suffices and neither page
+        /// has a better match.
         #[test]
         fn the_evidence_of_all_pages_agrees_with_the_pairs_of_a_run(
             pages in prop::collection::vec(prop::collection::vec(0u64..14, 0..8), 2..9),

@@ -1,8 +1,10 @@
-//! Why two pages are, or are not, in one trivial cluster; and why two records of a corpus are, or are not,
-//! [`duplicates`].
+//! Explanations of why two pages are, or are not, in one trivial cluster, and why two records of a
+//! corpus are, or are not, [`duplicates`].
 //!
-//! [`evidence`] weighs chunks and rivals, [`chain`] finds the pairs that joined two pages, and [`diff`] shows how their
-//! texts differ, of two pages or, with [`captures`], of one page in two crawls. An [`Explanation`] combines all of it with conclusions in words; [`tell`] prints it for people.
+//! [`evidence`] evaluates chunks and rivals, [`chain`] finds the pairs that joined two pages, and
+//! [`diff`] computes the difference of their texts, either of two pages or, with [`captures`], of
+//! one page in two crawls. An [`Explanation`] combines all results with conclusions in words;
+//! [`tell`] formats it for people.
 
 pub mod broken_lines;
 pub mod captures;
@@ -18,24 +20,24 @@ use serde::Serialize;
 use diff::Piece;
 use webtwin_base::ids::DocId;
 
-/// Everything that a run says about two pages.
+/// Explanation of the relation of two pages in a run.
 #[derive(Debug, Serialize)]
 pub struct Explanation<'t> {
-    /// The two pages, in the order asked.
+    /// The two pages, in the order of the request.
     pub pages: [Side; 2],
-    /// Whether they are in one trivial cluster.
+    /// True if the pages are in one trivial cluster.
     pub together: bool,
-    /// Why, or why not; the first reason decides.
+    /// Reasons why they are together or apart; the first reason decides.
     pub reasons: Vec<String>,
-    /// The pairs that joined them, in path order; empty if they are apart.
+    /// Pairs that joined the pages, in path order; empty if they are apart.
     pub chain: Vec<Step>,
-    /// The verdict by shared chunks.
+    /// Comparison by shared chunks.
     pub overlap: OverlapSays,
-    /// The verdict by simhashes.
+    /// Comparison by simhashes.
     pub hamming: HammingSays,
-    /// Chunks on both pages, in the order of the first.
+    /// Chunks on both pages, in the order of the first page.
     pub shared_chunks: Vec<SharedChunk>,
-    /// The difference of the texts, line by line.
+    /// Difference of the texts, line by line.
     pub diff: Vec<Piece<'t>>,
 }
 
@@ -47,20 +49,20 @@ pub struct Side {
     /// Id of the page.
     #[serde(with = "webtwin_base::ids::as_text")]
     pub doc_id: DocId,
-    /// Its trivial cluster and the number of pages in it; `None` if the page is alone.
+    /// Trivial cluster of the page and the number of pages in it; `None` if the page is alone.
     #[serde(serialize_with = "cluster_as_text")]
     pub cluster: Option<(DocId, usize)>,
-    /// URL of the smallest exact copy, which represents it, if that is another page.
+    /// URL of the smallest exact copy, which represents the page, if that is another page.
     pub copy_of: Option<String>,
-    /// Length of its visible text, in bytes.
+    /// Length of the visible text, in bytes.
     pub text_bytes: u64,
-    /// Distinct chunks of its text, those that do not count among them.
+    /// Number of distinct chunks of the text, including those that do not count.
     pub chunks: usize,
-    /// Collections that it is in: URL of the root, and number of pages.
+    /// Collections that contain the page: URL of the root, and number of pages.
     pub collections: Vec<(String, usize)>,
 }
 
-/// The id as a string, as everywhere in JSON.
+/// Serializes the id as a string, as everywhere in JSON.
 fn cluster_as_text<S: serde::Serializer>(of: &Option<(DocId, usize)>, to: S) -> Result<S::Ok, S::Error> {
     of.map(|(cluster, pages)| (cluster.to_string(), pages)).serialize(to)
 }
@@ -70,42 +72,46 @@ fn cluster_as_text<S: serde::Serializer>(of: &Option<(DocId, usize)>, to: S) -> 
 pub struct Step {
     /// URLs of the two pages.
     pub pages: [String; 2],
-    /// Word of the measure in the table `pairs`.
+    /// Value of the column `measure` in the table `pairs`.
     pub measure: String,
-    /// Column `value` of the pair in the table `pairs`.
+    /// Value of the column `value` in the table `pairs`.
     pub value: u32,
 }
 
-/// How much is known about the chunks of other pages.
+/// Extent of the known chunks of other pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Knowledge {
-    /// Everything: the chunks that count are those that counted in the run.
+    /// The whole crawl is known: the chunks that count are those that counted in the run.
     Crawl,
-    /// Only pages on the two hosts: a chunk that is furniture or too frequent elsewhere counts here.
+    /// Only pages on the two hosts are known: a chunk that is boilerplate or too frequent elsewhere
+    /// counts here.
     Hosts,
 }
 
-/// The two pages compared by shared chunks.
+/// Comparison of the two pages by shared chunks.
 #[derive(Debug, Serialize)]
 pub struct OverlapSays {
-    /// Whether the run made pairs by this measure.
+    /// True if the run made pairs by this measure.
     pub used: bool,
-    /// Whether they have the same whole text.
+    /// True if the pages have the same whole text.
     pub exact: bool,
-    /// F in the run's table `pairs`, if the pages, or the copies that represent them, are a pair there.
+    /// F in the run's table `pairs`, if the pages, or the copies that represent them, are a pair
+    /// there.
     pub pair: Option<u32>,
-    /// F: chunks that count, as far as is known, and are on both pages.
+    /// F: number of chunks on both pages that count by the known pages.
     pub shared: u32,
-    /// Chunks that count, on each page.
+    /// Number of chunks that count, on each page.
     pub chunks: [u32; 2],
-    /// The fewest shared chunks that make such pages similar; `None` if all would not suffice.
+    /// Minimum number of shared chunks that makes such pages similar; `None` if all chunks would
+    /// not suffice.
     pub needed: Option<u32>,
-    /// Whether that suffices, but the pages are on two hosts and not in mirrors of each other, and such a pair must share more.
+    /// True if the shared chunks suffice in general, but not for these pages: they are on two hosts
+    /// and not in mirrors of each other, and such a pair must share more.
     pub weak: bool,
-    /// Which pages' chunks are known.
+    /// Pages whose chunks are known.
     pub known: Knowledge,
-    /// Better matches that the guard preferred, for each page on the other's host.
+    /// Better matches that the guard preferred, for each page on the host of the other.
     pub better: [Vec<Rival>; 2],
 }
 
@@ -114,22 +120,23 @@ pub struct OverlapSays {
 pub struct Rival {
     /// URL of the rival.
     pub url: String,
-    /// Chunks shared with it.
+    /// Number of chunks shared with the rival.
     pub shared: u32,
-    /// Chunks of the larger of the two pages.
+    /// Number of chunks of the larger of the two pages.
     pub larger: u32,
 }
 
-/// The two pages compared by simhashes.
+/// Comparison of the two pages by simhashes.
 #[derive(Debug, Serialize)]
 pub struct HammingSays {
-    /// Whether the run made pairs by this measure.
+    /// True if the run made pairs by this measure.
     pub used: bool,
-    /// Bits in which they differ, if both have a simhash.
+    /// Number of differing bits, if both pages have a simhash.
     pub distance: Option<u32>,
-    /// Bits in which similar pages may differ.
+    /// Maximum number of bits in which similar pages differ.
     pub k: u32,
-    /// For each page, the nearest page on the other's host and its distance in bits, if it is nearer.
+    /// Nearest page on the other's host, for each page, and its distance in bits, if that page
+    /// is nearer than the other.
     pub nearer: [Option<(String, u32)>; 2],
 }
 
@@ -138,16 +145,17 @@ pub struct HammingSays {
 pub struct SharedChunk {
     /// Text of the chunk.
     pub text: String,
-    /// `counts`, or why it does not count: `template` or `frequent`.
+    /// `counts`, or the reason why the chunk does not count: `template` or `frequent`.
     pub verdict: &'static str,
-    /// Known pages that have the chunk.
+    /// Number of known pages that have the chunk.
     pub pages: u32,
 }
 
-/// The addition for pages with so few chunks that the other cannot be similar to them.
+/// Message for pages with so few chunks that the other page cannot be similar to them.
 pub const TOO_FEW: &str = "and all of the smaller page's would not do";
 
-/// Passes on the difference of two texts, at most `limit` lines of it.
+/// Formats the difference of two texts, at most `limit` lines, and passes each line to
+/// `line`.
 fn difference(diff: &[Piece<'_>], limit: usize, mut line: impl FnMut(&str)) {
     let mut lines: Vec<String> = Vec::new();
     for piece in diff {
@@ -167,13 +175,14 @@ fn difference(diff: &[Piece<'_>], limit: usize, mut line: impl FnMut(&str)) {
     }
 }
 
-/// Adds a line to what people read: control characters of a page must not reach a terminal.
+/// Adds a line of output for people. Replaces control characters of a page, which must not reach a
+/// terminal.
 fn printable(out: &mut String, text: &str) {
     out.extend(text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }));
     out.push('\n');
 }
 
-/// Returns the explanation for people: at most `limit` chunks, and as many lines of difference.
+/// Formats the explanation for people, with at most `limit` chunks and `limit` lines of difference.
 pub fn tell(said: &Explanation<'_>, limit: usize) -> String {
     let mut out = String::new();
     let mut line = |text: &str| printable(&mut out, text);
@@ -195,6 +204,8 @@ pub fn tell(said: &Explanation<'_>, limit: usize) -> String {
     said.reasons.iter().for_each(|reason| line(&format!("  {reason}")));
     for (at, Step { pages: [a, b], measure, value }) in said.chain.iter().enumerate() {
         line(&format!("  {}. {measure} {value}: {a} and {b}", at + 1));
+        // The values of views and context are resemblances rather than F, so they need an
+        // explanation.
         if measure == "views" {
             let percent = value / 10_000;
             line(&format!(
@@ -230,6 +241,8 @@ pub fn tell(said: &Explanation<'_>, limit: usize) -> String {
         overlap.chunks[1],
         not_used(overlap.used)
     ));
+    // With partial knowledge the counts may differ from those of the run, so the limitation is
+    // printed with them.
     if overlap.known == Knowledge::Hosts {
         line(
             "    as far as the pages of the two hosts tell; --read-crawl, or output.fprint_docid in the run, tells for sure",
@@ -240,6 +253,7 @@ pub fn tell(said: &Explanation<'_>, limit: usize) -> String {
 
     line(&format!("CHUNKS ON BOTH: {}", said.shared_chunks.len()));
     for chunk in said.shared_chunks.iter().take(limit) {
+        // Chunks can be long, and their beginning suffices to identify them.
         let text: String = chunk.text.chars().take(100).collect();
         line(&format!("  {:<8} on {:>5} pages  {}", chunk.verdict, chunk.pages, text.replace('\n', " | ")));
     }

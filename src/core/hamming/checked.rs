@@ -1,50 +1,51 @@
-//! Sections that are checked block by block, each block when it is first touched.
+//! Sections whose checksums are verified block by block, each block when it is first read.
 //!
-//! A query needs a few pages of a mapped index; to hold the whole file against its checksum first would read gigabytes.
-//! So a file has a checksum of 4 bytes for each 4096 of its sections, and no answer is made of a block that differs from
-//! its own. The checksums are a section themselves, [`checks`] of the others in order, which is checked when the file is
-//! opened.
+//! A query needs a few pages of a mapped index; checking the whole file first would read gigabytes.
+//! So a file has a checksum of 4 bytes for each block of 4096 bytes of its sections, and no answer
+//! uses a block that does not match its checksum. The checksums are a section themselves, made by
+//! [`checks`] from the other sections in order. That section is verified when the file is opened.
 //!
 //! # Cost
-//! For a block that was checked before, one look at a bit; for a section that was checked as a whole, at a flag.
+//! One test of a bit for a block that was verified before; one test of a flag for a section that
+//! was verified as a whole.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::sections::short_checksum;
 
-/// Bytes that share a checksum: those that a page fault reads anyway.
+/// Number of bytes that share a checksum. A page fault reads as many anyway.
 pub const BLOCK: usize = 4096;
 
-/// Bytes of a checksum.
+/// Size of a checksum in bytes.
 pub const CHECK: usize = 4;
 
-/// The checksums of these sections, section by section.
+/// Returns the checksums of the blocks of `sections`, section by section.
 pub fn checks(sections: &[&[u8]]) -> Vec<u8> {
     let blocks = sections.iter().flat_map(|section| section.chunks(BLOCK));
     blocks.flat_map(|block| short_checksum(block).to_le_bytes()).collect()
 }
 
-/// Bytes of the checksums of a section of `bytes` bytes.
+/// Returns the bytes of the checksums of a section of `bytes` bytes.
 pub fn checks_bytes(bytes: u64) -> u64 {
     bytes.div_ceil(BLOCK as u64) * CHECK as u64
 }
 
-/// A section of a file, and which of its blocks were found good; threads may share it.
+/// A section of a file, with a record of the blocks that were verified. Threads may share it.
 #[derive(Debug)]
 pub struct Checked {
     span: Range<usize>,
-    /// Where its checksums are in the file.
+    /// Range of the section's checksums in the file.
     checks: Range<usize>,
-    /// Whether the section is good as a whole.
+    /// True if the section was verified as a whole.
     whole: AtomicBool,
-    /// A bit for each block.
+    /// One bit for each block, set if the block was verified.
     good: Box<[AtomicU64]>,
 }
 
 impl Checked {
-    /// The sections that lie one after the other at `spans`, and their checksums at `checks`; `None` when these are too few
-    /// or too many.
+    /// Describes the sections at `spans`, which follow each other, with checksums at `checks`.
+    /// Returns `None` if there are too few or too many checksums.
     pub fn sections<const N: usize>(spans: [Range<usize>; N], checks: Range<usize>) -> Option<[Checked; N]> {
         let mut next = checks.start;
         let sections = spans.map(|span| {
@@ -56,26 +57,28 @@ impl Checked {
         (next == checks.end).then_some(sections)
     }
 
-    /// The section's bytes, good or not.
+    /// Returns the bytes of the section, verified or not.
     #[inline]
     pub fn bytes<'a>(&self, file: &'a [u8]) -> &'a [u8] {
         &file[self.span.clone()]
     }
 
-    /// Whether the blocks are good that have the bytes of a range within the section, or of what there is of it.
+    /// True if the blocks that contain a range of the section match their checksums. A part of the
+    /// range beyond the end of the section is ignored.
     #[inline]
     pub fn is_good(&self, file: &[u8], range: Range<usize>) -> bool {
         self.whole.load(Ordering::Relaxed) || self.blocks_are_good(file, range)
     }
 
-    /// Remembers that the section was found good as a whole.
+    /// Records that the section was verified as a whole.
     pub fn set_good(&self) {
         self.whole.store(true, Ordering::Relaxed);
     }
 
     fn blocks_are_good(&self, file: &[u8], range: Range<usize>) -> bool {
         let end = if range.is_empty() { 0 } else { range.end.min(self.span.len()).div_ceil(BLOCK) };
-        // Bits order nothing: what they tell of is only ever read. Two threads may both check a block.
+        // Relaxed order suffices: the file is only read, so a set bit publishes no other writes.
+        // Two threads may both check a block.
         (range.start / BLOCK..end).all(|block| {
             self.good[block / 64].load(Ordering::Relaxed) >> (block % 64) & 1 == 1 || self.check(file, block)
         })

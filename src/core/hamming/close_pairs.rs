@@ -1,32 +1,35 @@
-//! All pairs within k bits by partitioning: every design key in turn, equal keys together, and again within.
+//! All pairs within k bits by partitioning: for every key of a design, items with equal keys are
+//! brought together and partitioned again.
 //!
-//! Items that agree on a key are a bucket. A bucket is compared pair by pair when that is cheap; otherwise it is split
-//! again, by a design over those of its bits that still vary. So a run of a million fingerprints with an equal half is a
-//! problem of the other 32 bits, and the cost stays near that of input and output whatever the fingerprints have in common.
+//! Items that agree on a key form a bucket. A bucket is compared pair by pair if that is cheap.
+//! Otherwise it is split again, by a design over those of its bits that still vary. So a run of a
+//! million fingerprints with an equal half becomes a problem of the other 32 bits, and the cost
+//! stays close to the size of input and output whatever bits the fingerprints have in common.
 //!
-//! Each pair comes once: it belongs to the first key of a level on which it agrees, and buckets whose items all agree on
-//! an earlier key are passed over.
+//! Each pair is found once: it belongs to the first key of a level on which it agrees, and buckets
+//! whose items all agree on an earlier key are skipped.
 
 use super::design::BlockDesign;
 use super::design::covering::block_designs;
 use super::kernels::{Level, cross, gather, within};
 
-/// Bits of a key that one pass of partitioning looks at.
+/// Maximum number of bits of a key by which one pass partitions.
 const PASS_BITS: u32 = 11;
 
-/// Items whose keys are gathered at once.
+/// Number of items whose keys are gathered together.
 const GATHERED: usize = 1024;
 
-/// Items that are always compared pair by pair.
+/// Maximum number of items that are always compared pair by pair.
 const FEW: usize = 64;
 
-/// Nanoseconds to move an item to its bucket in one pass, and to compare a vector of eight; what [`Joiner`] weighs.
+/// Nanoseconds to move an item to its bucket in one pass, and to compare a vector of eight items.
+/// [`Joiner`] weighs these costs.
 const MOVE_NS: f64 = 3.0;
 const COMPARE_NS: f64 = 0.5;
 
-/// Something with a fingerprint.
+/// An item that has a fingerprint.
 pub trait Item: Copy {
-    /// Its fingerprint.
+    /// Returns the fingerprint of the item.
     fn fingerprint(&self) -> u64;
 }
 
@@ -43,18 +46,18 @@ impl Item for (u64, u32) {
     }
 }
 
-/// A fingerprint and its number, as it travels: 12 bytes.
+/// A fingerprint and its number in the format that workers exchange: 12 bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Numbered {
     high: u32,
     low: u32,
-    /// The number.
+    /// Number of the fingerprint.
     pub number: u32,
 }
 
 impl Numbered {
-    /// A fingerprint and its number.
+    /// Creates an item from a fingerprint and its number.
     pub fn new(fingerprint: u64, number: u32) -> Numbered {
         Numbered { high: (fingerprint >> 32) as u32, low: fingerprint as u32, number }
     }
@@ -66,8 +69,8 @@ impl Item for Numbered {
     }
 }
 
-/// The pairs of places in `fingerprints`, all distinct, that are at most `k` bits apart: (place, place, distance) with the
-/// smaller place first, ascending.
+/// Returns the pairs of indices in `fingerprints` that are at most `k` bits apart: (index, index,
+/// distance) with the smaller index first, ascending. The fingerprints must be distinct.
 pub fn within_k(fingerprints: &[u64], k: u32) -> Vec<(u32, u32, u32)> {
     let mut items: Vec<Numbered> = (0..).zip(fingerprints).map(|(n, value)| Numbered::new(*value, n)).collect();
     let mut scratch = vec![Numbered::default(); items.len()];
@@ -79,19 +82,19 @@ pub fn within_k(fingerprints: &[u64], k: u32) -> Vec<(u32, u32, u32)> {
     pairs
 }
 
-/// Keys of a design that have a block in common: one pass over many items serves them all, and the passes by the other
-/// blocks stay within the few items of a part.
+/// Keys of a design that have a block in common. One pass over many items serves all these keys;
+/// the passes by their other blocks stay within the few items of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyGroup {
-    /// The bits of the block.
+    /// Bits of the common block.
     pub block: u64,
-    /// The other bits of each key.
+    /// Other bits of each key.
     rests: Vec<u64>,
 }
 
 impl KeyGroup {
-    /// Groups the keys of a design over some bits, the commonest block first, the highest one of equals: what ascends is
-    /// in parts by it already.
+    /// Groups the keys of a design over some bits by block. The most common block comes first; ties
+    /// go to the highest block, because ascending items are already partitioned by it.
     fn of(design: &BlockDesign, bits: u64) -> Vec<KeyGroup> {
         let each = BlockDesign { blocks: design.blocks, keys: (0..design.blocks).map(|block| 1 << block).collect() };
         let blocks = each.over(bits);
@@ -112,14 +115,15 @@ impl KeyGroup {
     }
 }
 
-/// Finds close pairs; holds the designs for one k, and buffers.
+/// Finds close pairs. Holds the designs for one k, and buffers.
 pub struct Joiner {
     k: u32,
     level: Level,
     designs: Vec<BlockDesign>,
     few: usize,
     move_ns: f64,
-    /// Keys that pairs of the bucket at hand may not agree on: they come elsewhere.
+    /// Keys on which pairs of the current bucket must not agree, because such pairs are found in
+    /// another bucket.
     excluded: Vec<u64>,
     left: Vec<u64>,
     right: Vec<u64>,
@@ -127,19 +131,20 @@ pub struct Joiner {
 }
 
 impl Joiner {
-    /// A joiner for distances up to `k`.
+    /// Creates a joiner for distances up to `k`.
     pub fn new(k: u32, level: Level) -> Joiner {
         let designs = block_designs(k);
         let (excluded, left, right, pairs) = Default::default();
         Joiner { k, level, designs, few: FEW, move_ns: MOVE_NS, excluded, left, right, pairs }
     }
 
-    /// Calls `sink` with every pair of two distinct places in `items` that is at most k bits apart, once, in no
-    /// particular order of pairs nor within them. Reorders the items; `scratch` is as long and is overwritten.
+    /// Calls `sink` once with every pair of two distinct indices in `items` that is at most k bits
+    /// apart. The order of the pairs, and of the two items of a pair, is unspecified. Reorders the
+    /// items. `scratch` must have the same length and is overwritten.
     ///
     /// # Cost
-    /// Uniform fingerprints: 40 to 60 ns an item for 100 million, k = 3. Equal items are compared like all others: to
-    /// stay linear, give each fingerprint once.
+    /// Uniform fingerprints: 40 to 60 ns an item for 100 million, k = 3. Equal items are compared
+    /// like all others. To keep the cost linear, pass each fingerprint once.
     pub fn within<T: Item>(&mut self, items: &mut [T], scratch: &mut [T], sink: &mut impl FnMut(&T, &T, u32)) {
         let n = items.len() as f64;
         let few = items.len() <= self.few;
@@ -165,7 +170,8 @@ impl Joiner {
         }
     }
 
-    /// The items of one part agree on a block; here come the other blocks of the keys that have it.
+    /// Finds pairs among the items of one part, which agree on a block, by the other blocks of the
+    /// keys in the group.
     fn within_part<T: Item>(
         &mut self,
         items: &mut [T],
@@ -189,15 +195,16 @@ impl Joiner {
         }
     }
 
-    /// How `items` fingerprints that may differ in `bits` and lie with many workers are best joined: group by group, each item with all
-    /// that agree with it on the group's block. Empty when it is best to compare all with all.
+    /// Plans the join of `items` fingerprints that may differ in `bits` and are distributed over
+    /// many workers. For each group in turn, items that agree on the group's block must be brought
+    /// together. The result is empty if comparing all items with all is cheapest.
     pub fn groups(&self, items: usize, bits: u64) -> Vec<KeyGroup> {
         let n = items as f64;
         self.cheapest(bits, n, n / 2.0).unwrap_or_default()
     }
 
-    /// The pairs of `items` that belong to the group at `place` of `groups`, provided that items which agree on its block are
-    /// all here; otherwise as [`Joiner::within`].
+    /// Finds the pairs of `items` that belong to the group `groups[place]`. All items that agree on
+    /// the group's block must be in `items`. In all other respects it works as [`Joiner::within`].
     pub fn within_group<T: Item>(
         &mut self,
         groups: &[KeyGroup],
@@ -218,7 +225,7 @@ impl Joiner {
         self.excluded.clear();
     }
 
-    /// As [`Joiner::within`], for pairs of one item of `left` and one of `right`.
+    /// Finds pairs of one item of `left` and one of `right`, in the way of [`Joiner::within`].
     pub fn across<T: Item>(
         &mut self,
         left: (&mut [T], &mut [T]),
@@ -257,8 +264,9 @@ impl Joiner {
         }
     }
 
-    /// Keys of the design that is expected to cost least, `None` when it is to compare all; `items` are moved for each key,
-    /// and each is compared with `others` at first.
+    /// Returns the keys of the design with the lowest expected cost, or `None` if comparing all
+    /// items is cheaper. `items` are moved for each key, and without partitioning each would be
+    /// compared with `others` items.
     fn cheapest(&self, bits: u64, items: f64, others: f64) -> Option<Vec<KeyGroup>> {
         let width = bits.count_ones();
         let compare = |others: f64| items * COMPARE_NS * (others / 8.0).max(1.0);
@@ -272,7 +280,8 @@ impl Joiner {
         (best.0 < compare(others)).then(|| KeyGroup::of(best.1, bits))
     }
 
-    /// Whether so many items are here that it is worth to see that all their pairs agree on an excluded key.
+    /// True if all pairs of the items agree on an excluded key. Few items are not tested, because
+    /// comparing them is cheaper than the test.
     fn comes_elsewhere<T: Item>(&self, items: &[T]) -> bool {
         if self.excluded.is_empty() || items.len() <= self.few {
             return false;
@@ -299,7 +308,7 @@ impl Joiner {
         self.left.extend(items.iter().map(T::fingerprint));
         self.right.clear();
         self.right.extend(others.iter().map(T::fingerprint));
-        // By parts, so that the pairs found at once stay few.
+        // The left items are compared in parts, so that the buffer of pairs stays small.
         for (part, left) in self.left.chunks(GATHERED).enumerate() {
             cross(self.level, left, &self.right, self.k, &mut self.pairs);
             for (i, j, distance) in self.pairs.drain(..) {
@@ -313,25 +322,26 @@ impl Joiner {
     }
 }
 
-/// Bits in which some item differs from the first.
+/// Returns the bits in which some item differs from the first.
 fn varying<T: Item>(items: &[T]) -> u64 {
     let first = items.first().map_or(0, T::fingerprint);
     items.iter().fold(0, |bits, item| bits | (item.fingerprint() ^ first))
 }
 
-/// The highest bits of a key that one pass partitions `items` items by, and the rest of the key.
+/// Splits a key into the highest bits, by which one pass partitions `items` items, and the rest.
 fn pass(key: u64, items: usize) -> (u64, u64) {
     let bits = (items / 4).max(2).ilog2().clamp(1, PASS_BITS).min(key.count_ones());
     let mut rest = key;
-    // Even passes are cheaper than a full one and a small one.
+    // Passes of equal size are cheaper than a full one and a small one.
     let passes = key.count_ones().div_ceil(bits);
     let low = key.count_ones() - key.count_ones().div_ceil(passes);
     (0..low).for_each(|_| rest &= rest - 1);
     (rest, key & !rest)
 }
 
-/// Moves the items of `from` to `to`, those with equal bits of `key` side by side, and calls `visit` with each such bucket
-/// and scratch as long. `visit` may reorder a bucket. Afterwards all items are in `to`.
+/// Moves the items of `from` to `to`, with items of equal bits of `key` next to each other. Calls
+/// `visit` with each such bucket and a scratch of the same length. `visit` may reorder a bucket.
+/// Afterwards all items are in `to`.
 fn buckets<T: Item>(from: &mut [T], to: &mut [T], key: u64, level: Level, visit: &mut impl FnMut(&mut [T], &mut [T])) {
     if key == 0 || from.len() < 2 {
         visit(from, to);
@@ -353,7 +363,7 @@ fn buckets<T: Item>(from: &mut [T], to: &mut [T], key: u64, level: Level, visit:
     }
 }
 
-/// Two lists at once: `visit` gets the buckets of both that have the same key.
+/// Partitions two lists together: `visit` receives the buckets of both that have the same key.
 fn two_buckets<T: Item>(
     one: (&mut [T], &mut [T]),
     two: (&mut [T], &mut [T]),
@@ -390,7 +400,8 @@ fn two_buckets<T: Item>(
     }
 }
 
-/// Moves items from `from` to `to` in the order of their bits in `key`; returns where each key ends.
+/// Moves items from `from` to `to` in the order of their bits in `key`. Returns the end of each
+/// key's items.
 fn partition<T: Item>(from: &[T], to: &mut [T], key: u64, level: Level) -> Vec<usize> {
     let (mut values, mut keys) = ([0; GATHERED], [0; GATHERED]);
     let mut keys_of = |items: &[T], take: &mut dyn FnMut(&[u32])| {
@@ -423,7 +434,8 @@ pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Fingerprints of several kinds: uniform, around a few centres, with an equal half, of few bits.
+    /// Fingerprints of several kinds: uniform, around a few centres, with an equal half, of few
+    /// bits.
     pub(crate) fn kinds() -> impl Strategy<Value = Vec<u64>> {
         let one = (0u32..5, any::<u64>(), any::<u64>(), 0u64..4);
         prop::collection::btree_set(
@@ -446,7 +458,7 @@ pub(super) mod tests {
         pairs
     }
 
-    /// A joiner that partitions whenever there is something to part.
+    /// Returns a joiner that partitions whenever the items differ.
     fn eager(k: u32) -> Joiner {
         Joiner { few: 2, move_ns: 0.0, ..Joiner::new(k, Level::best()) }
     }

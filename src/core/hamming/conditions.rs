@@ -1,9 +1,11 @@
-//! The conditions of the batch join: sixteen bits equal, and sixteen bits beside them nearly so.
+//! Conditions of the batch join: sixteen bits are equal, and another sixteen bits differ in few
+//! places.
 //!
-//! Cut a fingerprint in halves A and B. If A has more than e1 errors and B more than e2, with e1 + e2 = k - 1, then the
-//! pair is further apart than k; so within k, one half has few errors. In a half with at most e errors some of its
-//! 16-bit *keys* is untouched, where every choice of e bits of the half misses a key; the 16 bits of the half beside the
-//! key are its *sibling* and hold all the half's errors. So every close pair meets some
+//! Divide a fingerprint into halves A and B. If A has more than e1 errors and B more than e2, with
+//! e1 + e2 = k - 1, then the pair is further apart than k. So within distance k, one half has few
+//! errors. Choose 16-bit *keys* of a half such that any e bits of the half miss at least one key.
+//! Then in a half with at most e errors some key has no error. The other 16 bits of the half are
+//! the *sibling* of the key and contain all errors of the half. So every close pair meets some
 //! condition (key equal, sibling within e bits).
 //!
 //! | e | keys of a half | taken from |
@@ -13,43 +15,45 @@
 //! | 2 | 6 | two of the four bytes |
 //! | 3 | 14 | four of the eight nibbles: the Steiner system S(3, 4, 8) |
 //!
-//! A random query with the same key meets a condition with odds 1, 17, 137 or 697 in 65,536 by e: four tables of one-line
-//! buckets do for k = 3 what takes the paper 16 or 20 tables of whole fingerprints.
+//! For e = 0, 1, 2, 3 a random query with the same key meets a condition with probability 1, 17,
+//! 137 or 697 in 65,536. Therefore four tables of one-line buckets suffice for k = 3, where the
+//! paper needs 16 or 20 tables of whole fingerprints.
 
 use super::design::{BlockDesign, covering, width_mask};
 
-/// Largest distance that has conditions; past it a sibling tells too little.
+/// Largest distance that has conditions. Beyond it a sibling excludes too few queries.
 pub const MAX_K: u32 = 6;
 
-/// Key equal, sibling within `errors` bits; key and sibling have 16 bits each and are disjoint.
+/// A condition of the batch join: the key is equal, and the sibling differs in at most `errors`
+/// bits. Key and sibling have 16 bits each and are disjoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Condition {
     /// Bits that must be equal.
     pub key: u64,
-    /// Bits that may differ a little.
+    /// Bits that may differ in at most `errors` places.
     pub sibling: u64,
-    /// How many of them.
+    /// Maximum number of differing bits in the sibling.
     pub errors: u32,
 }
 
 impl Condition {
-    /// Whether two fingerprints that differ in the bits of `difference` meet the condition.
+    /// True if two fingerprints that differ in the bits of `difference` meet the condition.
     pub fn is_met(&self, difference: u64) -> bool {
         difference & self.key == 0 && (difference & self.sibling).count_ones() <= self.errors
     }
 
-    /// The key's bits of a fingerprint, packed.
+    /// Returns the key's bits of a fingerprint, packed.
     pub fn key_of(&self, fingerprint: u64) -> u16 {
         pack(fingerprint, self.key)
     }
 
-    /// The sibling's bits of a fingerprint, packed.
+    /// Returns the sibling's bits of a fingerprint, packed.
     pub fn sibling_of(&self, fingerprint: u64) -> u16 {
         pack(fingerprint, self.sibling)
     }
 }
 
-/// The bits that a mask of 16 selects, packed to the low end.
+/// Packs the bits that a mask of 16 bits selects into the low end.
 fn pack(value: u64, mask: u64) -> u16 {
     let mut rest = mask;
     let mut packed = 0;
@@ -60,11 +64,11 @@ fn pack(value: u64, mask: u64) -> u16 {
     packed
 }
 
-/// The conditions for distance `k`, of which every close pair meets one or more: 2, 3, 4, 8, 12, 20 of them for k from 1
-/// to 6, and 1 for k = 0.
+/// Returns the conditions for distance `k`, of which every close pair meets at least one. Their
+/// number is 1 for k = 0, and 2, 3, 4, 8, 12, 20 for k from 1 to 6.
 ///
 /// # Panics
-/// When `k` is above [`MAX_K`].
+/// Panics if `k` is above [`MAX_K`].
 pub fn conditions(k: u32) -> Vec<Condition> {
     assert!(k <= MAX_K, "conditions are for distances up to {MAX_K}, not {k}");
     let low = width_mask(32);
@@ -74,7 +78,8 @@ pub fn conditions(k: u32) -> Vec<Condition> {
     }
 }
 
-/// The conditions that a pair with at most `errors` errors among the bits of `half` meets one of.
+/// Returns conditions for one half. A pair with at most `errors` errors among the bits of `half`
+/// meets at least one of them.
 fn in_half(half: u64, errors: u32) -> Vec<Condition> {
     let keys = match errors {
         0 => BlockDesign { blocks: 2, keys: vec![1] },
@@ -94,8 +99,8 @@ mod tests {
     fn every_error_pattern_meets_a_condition() {
         let counts = (0..=MAX_K).map(|k| conditions(k).len()).collect::<Vec<_>>();
         assert_eq!(counts, [1, 2, 3, 4, 8, 12, 20]);
-        // All patterns of k errors and of fewer; of 75 million for k = 6 those whose lowest error is in the first byte,
-        // and those within one half.
+        // All patterns of at most k errors. For k = 6 there are 75 million, so only those whose
+        // lowest error is in the first byte, and those within one half.
         for k in 0..=5 {
             let conditions = conditions(k);
             for weight in 0..=k {

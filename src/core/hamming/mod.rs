@@ -1,5 +1,5 @@
-//! Fingerprints of whole pages that are near when the pages are, and the Hamming distance problem: which fingerprints differ
-//! from a given one in at most k bits?
+//! Fingerprints of whole pages that differ in few bits if the pages are similar, and the Hamming
+//! distance problem: find the fingerprints that differ from a given one in at most k bits.
 //!
 //! # Source
 //! \[MJS07\]: section 2 for simhash, 3 for the Hamming distance problem.

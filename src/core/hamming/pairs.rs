@@ -1,19 +1,24 @@
-//! Simhashes within k bits become similar pairs, few enough for clusters.
+//! From simhashes within k bits to similar pairs, reduced to as many as clusters need.
 //!
-//! In: [`SimhashDocId`] rows. Out: [`SimilarPair`]s whose value is the distance in bits.
+//! Input: [`SimhashDocId`] rows. Output: [`SimilarPair`]s whose value is the distance in bits.
 //!
-//! Pages with one and the same simhash can be a million, and then their pairs a million times as many. So this works on
-//! *groups* of pages with equal simhash: within a group every page is paired with its smallest one, and of the pairs of pages
-//! between two groups at most one is given. The clusters are those that all pairs would make.
+//! A million pages may have one simhash, and their pairs would be about half a million times as
+//! many. Therefore this module works on *groups* of pages with equal simhash. Within a group every
+//! page is paired with the smallest page of the group, and of the pairs of pages between two groups
+//! at most one is returned. The clusters are the same as those of all pairs.
 //!
-//! With the guard ([`crate::overlap::guard`]; the best match on a host is the one at the smallest distance) this holds too.
-//! Pages at distance 0 are each other's best, so the guard never parts a group. And whether a page of group i speaks for a
-//! page q of group j depends on i, j and the host of q alone:
-//! - on a host where i has no page, q is a best match if no group is nearer to i and has a page there;
-//! - on a host where i has a page, that page is nearer than q, and there is nothing to say for q; unless it is i's only page,
-//!   whose home this is: then q must be the best match anywhere.
+//! With the guard ([`crate::overlap::guard`]; the best match on a host is the one at the smallest
+//! distance) this is true, too. Pages at distance 0 are each other's best match, so the guard never
+//! divides a group. And the vote of a page of group i for a page q of group j depends only on i, j
+//! and the host of q:
+//! - on a host where i has no page, q is a best match if no other group with a page on that host is
+//!   nearer to i;
+//! - on a host where i has a page, that page is nearer than q, so q gets no vote. The exception is
+//!   that this page is i's only page, so that the host is its home: then q must be the best match
+//!   on any host.
 //!
-//! So the pages of j that i speaks for, and those of i that j speaks for, may be paired in any way, and one pair stands for all.
+//! So the pages of j that i votes for, and the pages of i that j votes for, may be paired in any
+//! way, and one pair represents all.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -29,17 +34,17 @@ use super::close_pairs::within_k;
 pub struct SimhashDocId {
     simhash_high: u32,
     simhash_low: u32,
-    /// The page.
+    /// Page that has the simhash.
     pub doc: Page,
 }
 
 impl SimhashDocId {
-    /// A row.
+    /// Creates a row.
     pub fn new(simhash: SimHash, doc: Page) -> SimhashDocId {
         SimhashDocId { simhash_high: (simhash >> 32) as u32, simhash_low: simhash as u32, doc }
     }
 
-    /// The page's simhash.
+    /// Returns the simhash of the page.
     pub fn simhash(&self) -> SimHash {
         u64::from(self.simhash_high) << 32 | u64::from(self.simhash_low)
     }
@@ -48,59 +53,62 @@ impl SimhashDocId {
 /// Pages of a group on one host. Orders by host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Face {
-    /// The host.
+    /// Host of the pages.
     pub host: HostId,
-    /// The smallest of them.
+    /// The smallest of the pages.
     pub page: Page,
 }
 
 /// Groups of pages with equal simhash, ascending by simhash.
 pub struct Groups {
-    /// The simhashes.
+    /// Simhash of each group.
     pub simhashes: Vec<SimHash>,
-    /// Pages of each group.
+    /// Number of pages of each group.
     sizes: Vec<u32>,
     /// Faces of all groups, ascending by host within a group.
     faces: Vec<Face>,
-    /// Where the faces of each group end.
+    /// End of each group's faces in `faces`.
     ends: Vec<u32>,
 }
 
 impl Groups {
-    /// Number of pages of a group.
+    /// Returns the number of pages of a group.
     pub fn size(&self, group: u32) -> u32 {
         self.sizes[group as usize]
     }
 
-    /// Its smallest page.
+    /// Returns the smallest page of a group.
     pub fn smallest(&self, group: u32) -> Page {
         self.faces(group).iter().map(|face| face.page).min().expect("a group has pages")
     }
 
-    /// Its pages by host, ascending: the smallest of each.
+    /// Returns the faces of a group: the smallest page on each host, ascending by host.
     pub fn faces(&self, group: u32) -> &[Face] {
         let start = group.checked_sub(1).map_or(0, |before| self.ends[before as usize]);
         &self.faces[start as usize..self.ends[group as usize] as usize]
     }
 }
 
-/// What was found on the way.
+/// Counts of distinct simhashes and of pairs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NearCounts {
-    /// Distinct simhashes.
+    /// Number of distinct simhashes.
     pub distinct: u64,
-    /// Pairs of distinct simhashes within k bits.
+    /// Number of pairs of distinct simhashes within k bits.
     pub near: u64,
-    /// Those that the guard took away.
+    /// Number of those pairs that the guard removed.
     pub guarded: u64,
 }
 
-/// Pairs the pages of `rows`, each in it once; `hosts[doc]` is a page's host. The rows are sorted on the way.
+/// Pairs the pages of `rows`, each of which must occur once. `hosts[doc]` is the host of a page.
+/// Sorts the rows.
 ///
-/// The pairs come ascending; see above for which of all there are.
+/// Returns pairs in ascending order; the module documentation defines which of all pairs are
+/// returned.
 ///
 /// # Cost
-/// That of [`within_k`] on the distinct simhashes, and for every pair of near ones a look at the hosts of both groups.
+/// The cost of [`within_k`] on the distinct simhashes, and for every pair of near simhashes a scan
+/// of the hosts of both groups.
 pub fn similar_pairs(
     rows: &mut [SimhashDocId],
     hosts: &[HostId],
@@ -124,12 +132,13 @@ pub fn similar_pairs(
     (pairs, NearCounts { distinct, near, guarded: near - kept })
 }
 
-/// Two pages, the smaller first.
+/// Creates a pair from two pages in any order.
 pub fn pair(x: Page, y: Page, value: u32) -> SimilarPair {
     SimilarPair { a: x.min(y), b: x.max(y), value }
 }
 
-/// Groups rows that are sorted by simhash, then page, and pairs every page with the smallest of its group.
+/// Groups rows that are sorted by simhash, then page, and pairs every page with the smallest of its
+/// group.
 pub fn group(rows: &[SimhashDocId], hosts: &[HostId], pairs: &mut Vec<SimilarPair>) -> Groups {
     let mut groups = Groups { simhashes: Vec::new(), sizes: Vec::new(), faces: Vec::new(), ends: Vec::new() };
     for pages in rows.chunk_by(|x, y| x.simhash() == y.simhash()) {
@@ -153,7 +162,8 @@ pub fn group(rows: &[SimhashDocId], hosts: &[HostId], pairs: &mut Vec<SimilarPai
     groups
 }
 
-/// The page of each near group that a group speaks for, if it speaks for any; `near` are all that are near, as (distance, faces).
+/// Returns, for each near group, the page that `group` votes for, or `None` if it votes for none.
+/// `near` are all groups near `group`, as (distance, faces).
 pub fn spoken_for(groups: &Groups, group: u32, near: &[(u32, &[Face])]) -> Vec<Option<Page>> {
     let home = groups.faces(group);
     let nearest = near.iter().map(|other| other.0).min().unwrap_or(0);
@@ -172,9 +182,10 @@ pub fn spoken_for(groups: &Groups, group: u32, near: &[(u32, &[Face])]) -> Vec<O
     near.iter().map(page).collect()
 }
 
-/// For every two near groups that speak for pages of each other, the pair of the smallest such pages.
+/// Appends, for every two near groups that vote for pages of each other, the pair of the smallest
+/// such pages.
 fn speak(groups: &Groups, near: &[(u32, u32, u32)], pairs: &mut Vec<SimilarPair>) {
-    // Each pair of groups as either of them sees it: (from, to, distance).
+    // Each pair of groups from the view of both: (from, to, distance).
     let mut views: Vec<[u32; 3]> = near.iter().flat_map(|&(x, y, d)| [[x, y, d], [y, x, d]]).collect();
     views.sort_unstable();
     let mut spoken_for: Vec<Option<Page>> = Vec::with_capacity(views.len());
@@ -199,7 +210,7 @@ mod tests {
     use super::*;
     use crate::overlap::guard::{Match, best_on_each_host};
 
-    /// All pairs of pages within k, those alone that both ends speak for where there is a guard.
+    /// Returns all pairs of pages within k, or with a guard only those that both pages vote for.
     fn all_pairs(rows: &[SimhashDocId], hosts: &[HostId], settings: &Hamming) -> Vec<(Page, Page)> {
         let distance = |x: &SimhashDocId, y: &SimhashDocId| (x.simhash() ^ y.simhash()).count_ones();
         let mut matches = Vec::new();
@@ -240,7 +251,7 @@ mod tests {
 
     #[test]
     fn the_nearer_page_of_a_host_is_the_match() {
-        // Pages 1 and 2 stand on one host, at 1 and 2 bits from page 0.
+        // Pages 1 and 2 are on one host, at 1 and 2 bits from page 0.
         let mut rows = [(0b000, 0), (0b001, 1), (0b110, 2)].map(|(simhash, doc)| SimhashDocId::new(simhash, Page(doc)));
         let hosts = [0, 1, 1].map(HostId);
         let guarded = similar_pairs(&mut rows, &hosts, &Hamming { k: 2, guard: Guard::MutualBest });

@@ -1,14 +1,17 @@
-//! The permutation of a table: the bits of its key on top, the others below, each in their order.
+//! Bit permutation of a table: the bits of its key are on top, the others below, both in their
+//! original order.
 //!
-//! Distances do not change under a permutation of bits, and two fingerprints agree on the key exactly when their permuted
-//! forms agree on the top p bits; so a sorted table of permuted fingerprints has all that agree side by side.
+//! Distances do not change under a permutation of bits, and two fingerprints agree on the key
+//! exactly if their permuted forms agree on the top p bits. So in a sorted table of permuted
+//! fingerprints, all that agree on the key are next to each other.
 //!
 //! # Source
 //! \[MJS07\] section 3.1, where p_i and pi_i belong to table T_i.
 //!
 //! # Deviations
-//! The paper picks one of the many fitting permutations at random; this one keeps the order of bits within the key and
-//! beside it, for which processors have an instruction (PEXT), and the identity for a key of leading bits.
+//! The paper picks one of the many suitable permutations at random. This one keeps the order of
+//! bits within the key and of the other bits, for which processors have an instruction (PEXT), and
+//! is the identity for a key of leading bits.
 #![allow(unsafe_code)]
 
 /// A permutation of the lowest f bits.
@@ -20,7 +23,7 @@ pub struct Permutation {
     runs: Vec<Run>,
 }
 
-/// Neighbouring bits that stay neighbours.
+/// A run of adjacent bits that stay adjacent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Run {
     mask: u64,
@@ -29,10 +32,10 @@ struct Run {
 }
 
 impl Permutation {
-    /// The permutation of f bits that puts those of `key` on top.
+    /// Creates the permutation of f bits that puts the bits of `key` on top.
     ///
     /// # Panics
-    /// When the key has bits above f, or f is over 64.
+    /// Panics if the key has bits above f, or if f is over 64.
     pub fn new(f: u32, key: u64) -> Permutation {
         assert!(f <= 64 && (f == 64 || key >> f == 0), "a key {key:#x} for {f} bits");
         let rest = !key & if f == 64 { u64::MAX } else { (1 << f) - 1 };
@@ -52,24 +55,24 @@ impl Permutation {
         Permutation { f, key, rest, runs }
     }
 
-    /// p, the number of bits in the key.
+    /// Returns p, the number of bits in the key.
     pub fn top_bits(&self) -> u32 {
         self.key.count_ones()
     }
 
-    /// Whether every fingerprint stays what it is.
+    /// True if the permutation changes no fingerprint.
     pub fn is_identity(&self) -> bool {
         self.runs.iter().all(|run| run.from == run.to)
     }
 
-    /// The permuted form of a fingerprint of f bits.
+    /// Returns the permuted form of a fingerprint of f bits.
     pub fn apply(&self, fingerprint: u64) -> u64 {
         let mut permuted = [fingerprint];
         self.apply_all(&mut permuted);
         permuted[0]
     }
 
-    /// Permutes each.
+    /// Permutes every fingerprint in place.
     pub fn apply_all(&self, fingerprints: &mut [u64]) {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("bmi2") {
@@ -80,7 +83,7 @@ impl Permutation {
         fingerprints.iter_mut().for_each(|fingerprint| *fingerprint = self.apply_by_runs(*fingerprint));
     }
 
-    /// The fingerprint of a permuted form.
+    /// Returns the fingerprint of a permuted form.
     pub fn invert(&self, permuted: u64) -> u64 {
         self.runs.iter().fold(0, |all, run| all | (permuted >> run.to & run.mask) << run.from)
     }
@@ -93,7 +96,8 @@ impl Permutation {
     #[target_feature(enable = "bmi2")]
     fn apply_bmi2(&self, fingerprints: &mut [u64]) {
         use std::arch::x86_64::_pext_u64;
-        // A key of no bits would be shifted by 64, if the rest has all of them.
+        // If the key has no bits and the rest has all 64, the shift is by 64 bits, which `<<` does
+        // not allow.
         let below = self.f - self.top_bits();
         for fingerprint in fingerprints {
             let top = _pext_u64(*fingerprint, self.key).unbounded_shl(below);
@@ -108,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    /// Bit by bit, as the module says it.
+    /// Permutes bit by bit, as defined in the module documentation.
     fn plain(f: u32, key: u64, fingerprint: u64) -> u64 {
         let in_key = |&bit: &u32| key >> bit & 1 == 1;
         let top = (0..f).rev().filter(in_key);

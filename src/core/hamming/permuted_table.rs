@@ -1,9 +1,10 @@
-//! A permuted table: the existing fingerprints, permuted and sorted, so that those that agree with a query on the table's
-//! key are found in a few memory accesses.
+//! A permuted table: the existing fingerprints, permuted and sorted, so that the fingerprints that
+//! agree with a query on the table's key are found with a few memory accesses.
 //!
-//! The table is sorted, so the leading bits of its rows need not be stored: a directory says where the rows with each
-//! prefix of b bits begin, and a row keeps the other f - b bits, in whole bytes. b is p, the number of bits of the key,
-//! but for tables with so few rows that the directory would cost more than a byte for each of them.
+//! The table is sorted, so the leading bits of its rows need not be stored. A directory has the
+//! first row of each prefix of b bits, and a row keeps the other f - b bits, in whole bytes. b
+//! equals p, the number of bits of the key, except in tables with so few rows that the directory
+//! would cost more than a byte for each of them.
 //!
 //! | 100 million rows of f = 64 bits | b | bytes a row | with directory |
 //! |---|---|---|---|
@@ -22,9 +23,10 @@
 //! \[MJS07\] section 3.1, Steps 1 and 2.
 //!
 //! # Deviations
-//! The paper's interpolation search over the table is here one look into the directory, and a search between the rows
-//! of one prefix where the key is longer: interpolation for a few steps, then binary, so that clusters cost a
-//! logarithm. The paper compresses tables by blocks (section 3.2); this saves less, 25 to 30 %, but needs no decoding.
+//! The paper searches the table by interpolation. Here the directory is read once, and if the key
+//! is longer than the prefix, the rows of the prefix are searched: by interpolation for a few
+//! steps, then by bisection, so that clusters cost a logarithm. The paper compresses tables by
+//! blocks (section 3.2). The directory saves less, 25 to 30 %, but needs no decoding.
 
 use std::ops::Range;
 
@@ -48,36 +50,40 @@ const DIRECTORY: usize = 1;
 const ROWS: usize = 2;
 const SECTIONS: usize = 3;
 
-/// Most rows of one prefix that are all compared; of more, those with the key are searched for.
+/// Maximum number of rows of one prefix that are all compared. If there are more, the rows with the
+/// key are searched.
 const FEW: usize = 64;
 
-/// Steps of interpolation before a search becomes binary.
+/// Number of interpolation steps before a search continues by bisection.
 const INTERPOLATIONS: u32 = 4;
 
-/// What a table holds.
+/// Description of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// Width of the fingerprints, in bits.
     pub f: u32,
-    /// Bits that must be equal.
+    /// Bits that must be equal for two fingerprints to agree.
     pub key: u64,
     /// Name of the recipe that made the fingerprints.
     pub recipe: String,
-    /// Rows, all different.
+    /// Number of rows, all different.
     pub rows: u64,
-    /// b, bits that the directory has in place of the rows.
+    /// b, the number of leading bits that the directory stores instead of the rows.
     pub prefix_bits: u32,
 }
 
-/// The file of the table with this key: its parts, to be written one after the other.
+/// Builds the file of the table with the given key. Returns its parts, to be written one after the
+/// other.
 ///
-/// Takes the different fingerprints of f bits in any order.
+/// `fingerprints` are distinct fingerprints of f bits in any order.
 ///
 /// # Panics
-/// When there are 2^32 fingerprints or more, or they repeat (in debug builds).
+/// Panics if there are 2^32 fingerprints or more, and in debug builds if a fingerprint occurs
+/// twice.
 ///
 /// # Cost
-/// A sort of the rows in place, and memory for the file beside them: 14 bytes a row at f = 64 and p = 16.
+/// A sort of the rows in place, and memory for the file in addition to them: 14 bytes a row at f =
+/// 64 and p = 16.
 pub fn build(f: u32, key: u64, recipe: &str, mut fingerprints: Vec<u64>) -> Vec<Vec<u8>> {
     let permutation = Permutation::new(f, key);
     permutation.apply_all(&mut fingerprints);
@@ -106,39 +112,40 @@ pub fn build(f: u32, key: u64, recipe: &str, mut fingerprints: Vec<u64>) -> Vec<
     vec![head, checks, directory, packed]
 }
 
-/// How a table is laid out.
+/// Layout of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// b: bits that the directory has in place of the rows.
+    /// b: number of leading bits that the directory stores instead of the rows.
     pub prefix_bits: u32,
     /// Bytes of a row.
     pub width: usize,
 }
 
 impl Shape {
-    /// That of a table with a key of `top_bits` of f bits: the longest prefix within the key whose directory costs no more
-    /// than a byte a row.
+    /// Returns the shape of a table with a key of `top_bits` of f bits: the longest prefix within
+    /// the key whose directory costs at most a byte a row.
     pub fn of(f: u32, top_bits: u32, rows: usize) -> Shape {
         let prefix_bits = top_bits.min((rows / 4).checked_ilog2().unwrap_or(0)).min(f - 1);
         Shape { prefix_bits, width: (f - prefix_bits).div_ceil(8) as usize }
     }
 
-    /// Bytes of directory and rows, and of their checks.
+    /// Returns the bytes of directory and rows, and of their checksums.
     pub fn bytes(self, rows: usize) -> u64 {
         let (directory, rows) = (4 * ((1 << self.prefix_bits) + 1), (self.width * rows) as u64);
         directory + rows + checks_bytes(directory) + checks_bytes(rows)
     }
 }
 
-/// A block of a section that is not what was written. An error of the program is made of it by [`PermutedTable::error`] alone:
-/// to hand that on at every step would cost a query a third of its time.
+/// A block of a section that does not match its checksum. Only [`PermutedTable::error`] converts it
+/// to an error of the program: passing that larger type through every step would cost a query a
+/// third of its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DamagedBlock(usize);
 
-/// What is found where no block that was looked at is damaged.
+/// Result of a step that read no damaged block.
 pub(super) type Good<T> = std::result::Result<T, DamagedBlock>;
 
-/// A table over bytes in memory, or mapped there.
+/// A table over bytes that are in memory or mapped there.
 #[derive(Debug)]
 pub struct PermutedTable<B> {
     bytes: B,
@@ -150,11 +157,12 @@ pub struct PermutedTable<B> {
 }
 
 impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
-    /// Opens a table that is called `name` in messages. Its head is checked; of the rest, each block when it is first touched,
-    /// or all by [`PermutedTable::verify`].
+    /// Opens a table with the given name for messages. Verifies its head. Every other block is
+    /// verified when it is first read, or all of them by [`PermutedTable::verify`].
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Input`] when it is no table, of another format, or cut.
+    /// Returns [`webtwin_base::error::Error::Input`] if the bytes are not a table, have another
+    /// format, or are truncated.
     pub fn open(name: &str, bytes: B) -> Result<PermutedTable<B>> {
         let head: Opened<About> = Opened::open(KIND, name, &Bytes(bytes.as_ref()), SECTIONS)?;
         let About { f, key, rows, prefix_bits, .. } = head.about;
@@ -175,25 +183,25 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
         Ok(PermutedTable { permutation, directory, rows, width: (f - prefix_bits).div_ceil(8) as usize, bytes, head })
     }
 
-    /// What the table holds.
+    /// Returns the description of the table.
     pub fn about(&self) -> &About {
         &self.head.about
     }
 
-    /// Its permutation.
+    /// Returns the permutation of the table.
     pub fn permutation(&self) -> &Permutation {
         &self.permutation
     }
 
-    /// Length of the table in bytes.
+    /// Returns the length of the table in bytes.
     pub fn len_bytes(&self) -> usize {
         self.bytes.as_ref().len()
     }
 
-    /// Holds every byte against its checksum.
+    /// Verifies every byte of the table against its checksum.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Input`] when the table is damaged.
+    /// Returns [`webtwin_base::error::Error::Input`] if the table is damaged.
     pub fn verify(&self) -> Result<()> {
         self.head.check(DIRECTORY, self.directory())?;
         self.head.check(ROWS, self.packed())?;
@@ -202,7 +210,7 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
         Ok(())
     }
 
-    /// The error that a damaged block is.
+    /// Returns the error of the program for a damaged block.
     #[cold]
     pub(super) fn error(&self, DamagedBlock(section): DamagedBlock) -> Error {
         self.head.damaged_block(section)
@@ -220,14 +228,14 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
         self.rows.bytes(self.bytes.as_ref())
     }
 
-    /// Checks the blocks that have these rows.
+    /// Verifies the blocks that contain the rows.
     #[inline]
     fn check_rows(&self, rows: Range<usize>) -> Good<()> {
         let bytes = rows.start * self.width..rows.end * self.width;
         if self.rows.is_good(self.bytes.as_ref(), bytes) { Ok(()) } else { Err(DamagedBlock(ROWS)) }
     }
 
-    /// Bits of a row that are stored.
+    /// Returns the number of bits of a row that are stored.
     fn low_bits(&self) -> u32 {
         self.about().f - self.about().prefix_bits
     }
@@ -240,15 +248,17 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
         permuted.unbounded_shr(self.low_bits()) as usize
     }
 
-    /// Asks for the directory's entry of a permuted fingerprint, which `PermutedTable::with_prefix` will read.
+    /// Prefetches the directory entry of a permuted fingerprint, which `PermutedTable::with_prefix`
+    /// will read.
     pub fn prefetch_directory(&self, permuted: u64) {
         prefetch(self.directory(), 4 * self.prefix(permuted));
     }
 
-    /// Rows with the prefix of a permuted fingerprint; asks for the first of them.
+    /// Returns the rows with the prefix of a permuted fingerprint, and prefetches the first of
+    /// them.
     ///
     /// # Errors
-    /// [`DamagedBlock`] when the directory is damaged where it tells of them.
+    /// Returns [`DamagedBlock`] if the directory entry is in a damaged block.
     #[inline]
     pub(super) fn with_prefix(&self, permuted: u64) -> Good<Range<usize>> {
         let at = 4 * self.prefix(permuted);
@@ -266,11 +276,11 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
         Ok(from..until.max(from))
     }
 
-    /// Step 1: of the rows with its prefix, those that agree with a permuted fingerprint on the whole key; where there are
-    /// few with the prefix, all of these.
+    /// Returns, as step 1, those of `rows`, all with the prefix of a permuted fingerprint, that
+    /// agree with it on the whole key. Returns all `rows` if there are few.
     ///
     /// # Errors
-    /// [`DamagedBlock`] when rows that are looked at are damaged.
+    /// Returns [`DamagedBlock`] if a row that is read is in a damaged block.
     #[inline]
     pub(super) fn with_key(&self, permuted: u64, rows: Range<usize>) -> Good<Range<usize>> {
         let below = self.about().f - self.permutation.top_bits();
@@ -287,11 +297,11 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
         Ok(from..until)
     }
 
-    /// Step 2: appends the fingerprints of those of `rows`, all with its prefix, that differ from a permuted
-    /// fingerprint in at most `k` bits.
+    /// Appends, as step 2, the fingerprints of those of `rows`, all with the prefix of a permuted
+    /// fingerprint, that differ from it in at most `k` bits.
     ///
     /// # Errors
-    /// [`DamagedBlock`] when the rows are damaged; `found` then is as it was.
+    /// Returns [`DamagedBlock`] if the rows are damaged; `found` is then unchanged.
     pub(super) fn near(&self, permuted: u64, rows: Range<usize>, k: u32, found: &mut Vec<u64>) -> Good<()> {
         self.check_rows(rows.clone())?;
         let mut near = Vec::new();
@@ -301,10 +311,10 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
         Ok(())
     }
 
-    /// The place of a fingerprint in the table.
+    /// Returns the row of a fingerprint in the table, or `None` if the table does not have it.
     ///
     /// # Errors
-    /// [`DamagedBlock`] when the table is damaged where the place is looked for.
+    /// Returns [`DamagedBlock`] if the table is damaged where the fingerprint is searched.
     #[inline]
     pub(super) fn place(&self, fingerprint: u64) -> Good<Option<usize>> {
         let permuted = self.permutation.apply(fingerprint);
@@ -317,17 +327,18 @@ impl<B: AsRef<[u8]> + Send + Sync> PermutedTable<B> {
         Ok((self.row(row) == self.low(permuted)).then_some(row))
     }
 
-    /// The stored bits of a row, whose block was checked.
+    /// Returns the stored bits of a row, whose block must have been verified.
     fn row(&self, row: usize) -> u64 {
         packed(self.packed(), self.width, row)
     }
 
-    /// The first of `rows`, which ascend, whose stored bits are not below `bound`.
+    /// Returns the first of `rows`, which ascend, whose stored bits are not below `bound`.
     ///
     /// # Cost
-    /// A few steps where values are spread evenly, else the logarithm of the rows.
+    /// A few steps if values are spread evenly, otherwise the logarithm of the number of rows.
     fn first_not_below(&self, bound: u64, rows: Range<usize>) -> Good<usize> {
-        // Rows before `from` are below the bound, those from `until` on are not; values are known to be within these.
+        // Rows before `from` are below the bound, rows from `until` are not; the values between are
+        // within `least..=most`.
         let (mut from, mut until) = (rows.start, rows.end);
         let (mut least, mut most) = (0, u64::MAX >> (64 - self.low_bits()));
         let mut steps = 0;

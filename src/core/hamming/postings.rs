@@ -1,4 +1,5 @@
-//! Documents by fingerprint: each distinct fingerprint once, with the documents that have it.
+//! Index from fingerprints to documents: each distinct fingerprint once, with the documents that
+//! have it.
 
 use webtwin_base::ids::{DocId, SimHash};
 
@@ -6,13 +7,13 @@ use webtwin_base::ids::{DocId, SimHash};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Postings {
     fingerprints: Vec<SimHash>,
-    /// Where the documents of each fingerprint end.
+    /// End of each fingerprint's documents in `doc_ids`.
     ends: Vec<u32>,
     doc_ids: Vec<DocId>,
 }
 
 impl Postings {
-    /// Gathers rows of any order; a row that stands there twice counts once.
+    /// Gathers rows in any order; a row that occurs twice counts once.
     pub fn new(mut rows: Vec<(SimHash, DocId)>) -> Postings {
         rows.sort_unstable();
         rows.dedup();
@@ -25,24 +26,25 @@ impl Postings {
         postings
     }
 
-    /// The distinct fingerprints, ascending.
+    /// Returns the distinct fingerprints, ascending.
     pub fn fingerprints(&self) -> &[SimHash] {
         &self.fingerprints
     }
 
-    /// Number of documents.
+    /// Returns the number of documents.
     pub fn documents(&self) -> usize {
         self.doc_ids.len()
     }
 
-    /// Documents of the fingerprint at a place, ascending.
+    /// Returns the documents of the fingerprint with the given index, ascending.
     pub fn doc_ids(&self, place: usize) -> &[DocId] {
         let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.doc_ids[start as usize..self.ends[place] as usize]
     }
 }
 
-/// Leaves each of the ascending `fingerprints` once; `ends[place]` becomes the number of those before and at that place.
+/// Removes repeated values from the ascending `fingerprints`. `ends[place]` becomes the number of
+/// original values up to and including those of that index.
 pub fn distinct(fingerprints: &mut Vec<SimHash>, ends: &mut Vec<u32>) {
     ends.clear();
     if !fingerprints.windows(2).any(|pair| pair[0] == pair[1]) {

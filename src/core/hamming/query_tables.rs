@@ -1,19 +1,23 @@
-//! The batch join: tables built from a batch of queries, probed by a scan of fingerprints.
+//! Batch join: tables are built from a batch of queries and probed by a scan of fingerprints.
 //!
-//! For each condition ([`super::conditions`]) there is a table of 65,536 buckets, one for each value of the key. A bucket
-//! is a *line* of 8, 16 or 32 lanes of 16 bits: the siblings of its queries, empty lanes repeating the first, and in the
-//! last lane a flag, 0 when there were more queries than lanes. One load, one exclusive-or and one bit count tell which
-//! queries of a bucket can be close. Whole queries are read only for the few that pass.
+//! For each condition ([`super::conditions`]) there is a table of 65,536 buckets, one for each
+//! value of the key. A bucket is a *line* of 8, 16 or 32 lanes of 16 bits: the siblings of its
+//! queries, with empty lanes repeating the first. The last lane is a flag, which is 0 if there are
+//! more queries than lanes. One load, one exclusive-or and one bit count determine the queries of a
+//! bucket that can be close. Whole queries are read only for the few that pass.
 //!
-//! The loop runs table by table over a chunk of F, so that one table of at most 4 MB is live at a time. Queries of a
-//! bucket that overflowed have their siblings scanned; buckets of thousands are joined at the end of a table, each with
-//! all fingerprints that met it, by partitioning ([`super::close_pairs`]): clusters cost what they put out.
+//! The outer loop runs over tables for a chunk of F, so that one table of at most 4 MB is live at a
+//! time. If a bucket has more queries than lanes, the siblings of all its queries are scanned.
+//! Buckets of thousands of queries are joined after the scan of a table, each with all fingerprints
+//! that met it, by partitioning ([`super::close_pairs`]), so the cost of clusters is proportional
+//! to their output.
 //!
 //! # Source
 //! \[MJS07\] section 3.3: tables from Q in memory, F scanned chunk by chunk.
 //!
 //! # Deviations
-//! The paper keeps whole fingerprints in permuted, sorted tables and searches them; these hold 16-bit sketches in buckets.
+//! The paper keeps whole fingerprints in permuted, sorted tables and searches them. These tables
+//! hold 16-bit sketches in buckets.
 
 use super::close_pairs::Joiner;
 use super::conditions::{Condition, conditions};
@@ -21,17 +25,18 @@ use super::kernels::{Lanes, Level, SIBLING_BITS, Survivor, cross, gather, probe,
 use webtwin_base::error::Result;
 use webtwin_base::huge::HugeArray;
 
-/// Fingerprints between two looks at the survivors, so that these stay in cache.
+/// Number of fingerprints that are probed before the survivors are processed, so that these stay in
+/// cache.
 const SUB_CHUNK: usize = 1 << 15;
 
-/// Queries of a bucket whose siblings are scanned for every fingerprint that meets it; longer ones are joined by
-/// partitioning.
+/// Maximum number of queries of a bucket whose siblings are scanned for every fingerprint that
+/// meets it. Longer buckets are joined by partitioning.
 const LONG: usize = 2048;
 
-/// Buckets of a table.
+/// Number of buckets of a table.
 const BUCKETS: usize = 1 << SIBLING_BITS;
 
-/// Queries that one set of tables is made for; larger batches are cut.
+/// Maximum number of queries of one set of tables. Larger batches are divided.
 pub const MOST_QUERIES: usize = 1_300_000;
 
 /// A fingerprint and a query at most k bits apart.
@@ -41,7 +46,7 @@ pub struct Hit {
     pub at: u32,
     /// Position of the query in the batch.
     pub query: u32,
-    /// Bits in which they differ.
+    /// Number of bits in which they differ.
     pub distance: u32,
 }
 
@@ -52,7 +57,7 @@ pub struct QueryTables {
     k: u32,
     level: Level,
     lanes: Lanes,
-    /// Queries of the longest bucket that is scanned.
+    /// Maximum number of queries of a bucket that is scanned.
     long: usize,
     tables: Vec<ConditionTable>,
 }
@@ -60,26 +65,27 @@ pub struct QueryTables {
 /// The table of one condition.
 struct ConditionTable {
     condition: Condition,
-    /// A line for each key.
+    /// One line for each key.
     lines: HugeArray<u16>,
-    /// Where the queries of each key start, and at the end their number.
+    /// Start of each key's queries, followed by the number of queries.
     starts: Vec<u32>,
-    /// Queries by key, ascending within one.
+    /// Queries ordered by key, ascending within a key.
     queries: HugeArray<u64>,
-    /// Their positions in the batch.
+    /// Positions of the queries in the batch.
     numbers: HugeArray<u32>,
-    /// Their siblings.
+    /// Siblings of the queries.
     siblings: HugeArray<u16>,
 }
 
 impl QueryTables {
-    /// Builds the tables for `queries`, ascending and distinct.
+    /// Builds the tables for `queries`, which must be ascending and distinct.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::NoMemory`] when there is no memory for them.
+    /// Returns [`webtwin_base::error::Error::NoMemory`] if there is no memory for the tables.
     ///
     /// # Panics
-    /// With more than [`MOST_QUERIES`] queries, or `k` above [`super::conditions::MAX_K`].
+    /// Panics if there are more than [`MOST_QUERIES`] queries, or if `k` is above
+    /// [`super::conditions::MAX_K`].
     ///
     /// # Cost
     /// About 10 ns a query and condition.
@@ -91,18 +97,20 @@ impl QueryTables {
         Ok(QueryTables { k, level, lanes, long: LONG, tables })
     }
 
-    /// Bytes that tables for `queries` queries hold, at distance `k`.
+    /// Returns the bytes of the tables for `queries` queries at distance `k`.
     pub fn bytes(queries: usize, k: u32) -> u64 {
         let line = 64;
         conditions(k).len() as u64 * (14 * queries as u64 + (line + 4) * BUCKETS as u64)
     }
 
-    /// Finds every fingerprint and query at most k bits apart, each such pair once; hands them to `sink` as they come.
+    /// Finds every fingerprint and query at most k bits apart, each such pair once, and passes them
+    /// to `sink` in no particular order.
     ///
-    /// `fingerprints` are distinct; when they ascend it is a little faster.
+    /// `fingerprints` must be distinct. The join is slightly faster if they ascend.
     ///
     /// # Cost
-    /// About 9 ns a fingerprint for a million uniform queries at k = 3, from 2^20 fingerprints up, and 10 ns a hit.
+    /// About 9 ns a fingerprint for a million uniform queries at k = 3, from 2^20 fingerprints up,
+    /// and 10 ns a hit.
     pub fn join(&self, fingerprints: &[u64], scratch: &mut Scratch, sink: &mut impl FnMut(Hit)) {
         for (number, table) in self.tables.iter().enumerate() {
             let earlier = &self.tables[..number];
@@ -120,16 +128,17 @@ impl QueryTables {
     }
 }
 
-/// Lanes of a line: room for twice the mean load, so that chance seldom overflows a line.
+/// Returns the lanes of a line: at least twice the mean load, so that random keys seldom overflow a
+/// line.
 pub(super) fn lanes(queries: usize) -> Lanes {
     let enough = |lanes: &Lanes| queries / BUCKETS < lanes.count() / 4;
     [Lanes::Eight, Lanes::Sixteen].into_iter().find(enough).unwrap_or(Lanes::ThirtyTwo)
 }
 
-/// Buffers of a worker that joins.
+/// Scratch buffers of a worker that joins.
 pub struct Scratch {
     survivors: Vec<Survivor>,
-    /// (bucket, position) of fingerprints that met a bucket with more queries than lanes.
+    /// (bucket, position) of fingerprints that met a bucket with more queries than [`LONG`].
     crowded: Vec<(u16, u32)>,
     joiner: Joiner,
     values: Vec<u64>,
@@ -142,7 +151,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Empty buffers for distances up to `k`.
+    /// Creates empty buffers for distances up to `k`.
     pub fn new(k: u32, level: Level) -> Scratch {
         let (survivors, crowded, values, keys, siblings) = Default::default();
         let (left, right, pairs, near) = Default::default();
@@ -184,7 +193,8 @@ impl ConditionTable {
         Ok(ConditionTable { condition, lines, starts, queries: by_key, numbers, siblings })
     }
 
-    /// Reads the lines in order: random reads would bring them into cache one miss at a time.
+    /// Reads the lines in order, because random reads would bring them into cache one miss at a
+    /// time.
     fn warm(&self) {
         let sum = self.lines.chunks_exact(32).fold(0, |sum: u16, line| sum.wrapping_add(line[0]));
         std::hint::black_box(sum);
@@ -194,7 +204,8 @@ impl ConditionTable {
         self.starts[key as usize] as usize..self.starts[key as usize + 1] as usize
     }
 
-    /// Looks at the whole queries behind the lanes that passed, in three rounds, so that the reads of a round overlap.
+    /// Compares the whole queries of the lanes that passed, in three rounds, so that the reads of a
+    /// round overlap.
     fn drain(
         &self,
         fingerprints: &[u64],
@@ -221,6 +232,8 @@ impl ConditionTable {
         pairs.clear();
         for ((survivor, &key), &sibling) in survivors.iter().zip(&*keys).zip(&*siblings) {
             let key = key as u16;
+            // The flag lane passes only if it is 0, which marks a bucket with more queries than
+            // lanes.
             if survivor.lanes & flag != 0 {
                 let bucket = self.bucket(key);
                 if bucket.len() > tables.long {
@@ -233,7 +246,7 @@ impl ConditionTable {
             } else {
                 let start = self.starts[key as usize];
                 let length = self.starts[key as usize + 1] - start;
-                // Lanes past the bucket's end repeat its first.
+                // Lanes past the end of the bucket repeat its first query.
                 let lanes = survivor.lanes & !(u32::MAX << length.min(31));
                 pairs.push((survivor.at, start, lanes));
             }
@@ -248,7 +261,7 @@ impl ConditionTable {
         }
     }
 
-    /// Joins the buckets with more queries than lanes with the fingerprints that met them.
+    /// Joins the buckets with more queries than [`LONG`] with the fingerprints that met them.
     fn join_crowded(
         &self,
         fingerprints: &[u64],
@@ -257,7 +270,7 @@ impl ConditionTable {
         is_first: &impl Fn(u64) -> bool,
         sink: &mut impl FnMut(Hit),
     ) {
-        /// Comparisons that are made at once without any thought of partitioning.
+        /// Maximum number of comparisons that are made without partitioning.
         const FEW: usize = 1 << 16;
         let Scratch { crowded, joiner, left, right, pairs, .. } = scratch;
         crowded.sort_unstable();
@@ -266,6 +279,8 @@ impl ConditionTable {
             let (queries, numbers) = (&self.queries[bucket.clone()], &self.numbers[bucket]);
             let mut hit = |at: u32, query: usize, distance: u32| {
                 let difference = fingerprints[at as usize] ^ queries[query];
+                // `cross` and the joiner find all pairs within k bits. A pair that does not meet
+                // this condition, or that meets an earlier one, is found by another table.
                 if self.condition.is_met(difference) && is_first(difference) {
                     sink(Hit { at, query: numbers[query], distance });
                 }

@@ -1,22 +1,24 @@
-//! From the text of a page to its simhash.
+//! Simhash of a page from its text.
 //!
-//! Which features tell near-duplicates, on the real crawl of `scripts/real-crawl` (105,623 pages, 229,328 true pairs):
-//! `webtwin run` with `similar.by=hamming`, then `webtwin-lab evaluate`, pair precision / recall of the trivial clusters:
+//! Evaluation of features for near-duplicates, on the real crawl of `scripts/real-crawl` (105,623
+//! pages, 229,328 true pairs): `webtwin run` with `similar.by=hamming`, then
+//! `webtwin-lab evaluate`, pair precision / recall of the trivial clusters:
 //!
 //! | features | k | guard | precision | recall |
 //! |---|---|---|---|---|
 //! | single terms by count | 3 | mutual best | .005 | .679 |
 //! | phrases of three by count, the default | 3 | none | .291 | .359 |
-//! | the same | 3 | mutual best | .825 | .347 |
-//! | the same | 4 | mutual best | .434 | .414 |
+//! | phrases of three by count, the default | 3 | mutual best | .825 | .347 |
+//! | phrases of three by count, the default | 4 | mutual best | .434 | .414 |
 //! | phrases of two by log and inverse document frequency | 3 | none | .904 | .394 |
-//! | the same | 3 | mutual best | .936 | .383 |
-//! | the same, the preset `simhash` | 8 | mutual best | .878 | .681 |
-//! | the same | 10 | mutual best | .815 | .755 |
-//! | the same | 10 | none | .104 | .801 |
+//! | phrases of two by log and inverse document frequency | 3 | mutual best | .936 | .383 |
+//! | phrases of two by log and inverse document frequency, the preset `simhash` | 8 | mutual best | .878 | .681 |
+//! | phrases of two by log and inverse document frequency | 10 | mutual best | .815 | .755 |
+//! | phrases of two by log and inverse document frequency | 10 | none | .104 | .801 |
 //!
-//! What pages of one site share drowns what tells them apart, and inverse document frequency takes that away. It is not the
-//! default all the same: it costs memory, and its simhashes can only be compared within one crawl.
+//! The text that pages of one site share outweighs the text in which they differ. Inverse document
+//! frequency removes this effect. It is not the default because it costs memory, and because its
+//! simhashes can only be compared within one crawl.
 
 use crate::text::{Feature, Features, weigh};
 use webtwin_base::ids::SimHash;
@@ -24,7 +26,8 @@ use webtwin_job::{FeatureRecipe, Simhash, Weights};
 
 use super::simhash::Sums;
 
-/// How text becomes a simhash, as [`Simhash::recipe`] names it. Equal names, equal simhashes; but where the job asks for `idf`, in equal crawls only.
+/// Procedure that turns text into a simhash, identified by [`Simhash::recipe`]. Recipes of equal
+/// names yield equal simhashes; if the job asks for `idf`, only within equal crawls.
 ///
 /// # Examples
 /// ```
@@ -46,18 +49,20 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// The recipe of a job's `[simhash]`.
+    /// Creates the recipe of a job's `[simhash]`.
     pub fn new(settings: &Simhash) -> Recipe {
         let FeatureRecipe { phrase, stop_words, stemming, .. } = &settings.features;
         let features = Features::new(*phrase, stop_words, stemming);
         Recipe { settings: settings.clone(), features, weighted: Vec::new() }
     }
 
-    /// The simhash of `text`, all features weighing what they weigh on the page; `None` for a text with fewer features than
-    /// `min_features`, each counted as often as it stands there, and for the empty text.
+    /// Returns the simhash of `text`, with feature weights from the page alone. Returns `None` for
+    /// the empty text, and for a text with fewer than `min_features` features, where every
+    /// occurrence of a feature counts.
     ///
     /// # Cost
-    /// One pass over the text; where features are not weighted by their plain count, a sort of them.
+    /// One pass over the text. A sort of the features, unless they are weighted by their plain
+    /// count.
     pub fn simhash(&mut self, text: &str) -> Option<SimHash> {
         let hashes = self.features.of(text);
         if hashes.is_empty() || hashes.len() < self.settings.features.least as usize {
@@ -73,8 +78,8 @@ impl Recipe {
         Some(sums.simhash(self.settings.bits))
     }
 
-    /// The features of `text`, ascending, for a simhash that waits for the weights of a crawl; none where
-    /// [`Recipe::simhash`] is `None`.
+    /// Returns the features of `text`, ascending, for a simhash that needs the weights of a crawl.
+    /// Returns no features if [`Recipe::simhash`] would return `None`.
     pub fn features(&mut self, text: &str) -> &[Feature] {
         let hashes = self.features.of(text);
         let enough = hashes.len() >= self.settings.features.least as usize;

@@ -1,9 +1,10 @@
-//! Fingerprints with their documents on their way to F, and their sort.
+//! Rows of fingerprints and documents, from which F is made, and their sort.
 //!
-//! The sort orders rows by a few more leading bits than it takes to tell so many even fingerprints apart, in two stable passes
-//! from the lower digit to the higher; what these bits leave together is sorted likewise. Bits that are the same in all rows are
-//! passed over, so fingerprints that share their leading bits, as those of one bucket of the space do, cost no more than others;
-//! copies of one fingerprint are sorted by document in the same way.
+//! The sort first orders rows by their leading bits, a few more than are needed to distinguish as
+//! many evenly spread fingerprints, in two stable passes from the lower digit to the higher. Rows
+//! that agree in these bits are sorted recursively. Bits that are equal in all rows are skipped, so
+//! fingerprints that share their leading bits, as in one bucket of the key space, cost no more than
+//! others. Copies of one fingerprint are sorted by document in the same way.
 
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
@@ -15,21 +16,21 @@ use webtwin_base::ids::{DocId, SimHash};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub struct FingerprintRow {
-    /// The fingerprint.
+    /// Fingerprint of the document.
     pub fingerprint: SimHash,
-    /// The document.
+    /// Document that has the fingerprint.
     pub document: DocId,
 }
 
-/// A distinct fingerprint, and which of the rows in ascending order have it.
+/// A distinct fingerprint, with the range of the sorted rows that have it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Run {
-    /// The fingerprint.
+    /// Fingerprint of the rows.
     pub fingerprint: SimHash,
-    /// Place of the first of its rows.
+    /// Index of the first row.
     pub first: u32,
-    /// How many they are.
+    /// Number of rows.
     pub copies: u32,
 }
 
@@ -39,52 +40,54 @@ impl Item for Run {
     }
 }
 
-/// Two runs whose fingerprints are near; a run of several rows is near itself.
+/// Two runs whose fingerprints are near. A run of several rows is also near itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C, packed(4))]
 pub struct NearRuns {
-    /// The one.
+    /// First run.
     pub x: Run,
-    /// The other.
+    /// Second run.
     pub y: Run,
-    /// Bits in which they differ.
+    /// Number of bits in which the fingerprints differ.
     pub distance: u32,
 }
 
 impl NearRuns {
-    /// Whether both are one run.
+    /// True if both are the same run.
     pub fn is_one(&self) -> bool {
         self.x.first == self.y.first
     }
 
-    /// Pairs of rows that this stands for.
+    /// Returns the number of pairs of rows that this pair of runs represents.
     pub fn pairs(&self) -> u64 {
         let (x, y) = (u64::from(self.x.copies), u64::from(self.y.copies));
         if self.is_one() { x * (x - 1) / 2 } else { x * y }
     }
 }
 
-/// Rows that are sorted by comparing them.
+/// Maximum number of rows that are sorted by comparison.
 const FEW: usize = 32;
 
-/// Logarithm of the number of rows that are sorted within a core's cache, with their scratch. More are first dealt out by one
-/// digit, even ones in half as many.
+/// Binary logarithm of the number of rows that are sorted within a core's cache, with their
+/// scratch. More rows are first distributed by one digit, which divides evenly spread rows into
+/// parts of at most half this number if [`DEALT_BITS`] suffice.
 const CACHED_LOG: u32 = 15;
 
-/// Most bits of that digit: more would be as many places written in turn as no cache follows.
+/// Maximum number of bits of that digit. With more bits, the rows would be written to more places
+/// in turn than caches can hold.
 const DEALT_BITS: u32 = 5;
 
-/// Digits of half the bits by which that many rows are ordered.
+/// Number of values of a digit, which has half of the bits by which that number of rows is ordered.
 const DIGITS: usize = 1 << (CACHED_LOG + SPARE_BITS).div_ceil(2);
 
-/// Bits beyond the logarithm of the number of rows by which these are ordered: one even row in 32 has the leading bits of the
-/// row before it.
+/// Number of bits by which rows are ordered beyond the binary logarithm of their number: one evenly
+/// spread row in 32 has the same leading bits as the row before it.
 const SPARE_BITS: u32 = 5;
 
-/// Sorts rows; `scratch` is grown to as many.
+/// Sorts rows. `scratch` is grown to their number.
 ///
 /// # Cost
-/// For each row of 2^15 even fingerprints three reads and two copies, and half as much again for 2^20.
+/// For each of 2^15 evenly spread rows three reads and two copies, and half as much again for 2^20.
 pub fn sort(rows: &mut [FingerprintRow], scratch: &mut Vec<FingerprintRow>) {
     if scratch.len() < rows.len() {
         scratch.resize(rows.len(), FingerprintRow::default());
@@ -111,7 +114,8 @@ fn sort_with(rows: &mut [FingerprintRow], scratch: &mut [FingerprintRow]) {
     }
 }
 
-/// Sorts rows that differ in no more than the low `width` bits of a word, and in the highest of these.
+/// Sorts rows that differ at most in the low `width` bits of a word, and differ in the highest of
+/// these.
 #[inline(always)]
 fn sort_by_word(
     rows: &mut [FingerprintRow],
@@ -153,8 +157,8 @@ fn sort_by_word(
     }
 }
 
-/// Copies rows to `to` in the order of their digits of so many bits, those of one digit as they stood; returns where each digit
-/// ends.
+/// Copies rows to `to` in the order of their digits of `bits` bits, stably. Returns the end of each
+/// digit's rows.
 #[inline(always)]
 fn deal(
     rows: &[FingerprintRow],
@@ -176,7 +180,7 @@ fn deal(
     ends
 }
 
-/// As [`deal`], for digits that are counted already, below [`DIGITS`].
+/// Copies rows as [`deal`] does, for digits below [`DIGITS`] that are already counted.
 #[inline(always)]
 fn deal_small(
     rows: &[FingerprintRow],
@@ -202,7 +206,8 @@ mod tests {
     use super::*;
     use webtwin_base::ids::splitmix64;
 
-    /// A row of one of several kinds: even fingerprints, copies of one fingerprint, copies of few rows, bits in the middle.
+    /// A row of one of several kinds: even fingerprints, copies of one fingerprint, copies of few
+    /// rows, bits in the middle.
     fn row(&(kind, x, y): &(u32, u64, u64), copy: u64) -> FingerprintRow {
         match kind {
             0 => FingerprintRow { fingerprint: splitmix64(x ^ copy), document: y },

@@ -1,19 +1,20 @@
-//! The loop of an online query: which of these packed numbers differ from this one in at most k bits?
+//! Inner loop of an online query: finds the packed numbers that differ from a given one in at most
+//! k bits.
 //!
-//! Numbers of `width` bytes each, 1 to 8, little-endian, stand side by side without gaps. With AVX-512 (VBMI and
-//! VPOPCNTDQ) eight are compared at once; else one by one.
+//! Numbers of `width` bytes each, 1 to 8, little-endian, are stored without gaps. With AVX-512
+//! (VBMI and VPOPCNTDQ) eight numbers are compared at a time, otherwise one.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
 
-/// Bytes that are loaded at once.
+/// Number of bytes that one load reads.
 #[cfg(target_arch = "x86_64")]
 const LINE: usize = 64;
 
-/// One of the packed numbers.
+/// Returns one of the packed numbers.
 ///
 /// # Panics
-/// When there is no such number.
+/// Panics if there is no such number.
 #[inline(always)]
 pub fn packed(bytes: &[u8], width: usize, row: usize) -> u64 {
     let from = row * width;
@@ -33,10 +34,11 @@ fn first(eight: &[u8], width: usize) -> u64 {
     whole & (u64::MAX >> (64 - 8 * width))
 }
 
-/// Appends to `near` those of `rows` whose number differs from `query` in at most `k` bits, in order.
+/// Appends to `near` those of `rows` whose number differs from `query` in at most `k` bits, in
+/// order.
 ///
 /// # Panics
-/// When there are no such rows, or the width is not 1 to 8.
+/// Panics if there are no such rows, or if the width is not 1 to 8.
 pub fn scan(bytes: &[u8], width: usize, rows: Range<usize>, query: u64, k: u32, near: &mut Vec<usize>) {
     assert!((1..=8).contains(&width) && rows.end <= bytes.len() / width);
     #[cfg(target_arch = "x86_64")]
@@ -72,7 +74,8 @@ fn scan_avx512(bytes: &[u8], width: usize, rows: Range<usize>, query: u64, k: u3
         _mm512_cmple_epu64_mask, _mm512_loadu_si512, _mm512_maskz_permutexvar_epi8, _mm512_popcnt_epi64,
         _mm512_set1_epi64, _mm512_xor_si512,
     };
-    // Byte b of lane j comes from byte j * width + b of the line, while b < width; the others are zero.
+    // Byte b of lane j comes from byte j * width + b of the line if b < width; the other bytes are
+    // zero.
     let mut from = [0u8; LINE];
     let mut taken = 0u64;
     for (to, from) in from.iter_mut().enumerate() {
@@ -101,13 +104,14 @@ fn scan_avx512(bytes: &[u8], width: usize, rows: Range<usize>, query: u64, k: u3
     scan_plainly(bytes, width, row..rows.end, query, k, near);
 }
 
-/// Asks for the cache line of a byte that will be read soon.
+/// Prefetches the cache line of a byte that will be read soon.
 #[inline(always)]
 pub fn prefetch(bytes: &[u8], at: usize) {
     #[cfg(target_arch = "x86_64")]
     if let Some(byte) = bytes.get(at) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the address is that of a byte that is there; a prefetch changes nothing that a program sees.
+        // SAFETY: the address is that of an existing byte; a prefetch has no effect that a program
+        // can observe.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]

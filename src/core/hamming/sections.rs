@@ -5,8 +5,9 @@
 //! section | section | ...
 //! ```
 //!
-//! Numbers are little-endian. The description is JSON: what the file is about, and length and XXH3 (64 bits, in
-//! hexadecimal) of each section. Sections follow each other without gaps, from a multiple of 64 bytes.
+//! Numbers are little-endian. The description is JSON: the subject of the file, and length and XXH3
+//! (64 bits, in hexadecimal) of each section. Sections follow each other without gaps, from a
+//! multiple of 64 bytes.
 
 use std::ops::Range;
 
@@ -17,29 +18,30 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::read_at::ReadAt;
 
-/// Magic, format and length.
+/// Bytes of magic, format and length.
 const FIXED: usize = 16;
 
-/// Longest description that is read, in bytes.
+/// Maximum length of a description that is read, in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// What tells a kind of file from others.
+/// Properties that distinguish a kind of file from others.
 #[derive(Debug, Clone, Copy)]
 pub struct FileKind {
     /// First bytes of the file.
     pub magic: &'static [u8; 8],
     /// Format that this build writes and reads.
     pub format: u32,
-    /// What it is, for messages: "a fingerprint file".
+    /// Name of the kind, for messages: "a fingerprint file".
     pub what: &'static str,
-    /// What makes a new one, for messages.
+    /// Action that makes a new file, for messages.
     pub remedy: &'static str,
 }
 
-/// Reads a list of files in JSON, called `name` in messages, of this format; `what` it should be.
+/// Reads a list of files in JSON. `name` is the name of the list in messages, `format` its expected
+/// format, and `what` its kind.
 ///
 /// # Errors
-/// [`Error::Input`] when it is none, or of another format.
+/// Returns [`Error::Input`] if the bytes are not such a list, or have another format.
 pub fn read_list<List: DeserializeOwned>(name: &str, bytes: &[u8], format: u32, what: &str) -> Result<List> {
     #[derive(Deserialize)]
     struct Versioned {
@@ -66,24 +68,24 @@ struct SectionEntry {
     xxh3: String,
 }
 
-/// Checksum as it is written in descriptions and manifests.
+/// Returns the checksum of bytes in the form of descriptions and manifests.
 pub fn checksum(bytes: &[u8]) -> String {
     format!("{:016x}", xxh3_64(bytes))
 }
 
-/// The same of bytes that stand one part after the other.
+/// Returns the checksum of bytes that are given in consecutive parts.
 pub fn checksum_of_parts(parts: &[&[u8]]) -> String {
     let mut all = Xxh3Default::new();
     parts.iter().for_each(|part| all.update(part));
     format!("{:016x}", all.digest())
 }
 
-/// Checksum of a block of a section: the low half of XXH3.
+/// Returns the checksum of a block of a section: the low half of XXH3.
 pub fn short_checksum(bytes: &[u8]) -> u32 {
     xxh3_64(bytes) as u32
 }
 
-/// The head of a file with these sections, which are to follow it.
+/// Returns the head of a file with the given sections, which must follow it.
 pub fn head<About: Serialize>(kind: FileKind, about: &About, sections: &[&[u8]]) -> Vec<u8> {
     let entry = |section: &&[u8]| SectionEntry { bytes: section.len() as u64, xxh3: checksum(section) };
     let description = Description { about, sections: sections.iter().map(entry).collect() };
@@ -97,7 +99,7 @@ pub fn head<About: Serialize>(kind: FileKind, about: &About, sections: &[&[u8]])
     head
 }
 
-/// The head of a file, as read.
+/// Verified head of a file.
 #[derive(Debug, Clone)]
 pub struct Opened<About> {
     pub(crate) about: About,
@@ -108,12 +110,14 @@ pub struct Opened<About> {
 }
 
 impl<About: DeserializeOwned> Opened<About> {
-    /// Reads and checks the head of a file that has `sections` sections.
+    /// Reads and verifies the head of a file that has `sections` sections.
     ///
     /// # Errors
-    /// [`Error::Input`] when it is no such file, of another format, damaged or cut; those of reading.
+    /// Returns [`Error::Input`] if the file is of another kind or format, damaged or truncated, and
+    /// any error of reading.
     pub fn open(kind: FileKind, name: &str, file: &dyn ReadAt, sections: usize) -> Result<Opened<About>> {
         let damaged = |how: &str| damaged(kind, name, how);
+        // Most heads fit in 4 KiB, so a second read is rare.
         let mut head = file.read_at(0, 4 << 10)?;
         let start = head.strip_prefix(kind.magic).and_then(|rest| rest.first_chunk::<8>());
         let Some(&[a, b, c, d, e, f, g, h]) = start else {
@@ -136,11 +140,13 @@ impl<About: DeserializeOwned> Opened<About> {
         let (Some(checked), Some(rest)) = (head.get(..FIXED + length), head.get(FIXED + length..end)) else {
             return Err(damaged("it ends within its head"));
         };
+        // The padding is checked as well, because no checksum covers it.
         if rest[..8] != xxh3_64(checked).to_le_bytes() || rest[8..].iter().any(|&byte| byte != 0) {
             return Err(damaged("the checksum of its head is wrong"));
         }
         let description: Description<About> = serde_json::from_slice(&checked[FIXED..])
             .map_err(|error| damaged(&format!("its description does not read: {error}")))?;
+        // Only lengths are stored. The sections follow each other, so their positions are sums.
         let mut at = end as u64;
         let mut spans = Vec::new();
         for section in description.sections {
@@ -165,31 +171,32 @@ fn damaged(kind: FileKind, name: &str, how: &str) -> Error {
 }
 
 impl<About> Opened<About> {
-    /// Where a section is in the file.
+    /// Returns the range of a section in the file.
     pub fn span(&self, section: usize) -> Range<u64> {
         self.sections[section].0.clone()
     }
 
-    /// Whether this is the head with that checksum; as it holds the checksums of all sections, the file is then the same.
+    /// True if this head has the given checksum. The head contains the checksums of all sections,
+    /// so the whole file is then the same.
     pub fn is(&self, checksum: &str) -> bool {
         self.checksum == checksum
     }
 
-    /// An error that says what is damaged and what to do.
+    /// Returns an error with the damage `how` and the remedy.
     pub fn damaged(&self, how: &str) -> Error {
         damaged(self.kind, &self.name, how)
     }
 
-    /// An error that says that a section has a damaged block.
+    /// Returns an error for a damaged block of a section.
     #[cold]
     pub fn damaged_block(&self, section: usize) -> Error {
         self.damaged(&format!("the checksum of a block of section {section} is wrong"))
     }
 
-    /// Checks the bytes of a section.
+    /// Verifies the bytes of a section.
     ///
     /// # Errors
-    /// [`Error::Input`] when they are not those that were written.
+    /// Returns [`Error::Input`] if the bytes are not those that were written.
     pub fn check(&self, section: usize, bytes: &[u8]) -> Result<()> {
         let (span, xxh3) = &self.sections[section];
         if bytes.len() as u64 == span.end - span.start && checksum(bytes) == *xxh3 {
@@ -198,10 +205,10 @@ impl<About> Opened<About> {
         Err(self.damaged(&format!("the checksum of section {section} is wrong")))
     }
 
-    /// Reads and checks a whole section.
+    /// Reads and verifies a whole section.
     ///
     /// # Errors
-    /// Those of [`Opened::check`] and of reading.
+    /// Returns any error of [`Opened::check`] and of reading.
     pub fn read(&self, file: &dyn ReadAt, section: usize) -> Result<Vec<u8>> {
         let span = self.span(section);
         let length = usize::try_from(span.end - span.start).map_err(|_| self.damaged("a section is too long"))?;

@@ -1,32 +1,35 @@
-//! Features become a simhash: a fingerprint that is near for pages that are.
+//! Simhash: a fingerprint made of weighted features, which differs in few bits for similar pages.
 //!
-//! Every feature hashes to f bits. A bit adds the feature's weight to its component where it is 1, and takes it away
-//! where it is 0; the signs of the f components are the bits of the fingerprint. So the component of bit i is
-//! 2 S(i) - W, where S(i) is the weight of the features that have bit i and W that of all of them.
+//! Every feature hashes to f bits. A bit adds the feature's weight to its component if it is 1, and
+//! subtracts it if it is 0; the signs of the f components are the bits of the fingerprint. So the
+//! component of bit i is 2 S(i) - W, where S(i) is the weight of the features that have bit i and W
+//! the weight of all features.
 //!
 //! # Source
 //! \[MJS07\] section 2.
 //!
 //! # Deviations
-//! - The paper does not say what bit a component of zero gives; here it is 0.
-//! - An empty page has simhash 0 in the paper, and all of them are near-duplicates (section 4.2). Here a page with fewer
-//!   features than a least number has no simhash at all.
-//! - Sums are kept in bit slices: word p of [`Sums`] holds bit p of all 64 of them, and a feature is added to 64 sums by a
-//!   few operations on words.
+//! - The paper does not define the bit of a component of zero; here it is 0.
+//! - An empty page has simhash 0 in the paper, and all of them are near-duplicates (section 4.2).
+//!   Here a page with fewer features than a minimum has no simhash.
+//! - Sums are stored in bit slices: word p of [`Sums`] holds bit p of all 64 sums, so that a few
+//!   operations on words add a feature to 64 sums.
 
 use crate::text::Feature;
 use webtwin_base::ids::SimHash;
 
-/// Bits of a sum: 2^28 features of the largest weight.
+/// Number of bits of a sum, enough for 2^28 features of the largest weight.
 const PLANES: usize = 60;
 
-/// Features that are added at once.
+/// Number of features that are added together.
 const BLOCK: usize = 16;
 
-/// 64 sums in bit slices, one for each bit of a feature's hash: what the features that have it weigh together.
+/// 64 sums in bit slices, one for each bit of a feature's hash: the total weight of the features
+/// that have the bit.
 ///
 /// # Examples
-/// Three features of four bits; the components are +2, -2, +4 and -4, from the highest bit to the lowest.
+/// Three features of four bits; the components are +2, -2, +4 and -4, from the highest bit to the
+/// lowest.
 /// ```
 /// use webtwin_core::hamming::simhash::Sums;
 /// use webtwin_core::text::Feature;
@@ -49,13 +52,13 @@ impl Default for Sums {
 }
 
 impl Sums {
-    /// Adds features by the hash, each with the weight 2^`plane`.
+    /// Adds features by their hashes, each with the weight 2^`plane`.
     pub fn add_all(&mut self, hashes: &[u64], plane: usize) {
         self.total += (hashes.len() as u64) << plane;
         let (blocks, rest) = hashes.as_chunks::<BLOCK>();
         let [mut ones, mut twos, mut fours, mut eights] = [0; 4];
         for h in blocks {
-            // The tree of carry-save adders that counts sixteen words into five (Harley and Seal).
+            // A tree of carry-save adders that counts sixteen words into five (Harley and Seal).
             let (a, o) = add(h[0], h[1], ones);
             let (b, o) = add(h[2], h[3], o);
             let (fours_a, t) = add(a, b, twos);
@@ -102,9 +105,10 @@ impl Sums {
         }
     }
 
-    /// The simhash of `f` bits, 1 to 64: the low bits of the hashes.
+    /// Returns the simhash of `f` bits, 1 to 64, from the low bits of the hashes.
     pub fn simhash(&self, f: u32) -> SimHash {
-        // 2 S(i) > W for all i at once: S is compared with W / 2 rounded down, from the highest bit to the lowest.
+        // Tests 2 S(i) > W for all i together: S is compared with W / 2 rounded down, from the
+        // highest bit to the lowest.
         let half = self.total / 2;
         let (mut greater, mut equal) = (0, u64::MAX);
         for (plane, &sums) in self.planes.iter().enumerate().rev() {
@@ -116,7 +120,7 @@ impl Sums {
     }
 }
 
-/// A full adder for 64 columns: (carries, sums).
+/// Adds three bits in each of 64 columns. Returns (carries, sums).
 fn add(x: u64, y: u64, z: u64) -> (u64, u64) {
     let half = x ^ y;
     (x & y | half & z, half ^ z)
@@ -129,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    /// The computation as the paper describes it.
+    /// Computes the simhash as the paper describes it.
     fn by_components(features: &[Feature], f: u32) -> SimHash {
         let mut v = vec![0i64; f as usize];
         for feature in features {

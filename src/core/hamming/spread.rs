@@ -1,18 +1,19 @@
-//! Fingerprints of fewer than 64 bits, laid out evenly over 64.
+//! Even distribution of fingerprints of fewer than 64 bits over 64 bits.
 //!
-//! The conditions of the batch join cut 64 bits in words. Narrower fingerprints would leave some words empty, and so every
-//! query in one bucket; spread evenly, each word has its share. Distances stay what they are.
+//! The conditions of the batch join divide 64 bits into words. Narrower fingerprints would leave
+//! some words empty, and every query in one bucket. After spreading, every word has an equal part
+//! of the bits. Distances do not change.
 
 use super::design::width_mask;
 
-/// Lays the bits of an f-bit fingerprint out over 64, keeping their order.
+/// Table that spreads the bits of an f-bit fingerprint over 64 bits, in their order.
 pub struct Spread {
-    /// For each byte of a fingerprint and each of its values, where the bits go.
+    /// Spread bits for each byte of a fingerprint and each value of that byte.
     bytes: Box<[[u64; 256]; 8]>,
 }
 
 impl Spread {
-    /// For fingerprints of `f` bits, 1 to 64.
+    /// Creates the table for fingerprints of `f` bits, 1 to 64.
     pub fn new(f: u32) -> Spread {
         let place = |bit: u32| 1u64 << (bit * 64 / f);
         let mut bytes = Box::new([[0; 256]; 8]);
@@ -24,12 +25,12 @@ impl Spread {
         Spread { bytes }
     }
 
-    /// The fingerprint, spread; bits above f are lost.
+    /// Returns the spread fingerprint; bits above f are dropped.
     pub fn apply(&self, fingerprint: u64) -> u64 {
         (0..8).fold(0, |spread, byte| spread | self.bytes[byte][(fingerprint >> (8 * byte) & 0xff) as usize])
     }
 
-    /// Spreads `fingerprints` in place, `f` being their width; 64 bits stay as they are.
+    /// Spreads fingerprints of `f` bits in place. Fingerprints of 64 bits do not change.
     pub fn all(f: u32, fingerprints: &mut [u64]) {
         if f < 64 {
             let spread = Spread::new(f);

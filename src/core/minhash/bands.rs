@@ -1,34 +1,37 @@
-//! Bands: a signature is cut into bands of a few rows, and texts that agree in all rows of some band are candidates.
+//! Bands: a signature is divided into bands of a few rows, and texts that agree in all rows of some
+//! band are candidates.
 //!
-//! With resemblance s, a band of r rows agrees with probability sʳ, so one of b bands does with 1 − (1 − sʳ)ᵇ: an
-//! S-shaped curve in s. More rows make false candidates fewer, more bands make missed pairs fewer.
+//! With resemblance s, a band of r rows agrees with probability sʳ, so at least one of b bands
+//! agrees with probability 1 − (1 − sʳ)ᵇ: an S-shaped curve in s. More rows reduce false
+//! candidates, more bands reduce missed pairs.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use webtwin_job::Minhash;
 
-/// The least probability with which a pair at the threshold is to be a candidate.
+/// Minimum probability with which a pair at the threshold becomes a candidate.
 pub const RECALL: f64 = 0.99;
 
-/// How a signature is cut.
+/// Division of a signature into bands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bands {
     /// b: number of bands.
     pub bands: u32,
-    /// r: rows of each.
+    /// r: number of rows in each band.
     pub rows: u32,
 }
 
 impl Bands {
-    /// The bands with the most rows that make a pair with resemblance `threshold` a candidate with probability
-    /// [`RECALL`], out of at most `permutations` rows in all; bands of one row if none do.
+    /// Chooses the bands with the most rows that make a pair with resemblance `threshold` a
+    /// candidate with probability [`RECALL`], with at most `permutations` rows in total. If there
+    /// are none, chooses bands of one row.
     pub fn choose(permutations: u32, threshold: f64) -> Bands {
         let with_rows = |rows: u32| Bands { bands: permutations / rows, rows };
         let suffices = |bands: &Bands| bands.probability(threshold) >= RECALL;
         (1..=permutations).rev().map(with_rows).find(suffices).unwrap_or(with_rows(1))
     }
 
-    /// The bands of a job: those that it names, or else those that [`Bands::choose`] chooses.
+    /// Returns the bands of a job: those of its settings, or else those of [`Bands::choose`].
     pub fn of(settings: &Minhash) -> Bands {
         match *settings {
             Minhash { bands: 0, permutations, threshold, .. } => Bands::choose(permutations, threshold),
@@ -36,17 +39,17 @@ impl Bands {
         }
     }
 
-    /// Probability that a pair with this resemblance is a candidate.
+    /// Returns the probability that a pair with this resemblance is a candidate.
     pub fn probability(self, resemblance: f64) -> f64 {
         1.0 - (1.0 - resemblance.powf(f64::from(self.rows))).powf(f64::from(self.bands))
     }
 
-    /// Rows in all.
+    /// Returns the total number of rows.
     pub fn permutations(self) -> usize {
         self.bands as usize * self.rows as usize
     }
 
-    /// A key for each band of a signature. Different bands have no key in common but by chance.
+    /// Yields a key for each band of a signature. Different bands have equal keys only by chance.
     pub fn keys(self, signature: &[u32]) -> impl Iterator<Item = u64> + '_ {
         let bands = signature.chunks_exact(self.rows as usize).take(self.bands as usize);
         bands.zip(1..).map(|(rows, band)| xxh3_64_with_seed(bytemuck::cast_slice(rows), band))
@@ -74,7 +77,8 @@ mod tests {
         }
     }
 
-    /// Of many pairs with one resemblance, as many are candidates as theory says, within four standard deviations.
+    /// The number of candidates among many pairs with one resemblance agrees with theory within
+    /// four standard deviations.
     #[test]
     fn candidates_are_as_many_as_theory_says() {
         let bands = Bands::choose(128, 0.8);

@@ -1,46 +1,49 @@
-//! Texts that share a key of a band become candidates for each other.
+//! Candidates: texts that share a key of a band.
 //!
-//! Few texts with one key become pairs. Many, such as thousands of pages with one template, become members of a
-//! *group*: pairs would be their square, while a later text only needs to be compared with those of the group that
-//! were kept, which are few where the texts are similar.
+//! A few texts with one key become pairs. Many texts, such as thousands of pages with one template,
+//! become members of a *group*: the number of pairs would be the square of their number, while a
+//! later text only needs to be compared with the members of the group that were kept. If the texts
+//! are similar, few members are kept.
 
 use bytemuck::{Pod, Zeroable};
 
-/// Texts with one key of which all pairs are made: with no more, pairs take little more room than members.
+/// Maximum number of texts with one key that become pairs. Up to this number, pairs need little
+/// more space than members.
 const PAIRED: usize = 8;
 
-/// Marks the number of a group.
+/// Bit that marks the number of a group.
 const GROUP: u32 = 1 << 31;
 
-/// The most texts, and the most groups, that can be numbered.
+/// Maximum number of texts, and of groups, that can be numbered.
 pub const MOST: u32 = GROUP;
 
-/// A text, and what it is to be compared with: 8 bytes. Rows order by text.
+/// A text, and a text or group that it must be compared with: 8 bytes. Rows order by text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Candidate {
-    /// The text, by its place in the order in which texts are kept.
+    /// Text, by its position in the order in which texts are kept.
     pub text: u32,
     other: u32,
 }
 
-/// What a text is to be compared with.
+/// Text or group that a text must be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Other {
-    /// A text that comes before it.
+    /// An earlier text.
     Text(u32),
-    /// The kept texts of a group that it is a member of.
+    /// Kept texts of a group that contains the text.
     Group(u32),
 }
 
 impl Candidate {
-    /// What the text is to be compared with.
+    /// Returns the text or group that the text must be compared with.
     pub fn other(self) -> Other {
         if self.other & GROUP == 0 { Other::Text(self.other) } else { Other::Group(self.other & !GROUP) }
     }
 }
 
-/// Calls `each` with the candidates among texts, given with one key each; a text may come with several keys.
+/// Calls `each` with the candidates among texts. Each row of `rows` is a key and a text; a text may
+/// occur with several keys.
 ///
 /// Texts before `first_compared` are not compared with each other. `next_group` numbers groups.
 ///
@@ -70,19 +73,19 @@ pub fn candidates<E>(
     Ok(())
 }
 
-/// The kept members of each group.
+/// Kept members of each group, as linked lists in one allocation.
 #[derive(Debug, Default)]
 pub struct KeptMembers {
-    /// For each group, the place of its newest member; `NONE` for none yet.
+    /// Index of the newest member of each group; `NONE` if it has none.
     newest: Vec<u32>,
-    /// Members, each with the place of the one before it in its group.
+    /// Members, each with the index of the previous member of its group.
     members: Vec<(u32, u32)>,
 }
 
 const NONE: u32 = u32::MAX;
 
 impl KeptMembers {
-    /// As many empty groups.
+    /// Creates `groups` empty groups.
     pub fn new(groups: usize) -> KeptMembers {
         KeptMembers { newest: vec![NONE; groups], members: Vec::new() }
     }
@@ -94,7 +97,7 @@ impl KeptMembers {
         *newest = self.members.len() as u32 - 1;
     }
 
-    /// The texts of a group, the newest first.
+    /// Yields the texts of a group, the newest first.
     pub fn of(&self, group: u32) -> impl Iterator<Item = u32> + '_ {
         let mut at = self.newest[group as usize];
         std::iter::from_fn(move || {
@@ -104,7 +107,7 @@ impl KeptMembers {
         })
     }
 
-    /// Bytes held.
+    /// Returns the bytes of memory that are held.
     pub fn bytes(&self) -> u64 {
         (self.newest.capacity() * 4 + self.members.capacity() * 8) as u64
     }

@@ -1,27 +1,30 @@
-//! Pages that share a key of a band become pairs to compare.
+//! Pairs to compare of pages that share a key of a band.
 //!
-//! Of few pages with one key all pairs are made. Of many, such as thousands of pages with one template, all pairs would
-//! be their square; each of them makes a pair with the smallest only, and the pairs that are left out are counted. Pages
-//! that resemble each other much share several keys, and few of these with all pages of a template.
+//! Few pages with one key become all their pairs. For many pages, such as thousands of pages with
+//! one template, the number of all pairs would be the square of their number. Then each page is
+//! paired with the smallest only, and the omitted pairs are counted. Pages with a high resemblance
+//! share several keys, of which few are shared by all pages of a template.
 
 use webtwin_base::ids::Page;
 
-/// The pairs `(a, b)`, `a < b`, of pages with one key, each once; `pages` are ascending, each once.
+/// Yields the pairs `(a, b)`, `a < b`, of pages with one key, each once. `pages` must be ascending
+/// and without duplicates.
 ///
-/// With more than `all_below` pages these are the pairs of the first page.
+/// With more than `all_below` pages, yields only the pairs of the first page.
 pub fn pairs(pages: &[Page], all_below: usize) -> impl Iterator<Item = (Page, Page)> + '_ {
     let firsts = if pages.len() > all_below { &pages[..1] } else { pages };
     firsts.iter().enumerate().flat_map(|(at, &a)| pages[at + 1..].iter().map(move |&b| (a, b)))
 }
 
-/// How many pairs of `pages` pages [`pairs`] leaves out.
+/// Returns the number of pairs of `pages` pages that [`pairs`] omits.
 pub fn left_out(pages: usize, all_below: usize) -> u64 {
     let pages = pages as u64;
     if pages > all_below as u64 { (pages - 1) * (pages - 2) / 2 } else { 0 }
 }
 
-/// The similar pairs with their resemblance in millionths, by definition: `keys` and `sets` of each page, every two
-/// pages looked at. Returns also how many pairs of pages, once for each key that they share, are left out.
+/// Computes the similar pairs with their resemblance in millionths by definition, from the `keys`
+/// and `sets` of each page, comparing every two pages. Also returns the number of omitted pairs of
+/// pages, counted once for each key that they share.
 pub fn by_definition(
     keys: &[Vec<u64>],
     sets: &[Vec<u32>],

@@ -1,42 +1,44 @@
-//! The resemblance of two sets, counted.
+//! Resemblance of two sets, computed by counting common elements.
 
 /// A threshold of resemblance in millionths, because comparisons are made in whole numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Threshold(u32);
 
 impl Threshold {
-    /// The threshold nearest to a share, 0 to 1.
+    /// Creates the threshold nearest to a fraction, 0 to 1.
     pub fn new(share: f64) -> Threshold {
         Threshold((share * 1e6).round() as u32)
     }
 
-    /// The threshold as a share.
+    /// Returns the threshold as a fraction.
     pub fn share(self) -> f64 {
         f64::from(self.0) / 1e6
     }
 
-    /// The fewest elements that two sets must share whose sizes add up to `sum`.
+    /// Returns the minimum number of elements that two sets whose sizes add up to `sum` must share.
     fn least_shared(self, sum: usize) -> usize {
         // shared / (sum - shared) >= t, solved for shared.
         (sum as u128 * u128::from(self.0)).div_ceil(1_000_000 + u128::from(self.0)) as usize
     }
 
-    /// The resemblance of two sets, each ascending, if it is at least this; never for empty sets.
+    /// Returns the resemblance of two sets, each ascending, if it reaches the threshold. Empty sets
+    /// never do.
     ///
     /// # Cost
-    /// One pass over both, which ends as soon as too many elements have no counterpart.
+    /// One pass over both, which ends early if too many elements have no counterpart.
     pub fn reached(self, left: &[u32], right: &[u32]) -> Option<f64> {
         let shared = self.shared(left, right)?;
         Some(shared as f64 / (left.len() + right.len() - shared) as f64)
     }
 
-    /// The same in millionths, rounded down; so it is at least the threshold where that is reached.
+    /// Returns the resemblance in millionths, rounded down, if it reaches the threshold. The result
+    /// is then never below the threshold.
     pub fn reached_millionths(self, left: &[u32], right: &[u32]) -> Option<u32> {
         let shared = self.shared(left, right)?;
         Some((shared as u64 * 1_000_000 / (left.len() + right.len() - shared) as u64) as u32)
     }
 
-    /// The number of elements in both, if it is enough.
+    /// Returns the number of elements in both sets, if it is enough.
     fn shared(self, left: &[u32], right: &[u32]) -> Option<usize> {
         let (few, many) = if left.len() < right.len() { (left, right) } else { (right, left) };
         let least = self.least_shared(few.len() + many.len()).max(1);
@@ -45,7 +47,7 @@ impl Threshold {
         }
         let (mut x, mut y, mut shared) = (0, 0, 0);
         while x < few.len() && y < many.len() {
-            // A look now and then, so that the loop has no branch but its end.
+            // The test runs once per stride, so that the inner loop has no branch except its end.
             if shared + few.len() - x < least {
                 return None;
             }
@@ -61,7 +63,7 @@ impl Threshold {
     }
 }
 
-/// Elements between two looks at whether the threshold can still be reached.
+/// Number of elements between two tests of whether the threshold can still be reached.
 const STRIDE: usize = 32;
 
 #[cfg(test)]

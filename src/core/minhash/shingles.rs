@@ -1,8 +1,9 @@
-//! Text becomes the set of its shingles: all runs of n words, tokens or characters, each known by a hash of 32 bits.
+//! Sets of shingles of texts: all runs of n words, tokens or characters, each represented by a hash
+//! of 32 bits.
 //!
-//! A text with fewer units than a shingle has one shingle, itself; one without any unit has none. The hash of a run is
-//! a polynomial in the hashes of its units, which is carried from one run to the next, so a shingle of 20 words costs
-//! no more than one of two.
+//! A text with fewer units than a shingle has one shingle, the whole text; a text without any unit
+//! has none. The hash of a run is a polynomial in the hashes of its units, which is updated from
+//! one run to the next. So a shingle of 20 words costs no more than one of two.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -14,7 +15,7 @@ pub use webtwin_job::Shingling;
 /// An odd multiplier with well-mixed bits (the golden ratio in 64 bits).
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Finds the shingles of one text after another; keeps its memory.
+/// Extractor of the shingles of one text after another, which reuses its buffers.
 #[derive(Debug)]
 pub struct Shingles {
     shingling: Shingling,
@@ -26,7 +27,7 @@ pub struct Shingles {
 }
 
 impl Shingles {
-    /// A finder of such shingles.
+    /// Creates an extractor of shingles of the given kind and length.
     pub fn new(shingling: Shingling) -> Shingles {
         Shingles {
             shingling,
@@ -38,10 +39,10 @@ impl Shingles {
         }
     }
 
-    /// The hashes of the shingles of `text`, ascending, each once.
+    /// Returns the hashes of the shingles of `text`, ascending, each once.
     ///
     /// # Cost
-    /// One pass over the text, and a sort of as many hashes as it has units.
+    /// One pass over the text, and a sort of one hash for each unit.
     pub fn of(&mut self, text: &str) -> &[u32] {
         let Shingles { shingling, words, folding, units, found, sorter } = self;
         units.clear();
@@ -81,7 +82,7 @@ impl Shingles {
     }
 }
 
-/// Appends the units of a token, after a space unless it is the first.
+/// Appends the units of a token, after a space unless the token is the first.
 fn push_characters(token: impl Iterator<Item = char>, units: &mut Vec<u64>) {
     if !units.is_empty() {
         units.push(splitmix64(u64::from(' ')));
@@ -89,7 +90,7 @@ fn push_characters(token: impl Iterator<Item = char>, units: &mut Vec<u64>) {
     units.extend(token.map(|character| splitmix64(u64::from(character))));
 }
 
-/// The hashes of all runs of `count` units, in order.
+/// Computes the hashes of all runs of `count` units, in order.
 fn runs(units: &[u64], count: usize, found: &mut Vec<u32>) {
     found.clear();
     if units.is_empty() {
@@ -98,7 +99,7 @@ fn runs(units: &[u64], count: usize, found: &mut Vec<u32>) {
     let count = count.min(units.len());
     let append = |hash: u64, unit: u64| hash.wrapping_mul(BASE).wrapping_add(unit);
     let oldest = BASE.wrapping_pow(count as u32 - 1);
-    // The high half: the low bits of a polynomial depend on low bits only.
+    // The high half is used, because the low bits of a polynomial depend on low bits only.
     let shingle = |hash: u64| (splitmix64(hash) >> 32) as u32;
     let mut hash = units[..count].iter().fold(0, |hash, &unit| append(hash, unit));
     found.push(shingle(hash));
@@ -108,28 +109,30 @@ fn runs(units: &[u64], count: usize, found: &mut Vec<u32>) {
     }
 }
 
-/// Sorts hashes: into buckets by their leading bits, and then by insertion.
+/// Sorter of hashes: distributes them into buckets by their leading bits, then sorts by insertion.
 ///
-/// Hashes are spread evenly, so few of a bucket's one or two are out of order. A text that repeats itself has many of one
-/// hash; then the standard library sorts.
+/// Hashes are spread evenly, so a bucket has one or two, few of which are out of order. A text that
+/// repeats itself has many equal hashes; then the sort of the standard library is used.
 #[derive(Debug, Default)]
 struct Sorter {
-    /// For each bucket, where its next hash goes.
+    /// Index at which each bucket's next hash is written.
     next: Vec<u32>,
     sorted: Vec<u32>,
 }
 
-/// Numbers of hashes that buckets are for: with fewer they do not pay, with more they do not stay in the cache.
+/// Numbers of hashes for which buckets are used: with fewer they cost more than they save, with
+/// more they exceed the cache.
 const IN_BUCKETS: std::ops::RangeInclusive<usize> = 32..=1 << 16;
 
-/// The most hashes of a bucket that are sorted by insertion.
+/// Maximum number of hashes of a bucket that are sorted by insertion.
 const INSERTED: u32 = 16;
 
 impl Sorter {
-    /// Sorts, ascending.
+    /// Sorts hashes in ascending order.
     ///
     /// # Cost
-    /// About 3 ns a hash for texts of hundreds of words, a third of what the standard library takes.
+    /// About 3 ns a hash for texts of hundreds of words, a third of the time of the standard
+    /// library.
     fn sort(&mut self, hashes: &mut Vec<u32>) {
         if !IN_BUCKETS.contains(&hashes.len()) {
             return hashes.sort_unstable();
@@ -174,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    /// The runs themselves.
+    /// Returns the runs themselves.
     fn plain(units: &[String], count: usize) -> BTreeSet<Vec<String>> {
         let count = count.min(units.len()).max(1);
         units.windows(count).map(<[String]>::to_vec).collect()
@@ -240,8 +243,8 @@ mod tests {
         }
     }
 
-    /// The figures of `docs/dedup.md` for scripts without spaces: evenly spread changes of 1,000 units that leave a
-    /// resemblance of 0.8.
+    /// Verifies the figures of `docs/dedup.md` for scripts without spaces: evenly spread changes of
+    /// 1,000 units that leave a resemblance of 0.8.
     #[test]
     fn a_changed_character_of_chinese_counts_about_as_much_as_a_changed_word_of_english() {
         let han = |at: u32| char::from_u32(0x4e00 + at).unwrap().to_string();

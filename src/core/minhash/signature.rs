@@ -1,18 +1,19 @@
-//! The signature of a set: its minimum under each of many permutations of all hashes.
+//! Signature of a set: its minimum under each of many permutations of all hashes.
 
 #![cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
 
 use crate::hamming::kernels::Level;
 use webtwin_base::ids::splitmix64;
 
-/// Permutations that are worked on at a time: as many as fit in the registers of AVX2, with their factors.
+/// Number of permutations that are computed together: as many as fit in the registers of AVX2, with
+/// their factors.
 const LANES: usize = 32;
 
 /// Permutations of 32-bit hashes: x ↦ (x ⊕ a) · b modulo 2³², with odd b.
 #[derive(Debug, Clone)]
 pub struct Permutations {
     count: usize,
-    /// (a, b) of each, in blocks.
+    /// Factors (a, b) of each permutation, in blocks.
     blocks: Vec<Factors>,
 }
 
@@ -23,7 +24,7 @@ struct Factors {
 }
 
 impl Permutations {
-    /// The first `count` permutations, the same for ever.
+    /// Creates the first `count` permutations, which never change between versions.
     pub fn new(count: usize) -> Permutations {
         let factor = |number: usize, which: u64| (splitmix64(2 * number as u64 + which) >> 32) as u32;
         let block = |block: usize| Factors {
@@ -33,7 +34,8 @@ impl Permutations {
         Permutations { count, blocks: (0..count.div_ceil(LANES)).map(block).collect() }
     }
 
-    /// Replaces the content of `into` with the minimum of `set` under each permutation; `u32::MAX` for an empty set.
+    /// Replaces the content of `into` with the minimum of `set` under each permutation. The minima
+    /// of an empty set are `u32::MAX`.
     ///
     /// # Cost
     /// set x permutations; about 10 ns per hash for 128 permutations with AVX2.
@@ -73,7 +75,7 @@ fn minima_avx2(set: &[u32], factors: &Factors) -> [u32; LANES] {
     fn go(set: &[u32], factors: &Factors) -> [u32; LANES] {
         minima(set, factors)
     }
-    // SAFETY: the caller has seen that the machine has AVX2.
+    // SAFETY: the caller has checked that the machine has AVX2.
     unsafe { go(set, factors) }
 }
 
@@ -83,7 +85,7 @@ fn minima_avx512(set: &[u32], factors: &Factors) -> [u32; LANES] {
     fn go(set: &[u32], factors: &Factors) -> [u32; LANES] {
         minima(set, factors)
     }
-    // SAFETY: the caller has seen that the machine has these instructions.
+    // SAFETY: the caller has checked that the machine has these instructions.
     unsafe { go(set, factors) }
 }
 
@@ -120,7 +122,8 @@ mod tests {
         assert_eq!(all.len(), 4096);
     }
 
-    /// The share of agreeing minima of many pairs of sets is their resemblance, within four standard deviations.
+    /// The fraction of equal minima of many pairs of sets is their resemblance, within four
+    /// standard deviations.
     #[test]
     fn agreeing_minima_estimate_the_resemblance() {
         let permutations = Permutations::new(128);

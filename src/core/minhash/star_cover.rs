@@ -1,9 +1,10 @@
-//! Which texts are kept: each that is not similar to one kept before it.
+//! Star cover: keeps each text that is not similar to a text kept before it.
 //!
-//! Texts are taken in the order in which they are to be kept. A text is left out in favour of the first kept text that
-//! it is similar to. So whatever is left out is similar, by its own resemblance, to the text that stands for it; and no
-//! two kept texts were found similar. Connected components would give neither: in a chain, the first and the last may
-//! have nothing in common.
+//! Texts are processed in the order in which they are kept. A text is left out in favour of the
+//! first kept text that it is similar to. So every text that is left out has the required
+//! resemblance to the text that replaces it, and no two kept texts were found similar. Connected
+//! components would guarantee neither: in a chain, the first and the last text may have nothing in
+//! common.
 
 use super::candidates::{Candidate, KeptMembers, Other};
 use webtwin_base::error::Result;
@@ -11,15 +12,15 @@ use webtwin_base::error::Result;
 /// A text that is left out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LeftOut {
-    /// The text.
+    /// Text that is left out.
     pub text: u32,
-    /// The kept text in favour of which it is.
+    /// Kept text that replaces it.
     pub kept: u32,
     /// Resemblance of the two.
     pub resemblance: f64,
 }
 
-/// Decides one text after another.
+/// Builder of a star cover, which decides one text after another.
 #[derive(Debug)]
 pub struct StarCover {
     always_kept: u32,
@@ -27,12 +28,13 @@ pub struct StarCover {
     left_out: Vec<LeftOut>,
     groups: KeptMembers,
     others: Vec<u32>,
-    /// Comparisons made.
+    /// Number of comparisons made.
     pub compared: u64,
 }
 
 impl StarCover {
-    /// A cover of `texts`, of which the first `always_kept` are not decided, with candidates in so many groups.
+    /// Creates a cover of `texts` texts, of which the first `always_kept` are always kept, with
+    /// candidates in `groups` groups.
     pub fn new(texts: usize, always_kept: u32, groups: usize) -> StarCover {
         StarCover {
             always_kept,
@@ -44,12 +46,13 @@ impl StarCover {
         }
     }
 
-    /// Decides a text by all its candidates; texts must come in ascending order. One that does not come is kept.
+    /// Decides a text by all its candidates. Texts must be passed in ascending order. A text that
+    /// is never passed is kept.
     ///
-    /// `similar(earlier)` is the resemblance of the text to an earlier one, if it is enough.
+    /// `similar(earlier)` returns the resemblance of the text to an earlier one, if it is enough.
     ///
     /// # Errors
-    /// Those of `similar`.
+    /// Returns any error of `similar`.
     pub fn decide(
         &mut self,
         text: u32,
@@ -88,18 +91,18 @@ impl StarCover {
         self.is_left_out[text as usize / 64] >> (text % 64) & 1 == 1
     }
 
-    /// Bytes held.
+    /// Returns the bytes of memory that are held.
     pub fn bytes(&self) -> u64 {
         self.groups.bytes() + (self.is_left_out.len() * 8 + self.left_out.capacity() * size_of::<LeftOut>()) as u64
     }
 
-    /// The texts that are left out, ascending.
+    /// Returns the texts that are left out, ascending.
     pub fn left_out(self) -> Vec<LeftOut> {
         self.left_out
     }
 }
 
-/// The same by definition: every pair of texts is looked at.
+/// Computes the texts that are left out by definition, comparing every pair of texts.
 pub fn by_definition(texts: u32, always_kept: u32, similar: impl Fn(u32, u32) -> Option<f64>) -> Vec<LeftOut> {
     let mut kept: Vec<u32> = (0..texts.min(always_kept)).collect();
     let mut left_out = Vec::new();

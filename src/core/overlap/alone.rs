@@ -1,13 +1,18 @@
-//! Pairs that stand alone, which must share more than others.
+//! Unsupported pairs: similar pairs that no collection confirms, which must share more chunks than
+//! others.
 //!
-//! A third of their chunks is enough for two versions of a page, because their collections vouch for them: the pages
-//! around both are copies of each other, too. Two pages of sites that have nothing else in common often share that
-//! much, when a generator has filled both with its own words: the search of two manuals, the legend of their graphs. So
-//! once collections are known, a pair on two hosts whose pages are not in collections of one similar cluster *stands
-//! alone*, and stays only if it shares `overlap.min_resemblance_alone` of the chunks of the larger page. Pages that say
-//! the same speak for each other, and for a page in no collection those of its host speak. No collection can vouch for
-//! a page on a host without links, as the made-up host of a corpus of texts is, so the question is not asked there, nor
-//! within a host.
+//! A third of the chunks is enough evidence for two versions of a page, because their collections
+//! support the pair: the pages around both are copies of each other, too. Two pages of sites that
+//! have nothing else in common often share that much if a generator has filled both with its own
+//! text, such as the search page of two manuals or the legend of their graphs. So once collections
+//! are known, a pair on two hosts *stands alone* if its pages are not in collections of one similar
+//! cluster. Such a pair stays only if it shares `overlap.min_resemblance_alone` of the chunks of
+//! the larger page.
+//!
+//! All pages with one text are considered together, and for a page in no collection the pages of
+//! its host are considered. No collection can support a page on a host without links, such as the
+//! synthetic host of a corpus of texts. Therefore pairs with such a page never stand alone, and
+//! neither do pairs within a host.
 
 use std::collections::BTreeSet;
 
@@ -15,25 +20,27 @@ use super::millionths;
 use webtwin_base::ids::HostId;
 use webtwin_job::Overlap;
 
-/// Whether a similar pair shares too little to stand alone; doubt is added as in [`super::is_pairwise_similar`].
+/// True if a similar pair shares too few chunks to stand alone. Doubt is added as in
+/// [`super::is_pairwise_similar`].
 pub fn is_weak(shared: u32, left_chunks: u32, right_chunks: u32, settings: &Overlap) -> bool {
     let larger = u64::from(left_chunks.max(right_chunks)) + u64::from(settings.doubt);
     u64::from(shared) * 1_000_000 < millionths(settings.min_resemblance_alone) * larger
 }
 
-/// What is known of a text once collections are: of all pages that say the same.
+/// Hosts and similar clusters of all pages that have one text, gathered once collections are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Around<T> {
-    /// Their hosts.
+    /// Hosts of the pages.
     pub hosts: BTreeSet<HostId>,
-    /// Whether on each of these some page links to a page of the crawl.
+    /// True if on each of these hosts some page links to a page of the crawl.
     pub links: bool,
-    /// The similar clusters of their collections.
+    /// Similar clusters of the collections that contain the pages.
     pub similar_clusters: BTreeSet<T>,
 }
 
 impl<T: Ord> Around<T> {
-    /// Gathers it from the host of each page, whether that has links, and a similar cluster; a page may come several times.
+    /// Gathers the surroundings of a text from (host, true if the host has links, similar cluster)
+    /// of each page. A page may occur several times.
     pub fn gather(pages: impl Iterator<Item = (HostId, bool, Option<T>)>) -> Around<T> {
         let mut around = Around { hosts: BTreeSet::new(), links: true, similar_clusters: BTreeSet::new() };
         for (host, links, similar_cluster) in pages {
@@ -45,7 +52,8 @@ impl<T: Ord> Around<T> {
     }
 }
 
-/// Whether nothing around two texts vouches for them, although something could.
+/// True if nothing around two texts supports their similarity, although both are on hosts with
+/// links.
 pub fn stands_alone<T: Ord>(a: &Around<T>, b: &Around<T>) -> bool {
     a.links && b.links && a.hosts.is_disjoint(&b.hosts) && a.similar_clusters.is_disjoint(&b.similar_clusters)
 }
@@ -67,7 +75,7 @@ mod tests {
             (vec![page(0, None)], vec![page(0, None)], false),
             (vec![page(0, Some(1))], vec![page(0, Some(2))], false),
             (vec![page(0, None)], vec![unlinked(1)], false),
-            // An exact copy speaks for the page that stands for it.
+            // An exact copy supports the page that represents both.
             (vec![page(0, None), page(2, Some(1))], vec![page(1, Some(1))], false),
             (vec![page(0, None), page(2, Some(1))], vec![page(1, Some(2))], true),
             (vec![page(0, None), page(1, None)], vec![page(1, None)], false),

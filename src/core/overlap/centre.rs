@@ -1,24 +1,26 @@
-//! Another guard on transitivity: a page joins only through a pair with the cluster's centre, so no chain is longer
-//! than two pairs.
+//! Guard on transitivity by centres: a page joins only through a pair with the centre of the
+//! cluster, so no chain is longer than two pairs.
 //!
-//! Pages are taken in ascending order. A page that is similar to a centre becomes its member (of several centres, of
-//! the one it resembles most); any other page becomes a centre itself. So a cluster is a centre and pages similar to
-//! it, and no two centres are similar. \[SGM98\] section 2.2 calls the smallest of a set of exact copies a centre in
-//! the same way.
+//! Pages are processed in ascending order. A page that is similar to a centre becomes its member;
+//! if it is similar to several centres, it joins the one it resembles most. Any other page becomes
+//! a centre. So a cluster is a centre and pages similar to it, and no two centres are similar.
+//! \[SGM98\] section 2.2 calls the smallest of a set of exact copies a centre in the same way.
 //!
-//! A page waits only for the smaller pages it is paired with. [`decide`] settles every page whose wait is over. Doc ids
-//! are hashes, so the order is random, and few rounds are needed: O(log² pages) with high probability.
+//! A page depends only on the smaller pages that it is paired with. [`decide`] decides every page
+//! whose smaller pages are decided. Doc ids are hashes, so the order is random and few rounds are
+//! needed: O(log² pages) with high probability.
 //!
 //! # Source
-//! Blelloch, Fineman and Shun, *Greedy sequential maximal independent set and matching are parallel on average* (2012), for
-//! the number of rounds.
+//! Blelloch, Fineman and Shun, *Greedy sequential maximal independent set and matching are parallel
+//! on average* (2012), for the number of rounds.
 
 use super::SimilarPair;
 use super::prune::PageSet;
 use webtwin_base::ids::Page;
 
-/// Calls `decided(page, is_member)` for every page that can be decided; `pairs` are all pairs of some larger pages, by
-/// the larger page. `waiting` are the undecided pages, `members` those that have joined a centre.
+/// Calls `decided(page, is_member)` for every page that can be decided. `pairs` holds all pairs of
+/// some larger pages, ordered by the larger page. `waiting` are the undecided pages, `members` the
+/// pages that have joined a centre.
 pub fn decide(pairs: &[SimilarPair], waiting: &PageSet, members: &PageSet, mut decided: impl FnMut(Page, bool)) {
     for of_page in pairs.chunk_by(|x, y| x.b == y.b).filter(|of_page| waiting.contains(of_page[0].b)) {
         let is_centre = |page: Page| !waiting.contains(page) && !members.contains(page);
@@ -30,9 +32,9 @@ pub fn decide(pairs: &[SimilarPair], waiting: &PageSet, members: &PageSet, mut d
     }
 }
 
-/// Keeps one pair for each member among `pairs`, which are all pairs of some larger pages, by the larger page: the pair
-/// with the centre it resembles most (ties: the smaller centre). `larger(a, b)` is the number of chunks of the larger
-/// page.
+/// Keeps one pair for each member: its pair with the centre that it resembles most (ties: the
+/// smaller centre). `pairs` holds all pairs of some larger pages, ordered by the larger page.
+/// `larger(a, b)` is the number of chunks of the larger page.
 pub fn keep_best(pairs: &mut Vec<SimilarPair>, members: &PageSet, larger: impl Fn(Page, Page) -> u32) {
     let mut best = Vec::new();
     for of_page in pairs.chunk_by(|x, y| x.b == y.b).filter(|of_page| members.contains(of_page[0].b)) {

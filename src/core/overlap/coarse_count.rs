@@ -1,44 +1,48 @@
-//! Coarse counting: which pairs may occur T times, found without storing a pair.
+//! Coarse counting: finds the pairs that may occur T times without storing a pair.
 //!
-//! The hashing scan adds each pair of pages that share a chunk to counters A\[1..m\]; a bucket that reaches T is heavy.
-//! The candidate-selection scan passes only pairs whose buckets are all heavy, and these are counted exactly. A counter
-//! is never below the count of any of its pairs, so no pair is missed; light pairs that pass cost time, never a wrong
-//! row.
+//! The hashing scan adds each pair of pages that share a chunk to counters A\[1..m\]. A bucket
+//! whose counter reaches T is heavy. The candidate-selection scan passes only pairs whose buckets
+//! are all heavy, and these are counted exactly. A counter is never below the count of any of its
+//! pairs, so no pair is missed. Light pairs that pass cost time but never produce a wrong row.
 //!
-//! Each worker counts the chunks it owns in its own counters, which are added up before they are judged.
+//! Each worker counts the chunks it owns in its own counters. The counters of all workers are added
+//! up before heavy buckets are determined.
 //!
 //! # Source
-//! \[SGM98\] section 2.2; several hash functions as in its \[17\], *Computing iceberg queries efficiently*.
+//! \[SGM98\] section 2.2; several hash functions as in its \[17\], *Computing iceberg queries
+//! efficiently*.
 //!
 //! # Deviations
-//! - A bucket is heavy at A\[i\] >= T. The paper says "> T", which would lose pairs with F = T.
-//! - The hash functions of a pair select counters within one line of 64, so that a pair costs one memory access, and
-//!   only its smallest counters are raised ("conservative update"). Both keep counters upper bounds.
-//! - Counters are bytes and stop at 255, which stands for T where T is more.
-//! - If m counters do not fit in memory, another hash function splits the pairs into parts. The hashing scan is
-//!   repeated for each part, in the same memory; candidates are selected in one scan.
+//! - A bucket is heavy if A\[i\] >= T. The paper has "> T", which would lose pairs with F = T.
+//! - The hash functions of a pair select counters within one line of 64, so that a pair costs one
+//!   memory access, and only the smallest counters of the pair are raised ("conservative update").
+//!   With both changes the counters remain upper bounds.
+//! - Counters are bytes and saturate at 255, which is used in place of T if T is larger.
+//! - If m counters do not fit in memory, another hash function splits the pairs into parts. The
+//!   hashing scan is repeated for each part, in the same memory; candidates are selected in one
+//!   scan.
 
 use webtwin_base::ids::splitmix64;
 
-/// Counters in a line.
+/// Number of counters in a line.
 const LINE: usize = 64;
 
 /// Number and shape of the counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// Lines of 64 counters of each part.
+    /// Number of lines of 64 counters in each part.
     pub lines: u32,
-    /// Counters of a pair, 1 to 3.
+    /// Number of counters of a pair, 1 to 3.
     pub hashes: u32,
-    /// Parts of the pairs, each with its own hashing scan.
+    /// Number of parts that the pairs are split into, each with its own hashing scan.
     pub parts: u32,
 }
 
-/// Where the counters of a pair are.
+/// Location of the counters of a pair.
 struct Place {
     part: u32,
     line: usize,
-    /// Places within the line: six bits for each hash function.
+    /// Positions within the line: six bits for each hash function.
     within: u64,
 }
 
@@ -56,8 +60,8 @@ impl Layout {
         }
     }
 
-    /// Bytes of the counters of one part, including the pairs that wait for them, and bytes of the bitmaps of all
-    /// parts.
+    /// Returns the bytes of the counters of one part, including the pairs buffered for them, and
+    /// the bytes of the bitmaps of all parts.
     pub fn bytes(&self) -> (u64, u64) {
         let counters = u64::from(self.lines) * LINE as u64;
         let regions = u64::from(self.lines.div_ceil(1 << REGION_BITS));
@@ -65,26 +69,29 @@ impl Layout {
     }
 }
 
-/// Lines of a region: 512 KiB of counters, which stay in a core's cache while pairs are added to them.
+/// Binary logarithm of the lines of a region: 512 KiB of counters, which stay in a core's cache
+/// while pairs are added to them.
 const REGION_BITS: u32 = 13;
 
-/// Pairs that wait for a region before its counters are raised.
+/// Number of pairs that are buffered for a region before its counters are raised.
 const PENDING: usize = 1 << 14;
 
-/// A\[1..m\] of one part of the pairs, of one worker.
+/// Counters A\[1..m\] of one worker for one part of the pairs.
 ///
-/// Counters cover far more memory than a cache holds, so pairs wait by region until there are many for it.
+/// Counters take far more memory than a cache holds. Therefore pairs are buffered by region and
+/// added when a buffer is full.
 #[derive(Debug)]
 pub struct CoarseCounter {
     layout: Layout,
     part: u32,
     counters: Vec<[u8; LINE]>,
-    /// For each region, the line within it, and six bits for each hash function.
+    /// Buffered pairs of each region: the line within the region, then six bits for each hash
+    /// function.
     pending: Vec<Vec<u32>>,
 }
 
 impl CoarseCounter {
-    /// Returns all counters at zero.
+    /// Creates counters that are all zero.
     pub fn new(layout: Layout) -> CoarseCounter {
         let regions = layout.lines.div_ceil(1 << REGION_BITS);
         CoarseCounter {
@@ -95,13 +102,13 @@ impl CoarseCounter {
         }
     }
 
-    /// Begins the hashing scan of a part.
+    /// Starts the hashing scan of a part.
     pub fn begin(&mut self, part: u32) {
         self.part = part;
         self.counters.fill([0; LINE]);
     }
 
-    /// Counts a pair; skips those of other parts.
+    /// Counts a pair; ignores pairs of other parts.
     #[inline]
     pub fn add(&mut self, pair: u64) {
         let place = self.layout.place(pair);
@@ -128,7 +135,7 @@ impl CoarseCounter {
         self.pending[region].clear();
     }
 
-    /// The counters, to be added up over workers.
+    /// Returns the counters, to be added up over workers.
     pub fn finish(&mut self) -> &[u8] {
         (0..self.pending.len()).for_each(|region| self.count_region(region));
         self.counters.as_flattened()
@@ -146,21 +153,22 @@ fn raise<const HASHES: usize>(lines: &mut [[u8; LINE]], pending: &[u32]) {
     }
 }
 
-/// BITMAP: which buckets are heavy, of all parts.
+/// BITMAP of \[SGM98\]: marks the heavy buckets of all parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeavyBuckets {
     layout: Layout,
-    /// A bit for each counter, a word for each line, part after part.
+    /// One bit for each counter, one word for each line, part after part.
     bits: Vec<u64>,
 }
 
 impl HeavyBuckets {
-    /// No part judged yet.
+    /// Creates a bitmap that holds no part yet.
     pub fn new(layout: Layout) -> HeavyBuckets {
         HeavyBuckets { layout, bits: Vec::with_capacity(layout.lines as usize * layout.parts as usize) }
     }
 
-    /// Judges the counters of the next part, added up over all workers: those of at least `least` are heavy.
+    /// Adds the next part from its counters, summed over all workers. Counters of at least `least`
+    /// are heavy.
     pub fn judge(&mut self, counters: &[u8], least: u32) {
         let least = least.clamp(1, 255) as u8;
         self.bits.extend(counters.chunks_exact(LINE).map(|line| {
@@ -168,7 +176,7 @@ impl HeavyBuckets {
         }));
     }
 
-    /// Whether a pair is a candidate: all of its buckets are heavy.
+    /// True if a pair is a candidate, that is, if all of its buckets are heavy.
     #[inline]
     pub fn may_hold(&self, pair: u64) -> bool {
         let place = self.layout.place(pair);
@@ -176,7 +184,7 @@ impl HeavyBuckets {
         (0..self.layout.hashes).all(|hash| word >> ((place.within >> (6 * hash)) % LINE as u64) & 1 == 1)
     }
 
-    /// Share of the buckets that are heavy, in thousandths.
+    /// Returns the fraction of heavy buckets, in thousandths.
     pub fn heavy_thousandths(&self) -> u64 {
         let heavy: u64 = self.bits.iter().map(|word| u64::from(word.count_ones())).sum();
         heavy * 1000 / (self.bits.len() as u64 * LINE as u64).max(1)
@@ -217,7 +225,8 @@ mod tests {
 
     #[test]
     fn light_pairs_are_kept_out_while_counters_are_few_times_their_pairs() {
-        // 400,000 pairs that occur once and 100 that occur 25 times; a counter for every three pairs.
+        // 400,000 pairs that occur once and 100 that occur 25 times; a counter for every three
+        // pairs.
         let layout = Layout { lines: 2_048, hashes: 2, parts: 1 };
         let mut counter = CoarseCounter::new(layout);
         (0..400_000).for_each(|pair| counter.add(pair));

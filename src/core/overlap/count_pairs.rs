@@ -1,20 +1,20 @@
-//! Pairs of pages, once for each chunk they share, become counts.
+//! Exact counts of pairs of pages, from one occurrence for each chunk that the two pages share.
 
 use webtwin_base::ids::Page;
 
-/// A pair as a number that sorts as pairs do; `a < b`.
+/// Returns a pair as a number that sorts as pairs do; `a < b`.
 #[inline]
 pub fn pair_key(a: Page, b: Page) -> u64 {
     u64::from(a) << 32 | u64::from(b)
 }
 
-/// The smaller page of a pair.
+/// Returns the smaller page of a pair.
 #[inline]
 pub fn smaller(pair: u64) -> Page {
     Page((pair >> 32) as u32)
 }
 
-/// Scratch of [`count`], reused from one bucket to the next.
+/// Scratch buffers of [`count`], reused from one bucket to the next.
 #[derive(Debug, Default)]
 pub struct Scratch {
     starts: Vec<u32>,
@@ -23,12 +23,13 @@ pub struct Scratch {
     found: Vec<(Page, u32)>,
 }
 
-/// Calls `found(a, b, F)` for each distinct pair that occurs at least `least` times, in ascending order.
+/// Calls `found(a, b, F)` for each distinct pair that occurs at least `least` times, in ascending
+/// order.
 ///
-/// `pairs` are keys in any order whose `a` are in `first..first + pages`.
+/// `pairs` are keys in any order whose `a` is in `first..first + pages`.
 ///
 /// # Cost
-/// One scatter of the pairs by `a`, and one look-up in a small hash table for each.
+/// One scatter of the pairs by `a`, and one look-up in a small hash table for each pair.
 pub fn count(
     pairs: &[u64],
     first: Page,
@@ -42,7 +43,8 @@ pub fn count(
     starts.clear();
     starts.resize(pages + 1, 0);
     pairs.iter().for_each(|&pair| starts[page(pair) + 1] += 1);
-    // During the scatter, starts[p + 1] is the next free place of page p; afterwards it is where p ends.
+    // During the scatter, starts[p + 1] is the next free slot of page p; afterwards it is the end
+    // of p.
     let mut before = 0;
     for start in &mut starts[1..] {
         before += std::mem::replace(start, before);
@@ -56,10 +58,12 @@ pub fn count(
     }
     for at in 0..pages {
         let of_page = &partners[starts[at] as usize..starts[at + 1] as usize];
-        // A page in fewer rows than T cannot share T chunks with any one partner.
+        // A page with fewer than T pairs cannot share T chunks with any single partner.
         if of_page.len() < least.max(1) as usize {
             continue;
         }
+        // An open-addressing table of at least twice the size of the input needs no growth check.
+        // It stays in the cache for most pages, unlike a table of all pairs.
         let bits = (of_page.len() * 2).next_power_of_two().trailing_zeros();
         table.clear();
         table.resize(1 << bits, (Page::NONE, 0));
@@ -85,6 +89,7 @@ pub fn count(
                 slot = (slot + 1) & ((1 << bits) - 1);
             }
         }
+        // `enough` has the order in which counts reached `least`, but pairs must be ascending.
         enough.sort_unstable();
         enough.iter().for_each(|&(b, slot)| found(Page(first.0 + at as u32), b, table[slot as usize].1));
     }

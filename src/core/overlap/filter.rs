@@ -1,22 +1,24 @@
-//! Which chunks count: neither those of a site's template, nor those all over the crawl.
+//! Filter of chunks: excludes chunks of a site's template and chunks that are frequent in the whole
+//! crawl.
 
 use webtwin_base::ids::{HostId, Page};
 use webtwin_job::Overlap;
 
-/// Whether a chunk counts, and if not, why.
+/// Classification of a chunk: it counts, or the reason why it does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It counts toward similarity.
+    /// The chunk counts toward similarity.
     Counts,
-    /// It is on more than `template_pages` pages of one host: menus, footers, banners.
+    /// The chunk is on more than `template_pages` pages of one host: menus, footers, banners.
     Template,
-    /// It is on more than `max_documents` pages of the crawl.
+    /// The chunk is on more than `max_documents` pages of the crawl.
     Frequent,
 }
 
-/// Judges one chunk, given all pages that have it.
+/// Classifies one chunk, given all pages that have it.
 ///
-/// A chunk that is furniture on one host does not count on any: mirrors carry the furniture of their original.
+/// A chunk that is boilerplate on one host does not count on any host, because mirrors contain the
+/// boilerplate of their original.
 ///
 /// # Cost
 /// A sort of the pages' hosts; `scratch` is reused between chunks.
@@ -36,7 +38,8 @@ pub fn judge(docs: &[Page], hosts: &[HostId], settings: &Overlap, scratch: &mut 
     Verdict::Counts
 }
 
-/// The same of a chunk on more than `max_documents` pages, given how many it is on of each host.
+/// Classifies a chunk on more than `max_documents` pages, given the number of its pages on each
+/// host.
 pub fn judge_too_many(on_hosts: &[u32], settings: &Overlap) -> Verdict {
     let few = settings.template_pages;
     if few > 0 && on_hosts.iter().any(|&pages| pages > few) { Verdict::Template } else { Verdict::Frequent }

@@ -1,26 +1,28 @@
-//! The guard on transitivity: a pair joins two clusters only if it is the best either page can do on the other's host.
+//! Guard on transitivity by mutual best matches: a pair joins two clusters only if each page is the
+//! best match of the other on its host.
 //!
-//! Single link turns one false pair into a false cluster. Most false pairs are second best: the page that truly
-//! corresponds stands on the same host and matches better. So of all pairs between page p and the pages of host h only
-//! those with p's highest resemblance on h *speak for* the pair, and a pair stays when both of its ends do.
+//! Single link turns one false pair into a false cluster. Most false pairs are second best: the
+//! true counterpart of a page is on the same host and matches better. So among all pairs between
+//! page p and the pages of host h, only those with the highest resemblance on h *get a vote* from
+//! p. A pair stays if both of its pages vote for it.
 
 use bytemuck::{Pod, Zeroable};
 
 use webtwin_base::ids::{HostId, Page};
 
-/// A similar pair as seen from one end.
+/// A similar pair as seen from one of its pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Match {
-    /// The page that looks for matches.
+    /// Page whose matches are compared.
     pub from: Page,
-    /// Host of the page it finds.
+    /// Host of the matched page.
     pub host: HostId,
-    /// The page it finds.
+    /// Matched page.
     pub to: Page,
     /// Number of fingerprints shared.
     pub shared: u32,
-    /// Chunks of the larger of the two pages; resemblance is `shared / larger`.
+    /// Number of chunks of the larger of the two pages; resemblance is `shared / larger`.
     pub larger: u32,
 }
 
@@ -31,12 +33,14 @@ impl Match {
     }
 }
 
-/// Calls `vote` for every match that no other match of the same page on the same host beats; ties all stay.
+/// Calls `vote` for every match that no other match of the same page on the same host exceeds. All
+/// tied matches get a vote.
 ///
-/// On its own host a page finds neighbours that resemble it, as chapters of a manual do, more often than copies. So a
-/// match there must not be beaten by any match elsewhere either. `home(page)` is a page's host.
+/// On its own host a page has neighbours that resemble it, such as chapters of a manual, more often
+/// than copies. So a match there must not be exceeded by any match on another host either.
+/// `home(page)` is the host of a page.
 ///
-/// `matches` must hold all matches of each `from` page in it; it is sorted on the way.
+/// `matches` must hold all matches of each `from` page in it; the function sorts it.
 pub fn best_on_each_host(matches: &mut [Match], home: impl Fn(Page) -> HostId, mut vote: impl FnMut(&Match)) {
     matches.sort_unstable();
     let best_of = |rivals: &[Match]| *rivals.iter().max_by(|x, y| x.better_than(y)).expect("rivals are not none");

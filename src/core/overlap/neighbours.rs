@@ -1,31 +1,37 @@
-//! The guard that sees clusters: no similar pair joins two clusters if one has a page and the other a *neighbour* of
-//! it.
+//! Guard on transitivity by links: no similar pair joins two clusters if one has a page and the
+//! other a *neighbour* of that page.
 //!
-//! Neighbours are pages of one host that link to the same pages there. A copy has its own place in the web, because the
-//! links of a mirror lead to pages of the mirror; two chapters of one manual are in the same place. However much the
-//! chapters resemble each other, a trivial cluster that holds both holds two different pages: the chain that joins
-//! them, chapter 1 here to chapter 2 there, contains a false pair. So pairs are taken in order of resemblance, the
-//! highest first, and each joins the clusters of its pages unless a page of one has a neighbour in the other. The false
-//! pair comes after the true ones, finds their clusters joined, and is refused; nothing need be known about its two
-//! pages alone.
+//! Neighbours are pages of one host that link to the same pages of that host. A copy has its own
+//! place in the web, because the links of a mirror lead to pages of the mirror; two chapters of one
+//! manual are in the same place. However much the chapters resemble each other, a trivial cluster
+//! that holds both holds two different pages: the chain that joins them, chapter 1 here to chapter
+//! 2 there, contains a false pair. So pairs are processed in order of resemblance, the highest
+//! first, and each pair joins the clusters of its pages unless a page of one has a neighbour in the
+//! other. The false pair comes after the true ones, when their clusters are already joined, and is
+//! refused. The two pages of the false pair need not be judged by themselves.
 //!
-//! For each page the [`KEPT`] targets with the smallest hashes represent all of its links. So two pages are the
-//! likelier to be taken for neighbours the more targets they share, and pages that share only a few targets, such as
-//! the home page, seldom are. Pages without links on their host are all in one place, so each is a neighbour of the
-//! others; but on a host that links to nothing at all, as the made-up host of a corpus of texts, links say nothing, and no
-//! page has a neighbour. Exact copies count as one page, wherever they are.
+//! The [`KEPT`] targets with the smallest hashes represent all links of a page. So two pages are
+//! more likely to be treated as neighbours the more targets they share. Pages that share only a few
+//! targets, such as the home page, are seldom treated as neighbours. Pages without links on their
+//! host are all in one place, so each is a neighbour of the others. The exception is a host without
+//! any links, such as the synthetic host of a corpus of texts: there, links carry no evidence, and
+//! no page has a neighbour. Exact copies count as one page, wherever they are.
 //!
-//! Editions of one manual on one host, one in each language, have links of their own, so no page of one is a neighbour of a
-//! page of the other; where a chapter is not translated, both say the same. What tells them apart is that they come
-//! together: another host has both too. Two clusters that both have pages on each of [`HOSTS_APART`] hosts hold two
-//! pages that are mirrored side by side, and stay apart. Versions are not: one host may show an old version beside the
-//! new one, while each of its mirrors shows one of them.
+//! Editions of one manual on one host, one in each language, have links of their own, so no page of
+//! one edition is a neighbour of a page of the other. Where a chapter is not translated, both
+//! editions have the same text. Editions can be distinguished because they occur together: another
+//! host has both, too. Two clusters that both have pages on each of [`HOSTS_APART`] hosts hold two
+//! pages that are mirrored side by side, and they stay apart. Versions differ from editions in this
+//! respect: one host may have an old version next to the new one, while each of its mirrors has
+//! only one of them.
 //!
-//! Clusters grow within connected components of similar pages, so components are independent of each other.
+//! Clusters grow within connected components of similar pages, so components are independent of
+//! each other.
 //!
 //! # Source
-//! \[DDGMP03\] take agreeing links as evidence of replicas; here identical links are evidence against. The order is
-//! that of Kruskal (1956), the sample that of Broder, *On the resemblance and containment of documents* (1997).
+//! \[DDGMP03\] take agreeing links as evidence of replicas; here identical links are evidence
+//! against. The order is that of Kruskal (1956), the sample that of Broder, *On the resemblance and
+//! containment of documents* (1997).
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -36,25 +42,26 @@ use super::SimilarPair;
 use crate::clusters::union_find::UnionFind;
 use webtwin_base::ids::{HostId, Number, Page, splitmix64};
 
-/// Hosts on which two clusters may not both have pages.
+/// Minimum number of common hosts at which two clusters stay apart.
 pub const HOSTS_APART: usize = 2;
 
-/// Link targets kept per page.
+/// Number of link targets kept per page.
 pub const KEPT: usize = 4;
 
-/// A page with a sample of the pages of its host that it links to: 20 bytes. Rows order by page.
+/// A page with a sample of its link targets on its own host: 20 bytes. Rows order by page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Linked {
-    /// The page whose links these are.
+    /// Page that has the links.
     pub page: Page,
     targets: [Page; KEPT],
 }
 
 impl Linked {
-    /// Makes a row from a page and all pages of its host that it links to.
+    /// Creates a row from a page and all pages of its host that it links to.
     pub fn new(page: Page, targets: impl Iterator<Item = Page>) -> Linked {
-        // One more than is kept, so that there is room for the next before the last one goes.
+        // One slot more than is kept, so that a target can be inserted before the last one is
+        // dropped.
         let mut kept = [(u64::MAX, Page::NONE); KEPT + 1];
         for target in targets {
             let hash = splitmix64(u64::from(target));
@@ -67,8 +74,8 @@ impl Linked {
         Linked { page, targets: std::array::from_fn(|at| kept[at].1) }
     }
 
-    /// The places of a page, which only its neighbours share: its targets, or its host if it has none and the host has
-    /// links.
+    /// Returns the places of a page, which it shares with its neighbours only: its targets, or its
+    /// host if it has no targets and the host has links.
     fn places(&self, hosts: &[HostId], has_links: impl Fn(HostId) -> bool) -> impl Iterator<Item = u64> + '_ {
         let host = hosts[self.page];
         let nowhere = (self.targets[0] == Page::NONE && has_links(host)).then(|| 1 << 32 | u64::from(host.number()));
@@ -78,14 +85,16 @@ impl Linked {
 
 /// Keeps the pairs whose pages end up in one cluster, ascending.
 ///
-/// `pairs` and the (centre, copy) `exact_pairs` are all those of some components, `pages` are their pages, ascending.
-/// `hosts[page]` is a page's host; `has_links(host)` says whether pages of a host that have no links there are neighbours
-/// of each other; `larger(a, b)` is the number of chunks that F of a pair is divided by. Ties in resemblance go to the
-/// smaller pages.
+/// `pairs` and the (centre, copy) `exact_pairs` are all pairs of some components; `pages` are the
+/// pages of these components, ascending. `hosts[page]` is the host of a page. `has_links(host)` is
+/// true if pages of the host without links there are neighbours of each other. `larger(a, b)` is
+/// the number of chunks that F of a pair is divided by. Ties in resemblance go to the smaller
+/// pages.
 ///
 /// # Cost
-/// A sort of the pairs; each place of a page, and its host, moves at most log2(pages) times. 16 bytes per pair and about
-/// 250 per page, and 16 for each two clusters that are kept apart, each of which costs the places and hosts of the smaller.
+/// A sort of the pairs. Each place of a page, and its host, moves at most log2(pages) times. Memory
+/// is 16 bytes per pair, about 250 per page, and 16 for each two clusters that are kept apart. Each
+/// refusal also costs a scan of the places and hosts of the smaller cluster.
 pub fn keep_apart(
     pairs: &mut Vec<SimilarPair>,
     exact_pairs: &[SimilarPair],
@@ -99,7 +108,8 @@ pub fn keep_apart(
     let mut places: Vec<HashSet<u64>> = pages.iter().map(|linked| linked.places(hosts, &has_links).collect()).collect();
     let mut hosts_of: Vec<HashSet<HostId>> =
         pages.iter().map(|linked| HashSet::from([hosts[linked.page.index()]])).collect();
-    // Two clusters that were kept apart once stay apart while they grow.
+    // Clusters only gain places and hosts, so two clusters that were kept apart once stay apart
+    // while they grow.
     let mut refused: HashSet<(u32, u32)> = HashSet::new();
     let mut join = |a: Page, b: Page, whatever: bool| {
         let (x, y) = (clusters.find(place(a)), clusters.find(place(b)));
@@ -118,25 +128,29 @@ pub fn keep_apart(
         move_all(&mut places, first_at, second_at);
         move_all(&mut hosts_of, first_at, second_at);
     };
+    // Exact copies are one page, so the guard does not apply to them.
     exact_pairs.iter().for_each(|pair| join(pair.a, pair.b, true));
     let mut by_resemblance: Vec<(SimilarPair, u32)> =
         pairs.iter().map(|pair| (*pair, larger(pair.a, pair.b))).collect();
     by_resemblance.sort_unstable_by(|(x, larger_x), (y, larger_y)| {
         let part = |pair: &SimilarPair, other: u32| u64::from(pair.value) * u64::from(other);
+        // Compares the fractions value / larger by cross multiplication, without floating point.
         part(y, *larger_x).cmp(&part(x, *larger_y)).then(x.cmp(y))
     });
     by_resemblance.iter().for_each(|(pair, _)| join(pair.a, pair.b, false));
+    // A pair that joined nothing also stays, if other pairs had joined its clusters before.
     pairs.retain(|pair| clusters.find(place(pair.a)) == clusters.find(place(pair.b)));
     pairs.sort_unstable();
 }
 
-/// What two sets have in common, looked for in the larger one.
+/// Returns the intersection of two sets, by looking up the elements of the smaller one in the
+/// larger one.
 fn in_both<'a, T: Eq + Hash>(x: &'a HashSet<T>, y: &'a HashSet<T>) -> impl Iterator<Item = &'a T> {
     let (few, many) = if x.len() < y.len() { (x, y) } else { (y, x) };
     few.iter().filter(|one| many.contains(one))
 }
 
-/// Moves all of set `from` to set `to`, by moving the smaller of them.
+/// Moves all elements of set `from` to set `to`. The smaller set is always the one that moves.
 fn move_all<T: Eq + Hash>(sets: &mut [HashSet<T>], to: usize, from: usize) {
     let mut few = std::mem::take(&mut sets[from]);
     if few.len() > sets[to].len() {
@@ -153,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// Clusters as sets of pages, every pair of pages looked at.
+    /// Computes clusters as sets of pages, comparing every pair of pages.
     fn by_definition(
         pairs: &[SimilarPair],
         exact_pairs: &[SimilarPair],
@@ -220,7 +234,8 @@ mod tests {
 
     #[test]
     fn two_chapters_of_two_mirrors_stay_two_clusters() {
-        // Chapters 0 and 1 of one mirror link to its index 10, chapters 2 and 3 of the other to its index 20.
+        // Chapters 0 and 1 of one mirror link to its index 10, chapters 2 and 3 of the other to its
+        // index 20.
         let pages = [(0, 10), (1, 10), (2, 20), (3, 20)]
             .map(|(page, index)| Linked::new(Page(page), [Page(index)].into_iter()));
         let pair = |a, b, value| SimilarPair { a: Page(a), b: Page(b), value };
@@ -231,7 +246,8 @@ mod tests {
 
     #[test]
     fn editions_that_are_mirrored_side_by_side_stay_apart_and_versions_do_not() {
-        // Pages 0 and 1 of one host, 2 and 3 of the other, 4 alone on a third; every page links to an index of its own.
+        // Pages 0 and 1 of one host, 2 and 3 of the other, 4 alone on a third; every page links to
+        // an index of its own.
         let pages: Vec<_> = (0..5).map(|page| Linked::new(Page(page), [Page(10 + page)].into_iter())).collect();
         let pair = |a, b, value| SimilarPair { a: Page(a), b: Page(b), value };
         let kept = |mut pairs: Vec<SimilarPair>| {

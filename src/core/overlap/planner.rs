@@ -1,39 +1,43 @@
-//! Which way to the Overlap table: by sorting all pairs, or by coarse counting.
+//! Choice of the method that computes the Overlap table: sorting all pairs, or coarse counting.
 //!
-//! Sorting handles every pair three times (emit, spill, count). Coarse counting looks at each pair once per hashing
-//! scan and once more to select candidates, keeps none, and handles the candidates as sorting does. So it wins if pairs
-//! do not fit in memory and few of them occur T times.
+//! Sorting handles every pair three times (emit, spill, count). Coarse counting reads each pair
+//! once per hashing scan and once more to select candidates, stores none of them, and handles the
+//! candidates as sorting does. So coarse counting is faster if the pairs do not fit in memory and
+//! few of them occur T times.
 
 use super::coarse_count::Layout;
 
-/// How pairs are counted.
+/// Method of counting pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Sort all pairs (\[SGM98\] section 2.1).
+    /// Sorting of all pairs (\[SGM98\] section 2.1).
     SortBased,
-    /// Count in buckets first (\[SGM98\] section 2.2).
+    /// Counting in buckets first, then of the candidates (\[SGM98\] section 2.2).
     CoarseCount(Layout),
 }
 
-/// What the choice depends on. Pairs are those left after [`super::prune`], one for each chunk that two pages share.
+/// Inputs of the choice. Pairs are those that remain after [`super::prune`], one for each chunk
+/// that two pages share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Load {
-    /// Pairs of all workers.
+    /// Number of pairs of all workers.
     pub pairs: u64,
-    /// Of a thousand of these, those of pages that share T chunks: from the pilot sample.
+    /// Fraction of these pairs, in thousandths, whose pages share T chunks. Estimated from the
+    /// pilot sample.
     pub heavy_thousandths: u64,
-    /// T: fewest chunks that similar pages share.
+    /// T: minimum number of chunks that similar pages share.
     pub min_shared: u32,
-    /// Bytes each worker may use for pairs or counters.
+    /// Bytes that each worker may use for pairs or counters.
     pub worker_bytes: u64,
-    /// Workers of all processes.
+    /// Number of workers of all processes.
     pub workers: u64,
-    /// Bytes that pairs may take on disk at once, all workers together.
+    /// Bytes that pairs may take on disk at one time, all workers together.
     pub disk_bytes: u64,
 }
 
 impl Load {
-    /// Bytes of the pairs, or of about as many candidates as the pilot sample tells.
+    /// Returns the bytes of the pairs that `method` stores. For coarse counting these are
+    /// candidates, whose number is estimated from the pilot sample.
     pub fn bytes(&self, method: Method) -> u64 {
         let pairs = match method {
             Method::SortBased => self.pairs,
@@ -42,78 +46,83 @@ impl Load {
         pairs.saturating_mul(PAIR)
     }
 
-    /// Bytes of memory for them, all workers together.
+    /// Returns the bytes of memory for pairs, all workers together.
     pub fn memory_bytes(&self) -> u64 {
         self.worker_bytes.saturating_mul(self.workers)
     }
 
-    /// Pairs that pass coarse counting.
+    /// Estimates the number of pairs that pass coarse counting.
     fn candidates(&self) -> u64 {
         self.pairs / 1000 * (self.heavy_thousandths + FALSE_THOUSANDTHS)
     }
 
-    /// Those of so many pairs that do not fit in memory.
+    /// Returns the number of `pairs` that do not fit in memory.
     fn beyond_memory(&self, pairs: u64) -> u64 {
         pairs.saturating_sub(self.memory_bytes() / PAIR)
     }
 }
 
-/// Most passes in which rows, or pairs, are made that have no room on the disk at once, as a power of two.
+/// Binary logarithm of the maximum number of passes. Rows or pairs are produced in several passes
+/// if the disk cannot hold all of them at one time.
 pub const MOST_PASS_BITS: u32 = 6;
 
-/// Passes in which so many bytes are made of which some have room in memory, as a power of two: so that what goes to disk takes a quarter
-/// of what there is, for passes are not alike, and what they leave grows beside them. None if too many were needed.
+/// Returns the binary logarithm of the number of passes for `bytes`, of which `in_memory` bytes of
+/// each pass fit in memory. Chooses the fewest passes whose spilled bytes take at most a quarter of
+/// the disk, because passes differ in size and their results also take disk space. Returns `None`
+/// if more than `2^MOST_PASS_BITS` passes would be needed.
 pub fn pass_bits(bytes: u64, in_memory: u64, disk_bytes: u64) -> Option<u32> {
     (0..=MOST_PASS_BITS).find(|bits| (bytes >> bits).saturating_sub(in_memory) <= disk_bytes / 4)
 }
 
-/// Bytes of the disk without which there are not passes enough.
+/// Returns the minimum bytes of disk with which the maximum number of passes suffices.
 pub fn least_disk_bytes(bytes: u64, in_memory: u64) -> u64 {
     (bytes >> MOST_PASS_BITS).saturating_sub(in_memory) * 4
 }
 
-/// Bytes per pair.
+/// Number of bytes of a pair.
 const PAIR: u64 = 8;
 
-/// Smallest T for coarse counting: with less, nearly all buckets are heavy.
+/// Minimum T for coarse counting. With a smaller T nearly all buckets are heavy.
 const LEAST_T: u32 = 8;
 
-/// The number of counters keeps their mean at T over this.
+/// Divisor of T that yields the mean of the counters, from which their number is chosen.
 const FILL: u64 = 4;
 
-/// At this fill, about this many of a thousand light pairs pass.
+/// Number of light pairs that pass at this fill, per thousand (approximate).
 const FALSE_THOUSANDTHS: u64 = 20;
 
-/// Pairs in a pilot sample.
+/// Number of pairs in a pilot sample.
 const PILOT: u64 = 4_000_000;
 
-/// Nanoseconds of one worker per pair, measured on one core of an EPYC of 2023 while two were at work.
+/// Nanoseconds of one worker per pair, measured on one core of an EPYC of 2023 while two were busy.
 mod cost {
-    /// Emit, exchange, put into a bucket, count.
+    /// Emitting a pair, exchanging it, putting it into a bucket and counting it.
     pub(super) const SORT: u64 = 25;
-    /// Write to disk and read again, 8 bytes.
+    /// Writing 8 bytes to disk and reading them again.
     pub(super) const SPILL: u64 = 12;
-    /// Skip a pair of another part.
+    /// Skipping a pair of another part.
     pub(super) const PASS_OVER: u64 = 3;
-    /// Count a pair in A.
+    /// Counting a pair in A.
     pub(super) const HASH: u64 = 12;
-    /// Look a pair up in BITMAP.
+    /// Looking a pair up in BITMAP.
     pub(super) const SELECT: u64 = 8;
 }
 
-/// Whether a pilot sample as in \[SGM98\] \[17\] would change the choice.
+/// True if a pilot sample, as in reference \[17\] of \[SGM98\], could change the choice.
 pub fn pilot_decides(load: &Load) -> bool {
     load.pairs > load.worker_bytes.saturating_mul(load.workers) / PAIR && load.min_shared >= LEAST_T
 }
 
-/// One page in this many, chosen by its mixed number, contributes its pairs to the pilot sample.
+/// Returns the sampling rate `n` of the pilot sample: one page of every `n`, chosen by its mixed
+/// number, contributes its pairs.
 ///
-/// The sample has all occurrences of a pair or none, so its share of heavy pairs is unbiased.
+/// The sample has all occurrences of a pair or none, so its fraction of heavy pairs is unbiased.
 pub fn pilot_rate(pairs: u64) -> u64 {
     (pairs / PILOT + 1).next_power_of_two()
 }
 
-/// Of a thousand pairs of a sample, those of pairs that occur at least `min_shared` times. Sorts the sample.
+/// Returns the fraction, in thousandths, of the pairs of a sample that occur at least `min_shared`
+/// times. Sorts the sample.
 pub fn heavy_thousandths(sample: &mut [u64], min_shared: u32) -> u64 {
     sample.sort_unstable();
     let lengths = sample.chunk_by(|x, y| x == y).map(<[u64]>::len);
@@ -121,7 +130,7 @@ pub fn heavy_thousandths(sample: &mut [u64], min_shared: u32) -> u64 {
     heavy as u64 * 1000 / (sample.len() as u64).max(1)
 }
 
-/// Chooses, and gives the reason in one sentence.
+/// Chooses a method. Also returns the reason in one sentence.
 pub fn choose(load: &Load) -> (Method, String) {
     let Load { pairs, heavy_thousandths, min_shared, workers, disk_bytes, .. } = *load;
     let spilled = load.beyond_memory(pairs);
@@ -129,6 +138,7 @@ pub fn choose(load: &Load) -> (Method, String) {
     if spilled == 0 {
         return (Method::SortBased, format!("sort-based: the {} million pairs fit in memory", mega(pairs)));
     }
+    // With a small T coarse counting would select nearly all pairs, so it would only add its scans.
     if min_shared < LEAST_T {
         let why = format!(
             "sort-based: {} million pairs are spilled to disk, for with T = {min_shared} every bucket is heavy",
@@ -136,6 +146,7 @@ pub fn choose(load: &Load) -> (Method, String) {
         );
         return (Method::SortBased, why);
     }
+    // Costs are summed over all workers, in nanoseconds.
     let layout = layout(load);
     let sort = pairs.saturating_mul(cost::SORT) + spilled.saturating_mul(cost::SPILL);
     let scans = cost::HASH + cost::PASS_OVER * u64::from(layout.parts - 1) + cost::SELECT;
@@ -143,7 +154,8 @@ pub fn choose(load: &Load) -> (Method, String) {
     let spilled_candidates = load.beyond_memory(candidates);
     let coarse = pairs.saturating_mul(scans) + candidates * cost::SORT + spilled_candidates * cost::SPILL;
     let seconds = |nanoseconds: u64| nanoseconds / workers.max(1) / 1_000_000_000;
-    // If the pairs do not fit on the disk in any passes, coarse counting is the only way, whatever it costs.
+    // If no permitted number of passes makes the pairs fit on the disk, only coarse counting
+    // remains, whatever its cost.
     let fits = pass_bits(load.bytes(Method::SortBased), load.memory_bytes(), disk_bytes).is_some();
     let heavy = format!("{}.{} % of them of pairs that occur T times", heavy_thousandths / 10, heavy_thousandths % 10);
     if fits && sort <= coarse {
@@ -175,12 +187,13 @@ pub fn choose(load: &Load) -> (Method, String) {
     (Method::CoarseCount(layout), why)
 }
 
-/// m and the number of hashing scans: counters for a mean of T / 4, using at most half of a worker's bytes, including
-/// their sum.
+/// Returns m and the number of hashing scans: counters with a mean of T / 4 that use at most half
+/// of a worker's bytes, including their sum.
 pub fn layout(load: &Load) -> Layout {
     let per_counter = u64::from(load.min_shared.clamp(1, 255)).div_ceil(FILL);
     let lines = (load.pairs / per_counter / 64).max(16);
-    // A worker's counters, their sum on its way to all workers, and an eighth for the bitmap of each part.
+    // A quarter for the counters of a worker, a quarter for their sum on its way to all workers,
+    // and an eighth of the counters for the bitmap of each part.
     let fit = (load.worker_bytes / 4 / 64).clamp(16, u64::from(u32::MAX));
     let parts = lines.div_ceil(fit).clamp(1, 64);
     Layout { lines: lines.div_ceil(parts).min(fit) as u32, hashes: 2, parts: parts as u32 }
@@ -240,7 +253,7 @@ mod tests {
         assert_eq!(pass_bits(GIB, 0, 4 * GIB), Some(0));
         assert_eq!(pass_bits(GIB, 0, 2 * GIB), Some(1));
         assert_eq!(pass_bits(64 * GIB, 0, 4 * GIB), Some(MOST_PASS_BITS));
-        // There is as much memory in each pass.
+        // Each pass has the whole memory.
         assert_eq!(pass_bits(4 * GIB, GIB, 0), Some(2));
         for bytes in [128 * GIB + 64, 200 * GIB, 1000 * GIB, 1 << 60] {
             assert_eq!(pass_bits(bytes, GIB, 4 * GIB), None);

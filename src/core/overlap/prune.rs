@@ -1,27 +1,31 @@
-//! Rows that cannot make a similar pair, found before a pair is emitted.
+//! Pruning: removes rows that cannot produce a similar pair before any pair is emitted.
 //!
-//! A page can share only those of its chunks that another page has too. With fewer of these than it must share, it is
-//! in no similar pair; without its rows, other chunks are on one page only, and so on. What remains is a core in which
-//! every page has enough chunks that other pages of the core could share. Few rounds find it. Pairs, whose number grows
-//! with the square of document frequencies, are emitted from the core alone.
+//! A page can share only those of its chunks that another page has, too. A page that has fewer such
+//! chunks than it must share is in no similar pair. Without its rows other chunks are left on one
+//! page only, and so on. The remaining rows form a core in which every page has enough chunks that
+//! other pages of the core may share. Few rounds find it. Pairs, whose number grows with the square
+//! of document frequencies, are emitted from the core alone.
 //!
 //! # Deviations
-//! \[SGM98\] has no such step. It removes no pair with F >= T (`the_core_holds_every_similar_pair`).
+//! \[SGM98\] has no such step. It removes no pair with F >= T
+//! (`the_core_holds_every_similar_pair`).
 
 use webtwin_base::ids::{Number, Page};
 use webtwin_job::Overlap;
 
 use super::millionths;
 
-/// Counts of one region of pages: 64 KiB, which stay in a core's cache while they are raised.
+/// Binary logarithm of the pages of a region: 64 KiB of counts, which stay in a core's cache while
+/// they are raised.
 const REGION_BITS: u32 = 16;
 
-/// Pages that wait for a region before its counts are raised.
+/// Number of pages that are buffered for a region before its counts are raised.
 const PENDING: usize = 1 << 13;
 
-/// For each page, the chunks that it shares with any other; 255 stands for that many or more.
+/// Number of chunks that each page shares with any other page. Counts saturate at 255.
 ///
-/// The counts of many pages do not fit in a cache, so pages wait by region until there are many for it.
+/// The counts of many pages do not fit in a cache, so pages are buffered by region and counted when
+/// a buffer is full.
 #[derive(Debug)]
 pub struct SharedChunks {
     counts: Vec<u8>,
@@ -29,7 +33,7 @@ pub struct SharedChunks {
 }
 
 impl SharedChunks {
-    /// Starts with no chunks, for pages `0..pages`.
+    /// Creates counts of zero for pages `0..pages`.
     pub fn new(pages: usize) -> SharedChunks {
         let regions = pages.div_ceil(1 << REGION_BITS);
         SharedChunks { counts: vec![0; pages], pending: (0..regions).map(|_| Vec::new()).collect() }
@@ -64,14 +68,15 @@ impl SharedChunks {
         &self.counts
     }
 
-    /// Forgets all chunks; keeps the memory.
+    /// Resets all counts and keeps the memory.
     pub fn clear(&mut self) {
         self.pending.iter_mut().for_each(Vec::clear);
         self.counts.fill(0);
     }
 }
 
-/// Chunks that a page with `chunks` chunks must share to be in a similar pair.
+/// Returns the number of chunks that a page with `chunks` chunks must share to be in a similar
+/// pair.
 pub fn least_shared(chunks: u32, settings: &Overlap) -> u64 {
     let larger = u64::from(chunks) + u64::from(settings.doubt);
     let by_resemblance = (millionths(settings.min_resemblance) * larger).div_ceil(1_000_000);
@@ -83,19 +88,19 @@ pub fn least_shared(chunks: u32, settings: &Overlap) -> u64 {
 pub struct PageSet(Vec<u64>);
 
 impl PageSet {
-    /// The pages below `pages` for which `is_in` holds.
+    /// Creates the set of the pages below `pages` for which `is_in` returns true.
     pub fn new(pages: usize, is_in: impl Fn(Page) -> bool) -> PageSet {
         let bit = |page: usize| u64::from(is_in(Page::from_index(page))) << (page % 64);
         let word = |at: usize| (at * 64..pages.min(at * 64 + 64)).fold(0, |word, page| word | bit(page));
         PageSet((0..pages.div_ceil(64)).map(word).collect())
     }
 
-    /// The set with these words, of 64 pages each.
+    /// Creates a set from its words, of 64 pages each.
     pub fn of_words(words: Vec<u64>) -> PageSet {
         PageSet(words)
     }
 
-    /// Its words, of 64 pages each.
+    /// Returns the words of the set, of 64 pages each.
     pub fn into_words(self) -> Vec<u64> {
         self.0
     }
@@ -110,14 +115,15 @@ impl PageSet {
         self.0[page.index() / 64] &= !(1 << (page.0 % 64));
     }
 
-    /// Whether a page is in the set.
+    /// True if a page is in the set.
     #[inline]
     pub fn contains(&self, page: Page) -> bool {
         self.0[page.index() / 64] >> (page.0 % 64) & 1 == 1
     }
 
-    /// Removes the set's pages from a list. This is `Vec::retain` without a branch, which exact copies would
-    /// mispredict, so that many look-ups are in flight at once.
+    /// Removes the pages of the set from a list. Works as `Vec::retain` without a branch. Exact
+    /// copies would mispredict that branch, and without it many look-ups are in flight at the same
+    /// time.
     pub fn leave_out(&self, pages: &mut Vec<Page>) {
         let mut kept = 0;
         for at in 0..pages.len() {
@@ -128,25 +134,26 @@ impl PageSet {
         pages.truncate(kept);
     }
 
-    /// Number of pages in the set.
+    /// Returns the number of pages in the set.
     pub fn count(&self) -> u64 {
         self.0.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 }
 
-/// The pages of a set, numbered in their order: what is known of few pages is held for these alone.
+/// Ranks of the pages of a set, in ascending order, as indices for data that is held for these
+/// pages only.
 ///
 /// # Memory
 /// 12 bytes for each 64 pages.
 #[derive(Debug)]
 pub struct Ranks {
     set: PageSet,
-    /// Pages of the set before each word.
+    /// Number of pages of the set before each word.
     before: Vec<u32>,
 }
 
 impl Ranks {
-    /// Those of a set.
+    /// Computes the ranks of the pages of a set.
     pub fn of(set: PageSet) -> Ranks {
         let mut count = 0;
         let before = set.0.iter().map(|word| {
@@ -157,7 +164,7 @@ impl Ranks {
         Ranks { set, before }
     }
 
-    /// How many pages of the set are before a page, if it is in the set.
+    /// Returns the number of pages of the set before `page`, or `None` if `page` is not in the set.
     #[inline]
     pub fn rank(&self, page: Page) -> Option<usize> {
         let (word, bit) = (page.index() / 64, page.0 % 64);
@@ -165,14 +172,14 @@ impl Ranks {
         self.set.contains(page).then(|| (self.before[word] + below.count_ones()) as usize)
     }
 
-    /// Number of pages in the set.
+    /// Returns the number of pages in the set.
     pub fn count(&self) -> usize {
         self.set.count() as usize
     }
 }
 
-/// Returns whether a page may be in a similar pair, given the number of its chunks and of those that another page has, too. `chunks` may be
-/// anything if no resemblance is required.
+/// True if a page may be in a similar pair, given the number of its chunks and the number of those
+/// that another page has, too. `chunks` is ignored if no resemblance is required.
 pub fn may_be_similar(shared: u8, chunks: u32, settings: &Overlap) -> bool {
     u64::from(shared) >= least_shared(chunks, settings).min(255)
 }

@@ -1,26 +1,27 @@
-//! Rows of `FPrint-DocID` on their way to be grouped: fingerprints are spread, so that equal shares of the key space
-//! hold equal numbers of rows.
+//! Rows of `FPrint-DocID` before grouping. Their fingerprints are spread so that equal parts of the
+//! key space hold equal numbers of rows.
 //!
-//! Grouping needs equal fingerprints side by side, in any order. So a fingerprint is replaced by a bijection of itself
-//! with well mixed leading bits, which decide worker, bucket and place alike. It is never turned back.
+//! Grouping needs equal fingerprints next to each other, in any order. So a fingerprint is replaced
+//! by a bijective function of itself with well mixed leading bits, which determine worker, bucket
+//! and position alike. The original fingerprint is never restored.
 
 use bytemuck::{Pod, Zeroable};
 
 use webtwin_base::ids::{FPrint, Page, splitmix64};
 
-/// A row of `FPrint-DocID` of some width. Rows order by key, then page.
+/// A row of `FPrint-DocID` of a fixed width. Rows order by key, then page.
 pub trait Row: Pod + Ord + Send {
-    /// Makes the row of a fingerprint and a page.
+    /// Creates the row of a fingerprint and a page.
     fn new(fprint: FPrint, doc: Page) -> Self;
 
-    /// The spread fingerprint; its leading bits are well mixed.
+    /// Returns the spread fingerprint; its leading bits are well mixed.
     fn key(&self) -> u64;
 
-    /// The page that has the chunk.
+    /// Returns the page that has the chunk.
     fn doc(&self) -> Page;
 }
 
-/// A row of a recipe with 32 bits: 8 bytes, as in \[SGM98\] section 2.
+/// A row for recipes with 32-bit fingerprints: 8 bytes, as in \[SGM98\] section 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Row32(u64);
@@ -39,7 +40,7 @@ impl Row for Row32 {
     }
 }
 
-/// A row of a recipe with 64 bits: 12 bytes.
+/// A row for recipes with 64-bit fingerprints: 12 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Row64 {
@@ -63,7 +64,8 @@ impl Row for Row64 {
     }
 }
 
-/// Equal shares of the key space: for workers, each in passes, of which one is made after the other, and these in buckets.
+/// Partition of the key space into equal parts: by worker, then by pass, then by bucket. Passes are
+/// processed one after the other.
 #[derive(Debug, Clone, Copy)]
 pub struct Shares {
     workers: u64,
@@ -72,48 +74,50 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Shares for `workers`, each in `2^bucket_bits` buckets.
+    /// Partitions the key space for `workers`, with `2^bucket_bits` buckets for each and one pass.
     pub fn new(workers: usize, bucket_bits: u32) -> Shares {
         Shares { workers: workers as u64, pass_bits: 0, bucket_bits }
     }
 
-    /// The same of each of `2^pass_bits` passes.
+    /// Returns the partition with `2^pass_bits` passes.
     pub fn in_passes(self, pass_bits: u32) -> Shares {
         Shares { pass_bits, ..self }
     }
 
-    /// Pass in which a key is taken.
+    /// Returns the pass that processes a key.
     #[inline]
     pub fn pass(&self, key: u64) -> u64 {
         let within = key.wrapping_mul(self.workers);
         if self.pass_bits == 0 { 0 } else { within >> (64 - self.pass_bits) }
     }
 
-    /// Worker that owns a key.
+    /// Returns the worker that owns a key.
     #[inline]
     pub fn owner(&self, key: u64) -> usize {
         ((u128::from(key) * u128::from(self.workers)) >> 64) as usize
     }
 
-    /// Bucket of a key at its worker, in its pass.
+    /// Returns the bucket of a key at its worker, in its pass.
     #[inline]
     pub fn bucket(&self, key: u64) -> usize {
         let within = key.wrapping_mul(self.workers) << self.pass_bits;
         if self.bucket_bits == 0 { 0 } else { (within >> (64 - self.bucket_bits)) as usize }
     }
 
-    /// Place of a key within its bucket, ascending with the key, spread over 64 bits.
+    /// Returns the position of a key within its bucket, ascending with the key, spread over 64
+    /// bits.
     #[inline]
     fn within(&self, key: u64) -> u64 {
         key.wrapping_mul(self.workers) << (self.pass_bits + self.bucket_bits)
     }
 }
 
-/// Sorts the rows of one bucket. `room` is scratch of the same length.
+/// Sorts the rows of one bucket. `room` is a scratch buffer, which is resized to the number of
+/// rows.
 ///
 /// # Cost
-/// Two passes of a radix sort over as many leading bits as it takes to tell the rows apart, and a comparison sort of
-/// the few rows that agree in these.
+/// Two passes of a radix sort over enough leading bits to distinguish most rows, and a comparison
+/// sort of the few rows that agree in these bits.
 pub fn sort_bucket<R: Row>(rows: &mut [R], room: &mut Vec<R>, shares: Shares) {
     let bits = (usize::BITS - rows.len().leading_zeros()).clamp(8, 24) & !1;
     if rows.len() < 256 {

@@ -1,11 +1,12 @@
-//! Chunks as runs: the pages of one chunk after another, without its fingerprint, which is not needed any more.
+//! Chunks as runs: the pages of one chunk after those of another, without the fingerprints, which
+//! later steps do not need.
 //!
-//! A run is a record of 32-bit words: the number of pages, then the pages, ascending. That is 4 bytes per row and 4 per
-//! chunk, a third of `FPrint-DocID`.
+//! A run is a record of 32-bit words: the number of pages, then the pages, ascending. It takes 4
+//! bytes per row and 4 per chunk, a third of `FPrint-DocID`.
 
 use webtwin_base::ids::Page;
 
-/// The record of a run.
+/// Returns the words of the record of a run.
 pub fn record(docs: &[Page]) -> impl ExactSizeIterator<Item = u32> + '_ {
     Record { head: Some(docs.len() as u32), docs: docs.iter() }
 }
@@ -30,7 +31,7 @@ impl Iterator for Record<'_> {
 
 impl ExactSizeIterator for Record<'_> {}
 
-/// The runs in a sequence of records.
+/// Iterator over the runs in a sequence of records.
 #[derive(Debug, Clone)]
 pub struct Runs<'a>(pub &'a [u32]);
 
@@ -45,7 +46,7 @@ impl<'a> Iterator for Runs<'a> {
     }
 }
 
-/// Number of pairs of pages that a run makes.
+/// Returns the number of pairs of pages in a run.
 pub fn pairs_of(docs: &[Page]) -> u64 {
     let pages = docs.len() as u64;
     pages * pages.saturating_sub(1) / 2

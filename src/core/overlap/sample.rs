@@ -1,4 +1,5 @@
-//! How many pairs the chunks of a sample of pages make: what a plan extrapolates to a crawl that is not read yet.
+//! Number of pairs in the chunks of a sample of pages, from which a plan extrapolates to a crawl
+//! that is not read yet.
 
 use super::FPrintDocId;
 use super::count_pairs::pair_key;
@@ -9,35 +10,35 @@ use super::sort_based::counting_runs;
 use webtwin_base::ids::{HostId, Page, splitmix64};
 use webtwin_job::Overlap;
 
-/// Pairs of the pages of a sample, one for each chunk that two pages share.
+/// Counts of the pairs of a sample, one for each chunk that two pages share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SamplePairs {
-    /// Pairs of two pages of one work item.
+    /// Number of pairs of two pages of one work item.
     pub within: u64,
-    /// Pairs of two pages of different work items.
+    /// Number of pairs of two pages of different work items.
     pub across: u64,
-    /// Of a thousand pairs, those of pages that share T chunks.
+    /// Fraction of the pairs, in thousandths, whose pages share T chunks.
     pub heavy_thousandths: u64,
 }
 
 impl SamplePairs {
-    /// Extrapolates pairs across work items, of which `sampled` of `items` were read: any two make as many as any two of the
-    /// sample.
+    /// Extrapolates the number of pairs across work items from `sampled` items to all `items`.
+    /// Assumes that any two items have as many pairs as any two of the sample.
     pub fn across_all(&self, sampled: usize, items: usize) -> u64 {
         let twos = |n: usize| (n as u128 * n.saturating_sub(1) as u128).max(1);
         (u128::from(self.across) * twos(items) / twos(sampled)) as u64
     }
 }
 
-/// Counts the pairs that the chunks of a sample make: without chunks that do not count, and without exact copies, which the
-/// filter counts.
+/// Counts the pairs in the chunks of a sample. Leaves out chunks that do not count and exact
+/// copies; the filter still counts exact copies.
 ///
-/// `fprint_docid` is ascending and duplicate-free; `hosts[doc]` is a page's host, `item(doc)` its work item, which does not
-/// descend as `doc` ascends.
+/// `fprint_docid` is ascending and duplicate-free. `hosts[doc]` is the host of a page. `item(doc)`
+/// is its work item, which must not descend as `doc` ascends.
 ///
 /// # Cost
-/// Memory of the rows of shared chunks, and of at most some four million pairs, from which the heavy ones are estimated
-/// ([`pilot_rate`]).
+/// Memory for the rows of shared chunks, and for up to about four million pairs, from which the
+/// fraction of heavy pairs is estimated ([`pilot_rate`]).
 pub fn sample_pairs(
     fprint_docid: &[FPrintDocId],
     hosts: &[HostId],
@@ -104,7 +105,7 @@ mod tests {
     #[test]
     fn two_of_four_items_tell_the_pairs_across_all_four() {
         let across = |items: u32| {
-            // A page per item, and one chunk on all of them.
+            // One page per item, and one chunk on all pages.
             let table: Vec<_> = Page::first(items as usize).map(|doc| FPrintDocId::new(7, doc)).collect();
             let none = PageSet::new(items as usize, |_| false);
             sample_pairs(&table, &vec![HostId(0); items as usize], &none, |doc| doc.0, &Overlap::of_papers(1))

@@ -1,24 +1,28 @@
-//! Overlap of servers, and why pages have copies: server aliases, URL aliases, popular pages.
+//! Overlap of servers, and the reasons why pages have copies: server aliases, URL aliases, popular
+//! pages.
 //!
-//! In: the pages of one trivial cluster after another. Out: a [`ServerPair`] for every two servers of the cluster, to
-//! be summed over all clusters, and the cluster's [`Surplus`].
+//! Input: the pages of one trivial cluster after another. Output: a [`ServerPair`] for every two
+//! servers of the cluster, to be summed over all clusters, and the [`Surplus`] of the cluster.
 //!
-//! A server is the union of its pages, and a page is identified by its trivial cluster. So a server is a bag of
-//! clusters, and two servers share the intersection of their bags, page by page. A page missing from a crawl is missing
-//! under all names of its server, so F is compared with the pages of the smaller server.
+//! A server is the union of its pages, and a page is identified by its trivial cluster. So a server
+//! is a multiset of clusters, and two servers share the intersection of their multisets, page by
+//! page. A page that a crawl missed is missing under all names of its server, so F is compared with
+//! the pages of the smaller server.
 //!
 //! # Source
 //! \[SGM98\] section 1 for the union and F >= T; section 3 for the three reasons.
 //!
 //! # Deviations
-//! - The union is of pages, not of their chunks: pages have been compared already, and chunks of a template carry no
-//!   evidence.
-//! - Content alone cannot tell a second name of one server from a server that carries exact copies of all its pages under
-//!   the same paths. Both are called an alias here. The paper would look at addresses, too, which "may help in a few cases": hosts that
-//!   answer from one address are aliases with fewer pages in common ([`kind`]). An address alone tells nothing, because many sites share
-//!   one, and other addresses tell nothing, because "machines have multiple IP addresses".
-//! - Likewise all pages of a server with one text are called URL aliases, whether they are one file under two names, as
-//!   in the paper, or the same "not found" page under many.
+//! - The union is of pages, not of their chunks: pages have been compared already, and chunks of a
+//!   template carry no evidence.
+//! - Content alone cannot distinguish a second name of one server from another server that has
+//!   exact copies of all its pages under the same paths. Both are called an alias here. The paper
+//!   would also compare addresses, which "may help in a few cases": hosts that answer from one
+//!   address are aliases with fewer pages in common ([`kind`]). A common address is not evidence by
+//!   itself, because many sites share one. Different addresses are no evidence either, because
+//!   "machines have multiple IP addresses".
+//! - All pages of a server with one text are called URL aliases, both if they are one file under
+//!   two names, as in the paper, and if they are the same "not found" page under many names.
 
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
@@ -28,11 +32,11 @@ use super::millionths;
 use webtwin_base::ids::{ClusterId, FPrint, HostId};
 use webtwin_job::Servers;
 
-/// A page that has copies: 24 bytes. Orders by cluster, then server.
+/// A page that has copies: 24 bytes. Rows order by cluster, then server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct ServerPage {
-    /// Trivial cluster of the page.
+    /// Trivial cluster that contains the page.
     pub cluster: ClusterId,
     /// Server that has the page.
     pub host: HostId,
@@ -41,7 +45,7 @@ pub struct ServerPage {
 }
 
 impl ServerPage {
-    /// Makes a row from a page, the hash of its path and query, and the hash of its text.
+    /// Creates a row from a page, the hash of its path and query, and the hash of its text.
     pub fn new(cluster: ClusterId, host: HostId, path: u64, text: FPrint) -> ServerPage {
         ServerPage { cluster, host, path: halves(path), text: halves(text) }
     }
@@ -54,7 +58,7 @@ fn halves(hash: u64) -> [u32; 2] {
 /// Path of the front page of a server.
 pub const FRONT: &str = "/";
 
-/// The pages that two servers share; `a < b`.
+/// Numbers of pages that two servers share; `a < b`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C)]
 pub struct ServerPair {
@@ -62,18 +66,18 @@ pub struct ServerPair {
     pub a: HostId,
     /// The server with the larger number.
     pub b: HostId,
-    /// F: pages of each that have a copy of their own on the other.
+    /// F: number of pages of each server that have a copy of their own on the other.
     pub shared: u32,
-    /// Of these, the pages under equal paths.
+    /// Number of these pages that have equal paths on both servers.
     pub similar_path: u32,
-    /// Of these, the pages with equal text.
+    /// Number of the pages with equal paths that also have equal text.
     pub same_path: u32,
-    /// 1 if they share their front page, at [`FRONT`], else 0.
+    /// 1 if the servers share their front page, at [`FRONT`], else 0.
     pub front: u32,
 }
 
 impl ServerPair {
-    /// The two servers as one number.
+    /// Returns the two servers as one number.
     pub fn key(&self) -> u64 {
         u64::from(self.a) << 32 | u64::from(self.b)
     }
@@ -87,25 +91,26 @@ impl ServerPair {
     }
 }
 
-/// A server, as far as its relation to others depends on it.
+/// Properties of a server that determine its relation to other servers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Server {
-    /// Its pages that have text.
+    /// Number of pages of the server that have text.
     pub pages: u32,
-    /// True if its front page is among them.
+    /// True if the front page is one of these pages.
     pub has_front: bool,
-    /// Hashes of the addresses that it answered from, ascending; none where they are not known.
+    /// Hashes of the addresses that the server answered from, ascending; empty if they are not
+    /// known.
     pub addresses: Vec<u64>,
 }
 
-/// What the addresses of two servers tell.
+/// Result of comparing the addresses of two servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Addresses {
-    /// Both answered from one address.
+    /// Both servers answered from one address.
     Same,
-    /// They did not.
+    /// The servers have no address in common.
     Different,
-    /// Those of one of them are not known.
+    /// The addresses of at least one server are not known.
     Unknown,
 }
 
@@ -120,7 +125,7 @@ impl Addresses {
         }
     }
 
-    /// The word in the column `server_pairs.addresses`.
+    /// Returns the value in the column `server_pairs.addresses`.
     pub fn as_str(self) -> &'static str {
         match self {
             Addresses::Same => "same",
@@ -134,16 +139,17 @@ impl Addresses {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerPairKind {
-    /// Two names of one server: nearly all pages of one are on the other, under the same path; or many, and both have one address.
+    /// Two names of one server: nearly all pages of one are on the other, under the same path and
+    /// with the same text. If both have one address, half of the pages suffice, in any version.
     Alias,
-    /// Nearly all pages of one are on the other, at other paths or in other versions.
+    /// Nearly all pages of one server are on the other, at other paths or in other versions.
     Mirror,
-    /// Both have some set of pages, for example a manual, among others.
+    /// Both servers have some set of pages, for example a manual, among others.
     Part,
 }
 
 impl ServerPairKind {
-    /// The word in the column `server_pairs.kind`.
+    /// Returns the value in the column `server_pairs.kind`.
     pub fn as_str(self) -> &'static str {
         match self {
             ServerPairKind::Alias => "alias",
@@ -153,11 +159,11 @@ impl ServerPairKind {
     }
 }
 
-/// Calls `found` for every two servers of one trivial cluster, whose pages come ascending; a cluster on more than
-/// `max_hosts` servers makes no pairs.
+/// Calls `found` for every two servers of one trivial cluster, whose pages must ascend. A cluster
+/// on more than `max_hosts` servers produces no pairs.
 ///
 /// # Cost
-/// Servers times pages.
+/// The number of servers times the number of pages.
 pub fn pairs_of_cluster(pages: &[ServerPage], max_hosts: u32, mut found: impl FnMut(ServerPair)) {
     let front = halves(xxh3_64(FRONT.as_bytes()));
     let servers: Vec<&[ServerPage]> = pages.chunk_by(|x, y| x.host == y.host).collect();
@@ -178,7 +184,8 @@ pub fn pairs_of_cluster(pages: &[ServerPage], max_hosts: u32, mut found: impl Fn
     }
 }
 
-/// Number of pages of each server that have their own page with an equal key on the other; the keys ascend.
+/// Counts the pages of each server that have their own page with an equal key on the other server;
+/// the keys ascend.
 fn in_both<Key: Ord>(left: &[ServerPage], right: &[ServerPage], key: impl Fn(&ServerPage) -> Key) -> u32 {
     let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
     let mut same = 0;
@@ -196,12 +203,13 @@ fn in_both<Key: Ord>(left: &[ServerPage], right: &[ServerPage], key: impl Fn(&Se
     same
 }
 
-/// Relation of the servers of a pair; `None` if they share fewer than T pages.
+/// Returns the relation of the servers of a pair, or `None` if they share fewer than T pages.
 ///
-/// Servers that answer from one address are aliases if half the pages of the smaller one are on the other under the same path, in whatever
-/// version: a crawl may have met other pages under each name, and pages that print the time or the name of the host differ from copy to copy.
-/// But sites of one machine often have the same manuals at the same paths, and front pages of their own: so not where both
-/// front pages are known and are no copies.
+/// Servers that answer from one address are aliases if half of the pages of the smaller one are on
+/// the other under the same path, in any version. A crawl may have met other pages under each name,
+/// and pages that print the time or the name of the host differ from copy to copy. But sites on one
+/// machine often have the same manuals at the same paths, and front pages of their own. Therefore
+/// servers whose front pages are both known and are not copies are never aliases by this rule.
 pub fn kind(pair: &ServerPair, servers: [&Server; 2], settings: &Servers) -> Option<ServerPairKind> {
     let [a, b] = servers;
     let smaller = u64::from(a.pages.min(b.pages));
@@ -217,23 +225,25 @@ pub fn kind(pair: &ServerPair, servers: [&Server; 2], settings: &Servers) -> Opt
     }
 }
 
-/// Fewest servers of a popular page: "replicated across 10 - 100 sites" (\[SGM98\] section 3).
+/// Minimum number of servers of a popular page: "replicated across 10 - 100 sites" (\[SGM98\]
+/// section 3).
 pub const POPULAR: u64 = 10;
 
-/// Pages beyond the first of their trivial cluster, each for one reason; and the pages that are popular.
+/// Counts of the pages beyond the first of their trivial cluster, each by one reason, and counts of
+/// popular pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Surplus {
-    /// Pages with the text of another page of their server: URL aliases.
+    /// Number of pages with the text of another page of their server: URL aliases.
     pub url_alias: u64,
-    /// Pages similar to another page of their server.
+    /// Number of pages similar to another page of their server.
     pub same_server: u64,
-    /// Pages of servers beyond those of one name of the server: server aliases.
+    /// Number of servers that are further names of a server: server aliases.
     pub server_alias: u64,
-    /// Servers beyond the first: replicas proper.
+    /// Number of servers beyond the first: replicas proper.
     pub replicated: u64,
-    /// Trivial clusters on at least [`POPULAR`] servers.
+    /// Number of trivial clusters on at least [`POPULAR`] servers.
     pub popular: u64,
-    /// Pages of these clusters.
+    /// Number of pages of these clusters.
     pub popular_pages: u64,
 }
 
@@ -252,12 +262,12 @@ impl std::ops::Add for Surplus {
     }
 }
 
-/// Why one trivial cluster has more than one page; its pages come ascending. `server(host)` is the same for all names
-/// of a server.
+/// Returns the reasons why one trivial cluster has more than one page; its pages must ascend.
+/// `server(host)` is equal for all names of a server.
 ///
-/// On each host, all pages but one per text are URL aliases, and all texts but one are similar; of the hosts of one
-/// server, all but one are aliases; of the servers, all but one are replicas. So the reasons add up to all pages but
-/// one.
+/// On each host, all pages but one per text are URL aliases, and all texts but one are similar; of
+/// the hosts of one server, all but one are aliases; of the servers, all but one are replicas. So
+/// the counts of the reasons add up to all pages but one.
 pub fn surplus(pages: &[ServerPage], server: impl Fn(HostId) -> HostId) -> Surplus {
     let mut sum = Surplus::default();
     let (mut texts, mut servers) = (Vec::new(), Vec::new());
@@ -292,7 +302,8 @@ mod tests {
     use webtwin_job::Job;
 
     fn pages() -> impl Strategy<Value = Vec<ServerPage>> {
-        // Text decides the cluster, as equal texts are in one; a path is once on a server.
+        // The text determines the cluster, because equal texts are in one cluster. A server has
+        // each path once.
         prop::collection::btree_map((0u32..5, 0u64..8), 0u64..9, 1..40).prop_map(|pages| {
             let page = |((host, path), text): ((u32, u64), u64)| {
                 let path = if path == 0 { FRONT.to_string() } else { format!("/{path}") };
@@ -304,7 +315,8 @@ mod tests {
         })
     }
 
-    /// \[SGM98\] section 1, word by word: a server is the union of its pages, and pages are paired off one by one.
+    /// Computes server pairs by \[SGM98\] section 1: a server is the union of its pages, and pages
+    /// are matched one to one.
     fn by_definition(pages: &[ServerPage]) -> BTreeMap<(HostId, HostId), ServerPair> {
         let of = |host: HostId| -> Vec<&ServerPage> { pages.iter().filter(|page| page.host == host).collect() };
         let mut found = BTreeMap::new();
@@ -318,7 +330,7 @@ mod tests {
                     shared += 1;
                 }
             }
-            // A path is once on a server.
+            // A server has each path once.
             let other = |page: &ServerPage| of(b).into_iter().find(|other| other.path == page.path);
             let similar = |page: &ServerPage| other(page).is_some_and(|other| other.cluster == page.cluster);
             let same = |page: &ServerPage| other(page).is_some_and(|other| other.text == page.text);
@@ -397,7 +409,7 @@ mod tests {
         };
         assert_eq!(kind(5, 5, 1, [&[3, 7], &[7]]), Some(ServerPairKind::Alias));
         assert_eq!(kind(5, 4, 1, [&[3, 7], &[7]]), Some(ServerPairKind::Part));
-        // Front pages that are no copies, and front pages of which nothing is known.
+        // Front pages that are not copies, and front pages that are not known.
         assert_eq!(kind(10, 8, 0, [&[3, 7], &[7]]), Some(ServerPairKind::Mirror));
         assert_eq!(kind(10, 8, 2, [&[3, 7], &[7]]), Some(ServerPairKind::Alias));
         for others in [[&[3, 7][..], &[8][..]], [&[], &[7]], [&[3], &[]], [&[], &[]]] {

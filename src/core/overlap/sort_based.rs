@@ -1,4 +1,5 @@
-//! The sort-based approach (\[SGM98\] section 2.1), on one thread and in memory: the reference for the dataflow.
+//! The sort-based approach (\[SGM98\] section 2.1), on one thread and in memory: the reference for
+//! the dataflow.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +9,13 @@ use super::{FPrintDocId, SimilarPair, is_pairwise_similar};
 use webtwin_base::ids::{HostId, Page};
 use webtwin_job::{Guard, Overlap};
 
-/// Computes the similar pairs of a duplicate-free `FPrint-DocID` table; `hosts[doc]` is a page's host,
-/// `copies` are the exact copies of other pages, which are counted by the filter and then left out.
+/// Computes the similar pairs of a duplicate-free `FPrint-DocID` table. `hosts[doc]` is the host of
+/// a page. `copies` are the exact copies of other pages, which the filter counts and which are then
+/// left out.
 ///
-/// Pairs come ascending. The guard `neighbours`, which needs links, is left to [`super::neighbours::keep_apart`]. Time
-/// and space grow with the sum of squares of the pages per fingerprint.
+/// Pairs are returned ascending. The guard `neighbours` needs links, so its caller must apply
+/// [`super::neighbours::keep_apart`]. Time and space grow with the sum of squares of the pages per
+/// fingerprint.
 pub fn similar_pairs(
     fprint_docid: &[FPrintDocId],
     hosts: &[HostId],
@@ -27,6 +30,8 @@ pub fn similar_pairs(
             run[at + 1..].iter().for_each(|&right| *shared.entry((left, right)).or_insert(0u32) += 1);
         }
     }
+    // Both conditions of similarity need the complete F, so pairs are tested after all chunks were
+    // counted.
     shared.retain(|&(a, b), f| is_pairwise_similar(*f, chunks[a], chunks[b], settings));
     let pairs = shared.iter().map(|(&(a, b), &value)| SimilarPair { a, b, value });
     match settings.guard {
@@ -36,7 +41,8 @@ pub fn similar_pairs(
             let mut by_larger: Vec<SimilarPair> = pairs.collect();
             by_larger.sort_unstable_by_key(|pair| (pair.b, pair.a));
             for pair in &by_larger {
-                // Smaller pages are settled: those with a centre are members, the others are centres.
+                // Smaller pages are decided: those with a centre are members, the others are
+                // centres.
                 if best.contains_key(&pair.a) {
                     continue;
                 }
@@ -59,6 +65,7 @@ pub fn similar_pairs(
                 })
                 .collect();
             let mut votes = BTreeSet::new();
+            // A pair needs the votes of both of its pages.
             best_on_each_host(&mut matches, |page| hosts[page], |best| _ = votes.insert((best.from, best.to)));
             pairs.filter(|pair| votes.contains(&(pair.a, pair.b)) && votes.contains(&(pair.b, pair.a))).collect()
         }
@@ -71,7 +78,7 @@ fn sorted(fprint_docid: &[FPrintDocId]) -> Vec<FPrintDocId> {
     table
 }
 
-/// The pages of each chunk of an ascending table that counts.
+/// Returns the pages of each chunk that counts, from an ascending table.
 pub(super) fn counting_runs(
     table: &[FPrintDocId],
     hosts: &[HostId],
@@ -81,7 +88,7 @@ pub(super) fn counting_runs(
     runs.filter(|run: &Vec<Page>| judge(run, hosts, settings, &mut Vec::new()) == Verdict::Counts)
 }
 
-/// Chunks that count, by page.
+/// Returns the number of chunks that count of each page.
 pub fn counting_chunks(fprint_docid: &[FPrintDocId], hosts: &[HostId], settings: &Overlap) -> Vec<u32> {
     let mut chunks = vec![0; hosts.len()];
     counting_runs(&sorted(fprint_docid), hosts, settings).flatten().for_each(|page| chunks[page] += 1);
@@ -99,7 +106,7 @@ mod tests {
         Page::first(pages.len()).zip(pages).flat_map(rows).collect()
     }
 
-    /// The numbers of the pages of similar pairs.
+    /// Returns the pages of the similar pairs, as numbers.
     fn found(pages: &[FPrintDocId], hosts: &[HostId], settings: &Overlap) -> Vec<(u32, u32)> {
         similar_pairs(pages, hosts, &[], settings).iter().map(|pair| (pair.a.0, pair.b.0)).collect()
     }
@@ -113,7 +120,8 @@ mod tests {
 
     #[test]
     fn the_guard_keeps_the_best_match_on_each_host_only() {
-        // Pages 1 and 2 stand on one host; page 0's true counterpart is 1, and 2 is a lesser match.
+        // Pages 1 and 2 are on one host; the true counterpart of page 0 is page 1, and page 2 is a
+        // weaker match.
         let pages = table(&[&[1, 2, 3, 4], &[1, 2, 3, 4], &[1, 2, 3, 9]]);
         let settings = Overlap { guard: Guard::MutualBest, ..Overlap::of_papers(1) };
         assert_eq!(found(&pages, &[0, 1, 1].map(HostId), &settings), [(0, 1)]);

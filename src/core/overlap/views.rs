@@ -1,38 +1,46 @@
 //! Views: pages of one site that show one page under several URLs.
 //!
-//! A session, a tracking parameter, a print version or another order of the same list gives a page another URL and changes
-//! little of it. Such views share their links and nearly all of their text, so the filter of boilerplate takes their text for
-//! boilerplate as soon as there are more of them than `overlap.template_pages`, and the guard `neighbours` takes them for
-//! chapters. What chapters, products or threads do not share is their title. So two texts of one host are views if
+//! A session, a tracking parameter, a print version or another order of the same list gives a page
+//! another URL and changes little of its text. Such views share their links and nearly all of their
+//! text. So the boilerplate filter removes their text as boilerplate if there are more views than
+//! `overlap.template_pages`, and the guard `neighbours` treats them as chapters. Chapters, products
+//! and threads differ in their titles, but views share one. So two texts of one host are views if
 //!
 //! - they have the same title,
-//! - their chunks resemble each other by `overlap.views`, and
-//! - so do those of their chunks that are not boilerplate of the host; three quarters of that suffice, unless the title is
-//!   common on the host and therefore tells little.
+//! - the resemblance of their chunks is at least `overlap.views`, and
+//! - the resemblance of those of their chunks that are not boilerplate of the host is at least
+//!   `overlap.views`. Three quarters of that suffice, unless the title is common on the host and is
+//!   therefore weak evidence.
 //!
-//! The *resemblance* of two sets is |A ∩ B| / |A ∪ B|. Boilerplate is relative here: a chunk on more than a quarter of the
-//! host's texts ([`most`]), of which [`SAMPLE`] are inspected on a large host. Pages with equal text count once, so a page that
-//! exists a thousand times is not its own boilerplate. A host with few texts has no boilerplate.
+//! The *resemblance* of two sets is |A ∩ B| / |A ∪ B|. Boilerplate is relative here: a chunk on
+//! more than a quarter of the host's texts ([`most`]), of which about [`SAMPLE`] are inspected on a
+//! large host. Pages with equal text count once, so a page that exists a thousand times is not its
+//! own boilerplate. A host with few texts has no boilerplate.
 //!
-//! *Placeholders* are another kind: what a server sends with status 200 where there is nothing, a text for each wrong URL. They have a
-//! notice in common ([`crate::text::notices`]). Two texts of one host with one notice, which at least [`LEAST_PLACEHOLDERS`] texts of
-//! the host have, are placeholders if they have few own chunks ([`MOST_OWN`]) and share half of all chunks of the larger text, and
-//! half of its own chunks but for [`NAMES`], which may name the URL or the session; but never may more than twice as many differ.
+//! *Placeholders* are another kind: responses that a server sends with status 200 for URLs without
+//! a page, each with its own text. They have a notice in common ([`crate::text::notices`]). Two
+//! texts of one host with one notice, which at least [`LEAST_PLACEHOLDERS`] texts of the host have,
+//! are placeholders if they have few own chunks ([`MOST_OWN`]), share half of all chunks of the
+//! larger text, and share half of its own chunks. [`NAMES`] own chunks, which may name the URL or
+//! the session, are exempt from the last condition, but never more than twice as many may differ.
 //!
-//! Hosts of one registered domain often show one site, as `www.`, `m.` or `staging.` do, and so do `http:` and `https:`. Texts of
-//! them with the same path and query are views, too, by the same comparison, whatever their titles. A chunk that is boilerplate of
-//! either host is none of their own.
+//! Hosts of one registered domain often show one site, for example as `www.`, `m.` or `staging.`,
+//! and `http:` and `https:` do the same. Texts of such hosts with the same path and query are
+//! views, too, by the same comparison, whatever their titles are. A chunk that is boilerplate of
+//! one of the two hosts is not an own chunk on that host.
 //!
-//! A page may also *declare* that it is a copy: it calls another URL canonical (`rel=canonical`, RFC 6596). That is often wrong, as where all
-//! pages of a list call the first one canonical. So a page that calls the URL of another canonical is a copy of it if they share
-//! half of all chunks, and half of their own.
+//! A page may also *declare* that it is a copy, by naming another URL as canonical
+//! (`rel=canonical`, RFC 6596). Such declarations are often wrong, for example if all pages of a
+//! list name the first one as canonical. So a page is a copy of a page that it names as canonical
+//! only if they share half of all chunks, and half of their own chunks.
 //!
-//! Only texts with one title, path or notice, or of which one calls the other canonical, are compared, and of more than [`BLOCK`] of them only those with similar numbers of chunks
-//! ([`blocks`]).
+//! Only texts with one title, path or notice, or of which one names the other as canonical, are
+//! compared. If more than [`BLOCK`] texts have one title, path or notice, only those with similar
+//! numbers of chunks are compared ([`blocks`]).
 //!
 //! # Source
-//! \[MJS07\] section 1 and \[DDGMP03\] name pages of this kind. Broder, *On the resemblance and containment of documents*
-//! (1997) for resemblance.
+//! \[MJS07\] section 1 and \[DDGMP03\] name pages of this kind. Broder, *On the resemblance and
+//! containment of documents* (1997) for resemblance.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -42,50 +50,53 @@ use crate::clusters::union_find::UnionFind;
 use webtwin_base::ids::{DocId, FPrint, HostId, Page, splitmix64};
 use webtwin_job::Overlap;
 
-/// Texts of a host that may have a chunk without its being boilerplate, however few texts the host has.
+/// Number of texts of a host that may have a chunk without its being boilerplate, even if the host
+/// has few texts.
 pub const FEW: u32 = 12;
 
-/// Number of texts of a large host, about, in which boilerplate is looked for.
+/// Approximate number of texts of a large host that are inspected for boilerplate.
 pub const SAMPLE: u32 = 256;
 
-/// Texts of a group of which every two are compared.
+/// Number of texts of a block, within which every two texts are compared.
 pub const BLOCK: usize = 128;
 
-/// Texts of a host that have the notice of a placeholder, at least.
+/// Minimum number of texts of a host with one notice for these to be placeholders.
 pub const LEAST_PLACEHOLDERS: usize = 10;
 
-/// Own chunks of a placeholder, at most: what is said of a URL is short.
+/// Maximum number of own chunks of a placeholder. The part of a placeholder that concerns its URL
+/// is short.
 pub const MOST_OWN: u64 = 24;
 
-/// Own chunks in which placeholders may differ, however few they have; and twice as many, where they share as many again.
+/// Number of own chunks in which placeholders may differ, even if they have no others. Twice as
+/// many may differ if the texts share enough own chunks.
 pub const NAMES: u64 = 4;
 
-/// Reason to compare texts of one host, and with it what makes two of them one page.
+/// Reason to compare two texts, which also determines the conditions under which they are one page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kin {
-    /// They have the same title.
+    /// The texts have the same title.
     Title,
-    /// They have the same title, as more than [`most`] texts of the host do.
+    /// The texts have the same title, which more than [`most`] texts of the host have.
     CommonTitle,
-    /// They have the same path and query, on hosts of one domain.
+    /// The texts have the same path and query, on hosts of one domain.
     Path,
-    /// They have the same notice.
+    /// The texts have the same notice.
     Notice,
-    /// One calls the URL of the other canonical.
+    /// One text names the URL of the other as canonical.
     Canonical,
 }
 
 impl Kin {
-    /// Kin of `count` texts with one title on a host with `texts` texts.
+    /// Returns the kin of `count` texts with one title on a host with `texts` texts.
     pub fn of_title(count: usize, texts: u32) -> Kin {
         if count as u32 > most(texts) { Kin::CommonTitle } else { Kin::Title }
     }
 }
 
-/// A text with a title, as the order within [`blocks`] needs it.
+/// A text with a title, with the fields that define the order within [`blocks`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Titled {
-    /// Number of its chunks.
+    /// Number of chunks of the text.
     pub chunks: u32,
     /// Fingerprint of the whole text.
     pub exact: FPrint,
@@ -93,7 +104,8 @@ pub struct Titled {
     pub page: Page,
 }
 
-/// Texts that may have a chunk without its being boilerplate, among `texts` that are inspected.
+/// Returns the maximum number of texts, among `texts` inspected ones, that may have a chunk without
+/// its being boilerplate.
 pub fn most(texts: u32) -> u32 {
     FEW.max(texts / 4)
 }
@@ -108,21 +120,22 @@ pub fn is_boilerplate(count: u32, texts: u32) -> bool {
     count > most(texts.min(SAMPLE))
 }
 
-/// Key of a chunk on a host.
+/// Returns the key of a chunk on a host.
 pub fn on_host(fprint: FPrint, host: HostId) -> u64 {
     splitmix64(fprint ^ splitmix64(u64::from(host)))
 }
 
-/// Chunk of a page as views are compared by it: a hash, and in the last bit whether the chunk is the page's own, which is to say no
-/// boilerplate of its host.
+/// Returns a chunk in the form that views are compared in: a hash whose last bit is 1 if the chunk
+/// is the page's own, that is, not boilerplate of its host.
 pub fn marked(fprint: FPrint, is_own: bool) -> u32 {
     ((splitmix64(fprint) >> 32) as u32) & !1 | u32::from(is_own)
 }
 
-/// Puts the texts with one title in order and cuts them into blocks, within each of which every two texts are compared.
+/// Sorts the texts with one title and cuts them into blocks, within each of which every two texts
+/// are compared.
 ///
-/// Texts with similar numbers of chunks share a block. Of more than [`BLOCK`] texts, each is in two blocks, but for those at
-/// either end.
+/// Texts with similar numbers of chunks share a block. If there are more than [`BLOCK`] texts, each
+/// is in two blocks, except for those at either end.
 pub fn blocks(texts: &mut [Titled]) -> impl Iterator<Item = &[Titled]> {
     texts.sort_unstable();
     let texts = &*texts;
@@ -131,8 +144,9 @@ pub fn blocks(texts: &mut [Titled]) -> impl Iterator<Item = &[Titled]> {
     starts.map(move |start| &texts[start..count.min(start + BLOCK)])
 }
 
-/// Resemblance of two texts in millionths, if they are one page: for a title that of own chunks, else that of all chunks. Their
-/// marked chunks ascend.
+/// Returns the resemblance of two texts in millionths if they are one page. For titles and paths it
+/// is the resemblance of own chunks, otherwise that of all chunks. The marked chunks of both texts
+/// must ascend.
 pub fn resemblance(a: &[u32], b: &[u32], kin: Kin, settings: &Overlap) -> Option<u32> {
     let is_said = matches!(kin, Kin::Notice | Kin::Canonical);
     let needed = if is_said { 500_000 } else { millionths(settings.views) };
@@ -172,8 +186,8 @@ pub fn resemblance(a: &[u32], b: &[u32], kin: Kin, settings: &Overlap) -> Option
     are_views.then(|| (own_common * 1_000_000 / own_union) as u32)
 }
 
-/// Finds pairs within one block, whose pages ascend: pairs of pages in order, without those that join what earlier ones have
-/// joined.
+/// Finds pairs within one block, whose pages must ascend. Calls `found` with pairs in the order of
+/// their pages, without pairs whose pages earlier pairs have joined.
 pub fn join(block: &[(Page, &[u32])], kin: Kin, settings: &Overlap, mut found: impl FnMut(SimilarPair)) {
     let mut joined = UnionFind::new(block.len());
     for (at, &(a, of_a)) in block.iter().enumerate() {
@@ -189,8 +203,8 @@ pub fn join(block: &[(Page, &[u32])], kin: Kin, settings: &Overlap, mut found: i
     }
 }
 
-/// Compares a page with others that call its URL canonical, all of one block: calls `each` with a pair for each of them, or with
-/// nothing where the texts do not agree.
+/// Compares a page with others that name its URL as canonical, all of one block. Calls `each` for
+/// each of them, with a pair or with `None` if the texts do not agree.
 pub fn agree(original: Page, block: &[(Page, &[u32])], settings: &Overlap, mut each: impl FnMut(Option<SimilarPair>)) {
     let Some((_, of_original)) = block.iter().find(|text| text.0 == original) else { return };
     for (other, chunks) in block.iter().filter(|text| text.0 != original) {
@@ -199,7 +213,7 @@ pub fn agree(original: Page, block: &[(Page, &[u32])], settings: &Overlap, mut e
     }
 }
 
-/// A page for [`by_definition`].
+/// Input page of [`by_definition`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
     /// Host of the page.
@@ -212,20 +226,21 @@ pub struct Shown {
     pub title: String,
     /// Notice of the page; 0 for none.
     pub notice: u64,
-    /// Doc id of the page, and of the URL that it calls canonical; 0 for none.
+    /// Doc id of the page, and of the URL that it names as canonical; 0 for none.
     pub doc_ids: [DocId; 2],
     /// Fingerprint of the whole text.
     pub exact: FPrint,
-    /// Fingerprints of its chunks: ascending, each once.
+    /// Fingerprints of the chunks of the page: ascending, each once.
     pub chunks: Vec<FPrint>,
 }
 
-/// Views, placeholders and declared copies among the pages, by definition: every host, chunk, title, path and notice by itself. Each
-/// ascends, with each pair once. With them the pages that others rightly call canonical.
+/// Computes views, placeholders and declared copies among the pages by definition, for each host,
+/// chunk, title, path and notice separately. Each list ascends and has each pair once. Also returns
+/// the pages that others correctly name as canonical.
 pub fn by_definition(pages: &[Shown], settings: &Overlap) -> ([Vec<SimilarPair>; 3], BTreeSet<Page>) {
     let of = |page: Page| &pages[page];
     let with_text = || Page::first(pages.len()).filter(|&page| !of(page).chunks.is_empty());
-    // The smallest of some pages, in order, that have a text.
+    // Keeps the smallest page of each text.
     let texts_of = |pages: &mut dyn Iterator<Item = Page>| {
         let mut texts: Vec<Page> = Vec::new();
         for page in pages {
@@ -263,6 +278,8 @@ pub fn by_definition(pages: &[Shown], settings: &Overlap) -> ([Vec<SimilarPair>;
     for host in hosts {
         let count = texts_on(host).len() as u32;
         let on_host = || with_text().filter(|&page| of(page).host == host);
+        // Views with one title differ in their queries, so a title is skipped if no URL with it has
+        // a query.
         for title in &titles {
             let with = || on_host().filter(|&page| of(page).title == **title);
             let texts = texts_of(&mut with());
@@ -280,6 +297,7 @@ pub fn by_definition(pages: &[Shown], settings: &Overlap) -> ([Vec<SimilarPair>;
     }
     let place = |page: Page| (&of(page).domain, &of(page).path);
     let places: BTreeSet<_> = with_text().map(place).collect();
+    // Paths are compared across the hosts of a domain, so they are not part of the loop over hosts.
     for one in places {
         let texts = texts_of(&mut with_text().filter(|&page| place(page) == one));
         compare(Kin::Path, &texts, &mut found[0]);
@@ -333,7 +351,7 @@ mod tests {
         assert_eq!(of(&page, &set(0..40, 101..111), Kin::CommonTitle), Some(818_181));
         assert_eq!(of(&page, &set(0..40, 102..112), Kin::CommonTitle), None);
         assert_eq!(of(&page, &set(0..40, 102..112), Kin::Title), Some(666_666));
-        // Boilerplate alone makes no views, and neither do own chunks without it.
+        // Neither boilerplate alone nor own chunks alone make views.
         assert_eq!(of(&set(0..40, 0..0), &set(0..40, 0..0), Kin::Title), None);
         assert_eq!(of(&page, &set(50..90, 100..110), Kin::Title), None);
         assert_eq!(of(&[], &[], Kin::Title), None);
@@ -344,12 +362,12 @@ mod tests {
         let of = |a: &[u32], b: &[u32]| resemblance(a, b, Kin::Notice, &overlap()).is_some();
         let page = set(0..20, 100..105);
         assert!(of(&page, &set(0..20, 104..109)) && of(&page, &set(0..20, 104..106)));
-        // More of their own, or another frame, makes them other pages.
+        // More own chunks, or another template, make them different pages.
         assert!(!of(&page, &set(0..20, 108..113)) && !of(&page, &set(15..35, 100..105)));
-        // Half of many agrees, but nine differ; or there are too many.
+        // Half of many own chunks agree, but nine differ; or there are too many own chunks.
         assert!(of(&set(0..20, 100..120), &set(0..20, 108..128)) && !of(&set(0..20, 100..120), &set(0..20, 109..129)));
         assert!(!of(&set(0..20, 100..125), &set(0..20, 101..126)));
-        // Where there is nothing else on a host, all of it is boilerplate.
+        // If a host has nothing else, all of its chunks are boilerplate.
         assert!(of(&set(0..2, 100..101), &set(0..2, 101..102)) && !of(&set(0..1, 100..102), &set(0..1, 102..104)));
     }
 
@@ -366,7 +384,7 @@ mod tests {
         assert_eq!(of(&set(0..20, 101..111)), Some((Page(3), Page(7), 935_483)));
         assert_eq!(of(&set(0..20, 103..113)), Some((Page(3), Page(7), 818_181)));
         assert_eq!(of(&set(0..20, 104..114)), None);
-        // The other page of a list shares its frame alone.
+        // The other page of a list shares only its template.
         assert_eq!(of(&set(0..20, 200..210)), None);
     }
 

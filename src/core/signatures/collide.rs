@@ -1,16 +1,18 @@
-//! Finds all pairs of points that differ by less than a tolerance in every component (\[DDGMP03\] section 3), without
-//! comparing all.
+//! Search for all pairs of points that differ by less than a tolerance in every component
+//! (\[DDGMP03\] section 3), without comparing all pairs.
 //!
-//! A set is split in two at the median of the component in which it spreads widest, measured in tolerances. Then each
-//! half is joined with itself, and the halves with each other. Of two sets, only points within reach of the other's
-//! bounding box are considered; again one of the sets is split, until all remaining points are within reach of all
-//! others, or are few. So every pair is found once, and no grid is built: many points in one place form one [`Block`],
-//! whose pairs are counted without being made.
+//! A set is split in two at the median of the component in which it spreads widest, measured in
+//! tolerances. Then each half is joined with itself, and the halves with each other. To join two
+//! sets, only points within reach of the other set's bounding box are considered. One of the sets
+//! is split again until all remaining points are within reach of all others, or are few. So every
+//! pair is found once, and no grid is built: many points in one place form one [`Block`], whose
+//! pairs are counted without being enumerated.
 //!
 //! # Source
-//! The paper asks for "index structures for multidimensional data"; this one needs no index besides the points.
+//! The paper asks for "index structures for multidimensional data"; this search needs no index in
+//! addition to the points.
 
-/// Sets with fewer points are not split.
+/// Minimum number of points of a set that is split.
 const FEW: usize = 24;
 
 /// Points of K components each, numbered from 0.
@@ -21,7 +23,7 @@ pub struct Points {
 }
 
 impl Points {
-    /// Starts without points, for points of `dims` components.
+    /// Creates an empty set of points with `dims` components.
     pub fn new(dims: usize) -> Points {
         Points { dims, coordinates: Vec::new() }
     }
@@ -32,17 +34,17 @@ impl Points {
         self.coordinates.extend_from_slice(point);
     }
 
-    /// Number of points so far.
+    /// Returns the number of points so far.
     pub fn len(&self) -> usize {
         self.coordinates.len() / self.dims.max(1)
     }
 
-    /// Whether there are no points.
+    /// True if there are no points.
     pub fn is_empty(&self) -> bool {
         self.coordinates.is_empty()
     }
 
-    /// The components of a point.
+    /// Returns the components of a point.
     pub fn get(&self, number: u32) -> &[u64] {
         &self.coordinates[number as usize * self.dims..][..self.dims]
     }
@@ -53,12 +55,12 @@ impl Points {
 pub enum Block<'a> {
     /// All pairs of these points.
     Within(&'a [u32]),
-    /// Each of the first with each of the second.
+    /// All pairs of one of the first points with one of the second.
     Across(&'a [u32], &'a [u32]),
 }
 
 impl Block<'_> {
-    /// Number of pairs in the block.
+    /// Returns the number of pairs in the block.
     pub fn count(&self) -> u64 {
         match self {
             Block::Within(points) => points.len() as u64 * (points.len() as u64 - 1) / 2,
@@ -79,11 +81,13 @@ impl Block<'_> {
     }
 }
 
-/// Finds all pairs of `points` that differ by less than the tolerance in each component, each once, except pairs of two
-/// points from number `home` on: those belong to other workers ([`Slabs`]).
+/// Finds all pairs of `points` that differ by less than the tolerance in each component, each once.
+/// Pairs of two points with numbers from `home` on are excluded, because they belong to other
+/// workers ([`Slabs`]).
 ///
 /// # Cost
-/// Some passes over the points at each level of splitting, and over the pairs; no memory but 4 bytes per point.
+/// Some passes over the points at each level of splitting, and over the pairs. Memory: 4 bytes per
+/// point.
 pub fn collisions(points: &Points, home: usize, tolerance: &[u64], found: impl FnMut(Block<'_>)) {
     // No distance is less than 0.
     if tolerance.contains(&0) {
@@ -96,7 +100,7 @@ pub fn collisions(points: &Points, home: usize, tolerance: &[u64], found: impl F
     join.across(home, visitors);
 }
 
-/// The smallest and the largest value of each component.
+/// Smallest and largest value of each component.
 type Bounds = Vec<(u64, u64)>;
 
 struct Join<'a, F> {
@@ -148,7 +152,8 @@ impl<F: FnMut(Block<'_>)> Join<'_, F> {
             left.iter().for_each(|&x| self.compare(x, right));
             return;
         }
-        // If points of both sets are within reach of each other, but not all of all, one of the two sets is spread out.
+        // If some points of both sets are within reach of each other, but not all of them, one of
+        // the two sets is spread out.
         let (right_spread, dim_of_right) = self.widest(&both, &of_right).expect("as wide as it was");
         if left_spread >= right_spread {
             let (low, high) = self.split(left, dim_of_left, of_left[dim_of_left].0);
@@ -181,15 +186,16 @@ impl<F: FnMut(Block<'_>)> Join<'_, F> {
         bounds
     }
 
-    /// Of the components in which `all` spreads by the tolerance or more, the one in which `set` spreads by most
-    /// tolerances.
+    /// Considers the components in which `all` spreads by the tolerance or more. Returns the one in
+    /// which `set` spreads by the most tolerances.
     fn widest(&self, all: &Bounds, set: &Bounds) -> Option<(f64, usize)> {
         let open = (0..all.len()).filter(|&dim| all[dim].1 - all[dim].0 >= self.tolerance[dim]);
         let spread = |dim: usize| (set[dim].1 - set[dim].0) as f64 / self.tolerance[dim].max(1) as f64;
         open.map(|dim| (spread(dim), dim)).max_by(|x, y| x.0.total_cmp(&y.0))
     }
 
-    /// Splits a set that is spread in component `dim`, with smallest value `low`, at the median: no part is empty.
+    /// Splits a set that is spread in component `dim`, with smallest value `low`, at the median.
+    /// Neither part is empty.
     fn split<'s>(&self, set: &'s mut [u32], dim: usize, low: u64) -> (&'s mut [u32], &'s mut [u32]) {
         let value = |number: u32| self.points.get(number)[dim];
         let middle = set.len() / 2;
@@ -199,7 +205,8 @@ impl<F: FnMut(Block<'_>)> Join<'_, F> {
         set.split_at_mut(end)
     }
 
-    /// Moves the points of a set that are within reach of a box to its front.
+    /// Moves the points of a set that are within reach of a box to the front of the set, and
+    /// returns them.
     fn within_reach<'s>(&self, set: &'s mut [u32], reach: &Bounds) -> &'s mut [u32] {
         let near = |number: u32| {
             let mut all = self.points.get(number).iter().zip(reach).zip(self.tolerance);
@@ -212,7 +219,7 @@ impl<F: FnMut(Block<'_>)> Join<'_, F> {
     }
 }
 
-/// Moves the points for which `first` holds to the front, and returns their number.
+/// Moves the points for which `first` returns true to the front, and returns their number.
 fn partition(set: &mut [u32], first: impl Fn(u32) -> bool) -> usize {
     let mut end = 0;
     for at in 0..set.len() {
@@ -224,10 +231,10 @@ fn partition(set: &mut [u32], first: impl Fn(u32) -> bool) -> usize {
     end
 }
 
-/// Assigns points to workers: ranges of one component, a *slab* for each worker.
+/// Assignment of points to workers by ranges of one component, a *slab* for each worker.
 ///
-/// A point is at home in its slab, and visits the lower slabs that have points it may collide with. So each pair is
-/// found once, at the home of its lower point.
+/// A point is at home in its slab, and visits the lower slabs that have points it may collide with.
+/// So each pair is found once, at the home of its lower point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slabs {
     dim: usize,
@@ -237,8 +244,8 @@ pub struct Slabs {
 }
 
 impl Slabs {
-    /// Makes slabs for `workers` with about equally many points, judged by a sample, along the component in which the
-    /// fewest points visit.
+    /// Creates slabs for `workers` with about equal numbers of points, estimated by a sample, along
+    /// the component in which the fewest points visit other slabs.
     pub fn new(sample: &Points, tolerance: &[u64], workers: usize) -> Slabs {
         let along = |dim: usize| {
             let mut values: Vec<u64> = (0..sample.len() as u32).map(|number| sample.get(number)[dim]).collect();
@@ -252,12 +259,12 @@ impl Slabs {
         (0..tolerance.len()).map(along).min_by_key(|(visits, _)| *visits).expect("there are components").1
     }
 
-    /// The worker at which a point is at home.
+    /// Returns the worker at which a point is at home.
     pub fn home(&self, point: &[u64]) -> usize {
         self.slab(point[self.dim])
     }
 
-    /// The workers that a point visits.
+    /// Returns the workers that a point visits.
     pub fn visited(&self, point: &[u64]) -> std::ops::Range<usize> {
         self.slab(point[self.dim].saturating_sub(self.reach))..self.home(point)
     }
@@ -273,7 +280,8 @@ mod tests {
 
     use super::*;
 
-    /// Points of several kinds, three components: even, around a few centres, equal in one component, all equal.
+    /// Points of several kinds, three components: evenly spread, around a few centres, equal in one
+    /// component, all equal.
     fn kinds() -> impl Strategy<Value = Vec<[u64; 3]>> {
         let one = (0u32..5, prop::array::uniform3(0u64..1000), 0u64..4);
         prop::collection::vec(

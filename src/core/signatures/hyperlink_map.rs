@@ -7,25 +7,27 @@
 //! Afterwards all values are divided by the largest component of any page.
 //!
 //! # Deviation
-//! With `children:mean` in `signatures.recipe` the sum is divided by the number of children in the crawl. Then no component
-//! exceeds t + 1 after t iterations, and pages far down the links count as much for pages with many children as for
-//! those with few.
+//! With `children:mean` in `signatures.recipe` the sum is divided by the number of children in the
+//! crawl. Then no component exceeds t + 1 after t iterations, and pages many links away count as
+//! much for pages with many children as for those with few.
 //!
 //! # Growth
-//! The paper's sum grows. With children of r on average, a page with c children has about r (1 + γcr + (γcr)² + ...).
-//! If γcr exceeds 1, each iteration multiplies by it, and the division by the largest value presses all pages with
-//! fewer children towards 0. The numbers stay finite: 2^20 children and 8 iterations give at most 2^160, and a double
-//! holds 2^1023. What is lost is not precision but resolution, so γ is small by default, and C should be chosen for γ
-//! and the number of iterations.
+//! The paper's sum grows. With children of r on average, a page with c children has about r (1 +
+//! γcr + (γcr)² + ...). If γcr exceeds 1, each iteration multiplies by it, and the division by the
+//! largest value moves all pages with fewer children towards 0. The numbers stay finite: 2^20
+//! children and 8 iterations result in at most 2^160, and the maximum of a double is 2^1023. The
+//! loss is one of resolution, not of precision, so γ is small by default, and C should be chosen
+//! for γ and the number of iterations.
 //!
-//! Sums are doubles. They do not depend on the number of workers, because a page's children are added in one order, by
-//! page.
+//! Sums are doubles. They do not depend on the number of workers, because a page's children are
+//! added in one order, by page.
 
 use super::ONE;
 use webtwin_base::ids::Page;
 use webtwin_job::{Children, VectorRecipe};
 
-/// One iteration for one component of one page: `r` of the page, `x r` of its children in ascending order of page.
+/// Computes one iteration for one component of one page. `r` is that of the page, `children` has
+/// `x r` of its children in ascending order of page.
 pub fn step(r: f64, settings: &VectorRecipe, children: impl ExactSizeIterator<Item = f64>) -> f64 {
     let damping = match settings.children {
         Children::Sum => settings.damping,
@@ -34,14 +36,16 @@ pub fn step(r: f64, settings: &VectorRecipe, children: impl ExactSizeIterator<It
     r + damping * children.fold(0.0, |sum, child| sum + child)
 }
 
-/// `x` divided by `largest`, the largest component of all pages, in parts of [`ONE`].
+/// Returns `x` divided by `largest`, the largest component of all pages, in parts of [`ONE`].
 pub fn part(x: f64, largest: f64) -> u64 {
     if largest > 0.0 { (x / largest * ONE as f64) as u64 } else { 0 }
 }
 
-/// The HM signatures of all pages in one place: the reference for the wiring, and for callers that have all pages.
+/// Computes the HM signatures of all pages: the reference for the dataflow, and for callers that
+/// have all pages.
 ///
-/// `rp[p]` is the RP signature of page p, empty for a page without; `links` are (parent, child), ascending, each once.
+/// `rp[p]` is the RP signature of page p, empty for a page without one. `links` are (parent,
+/// child), ascending, each once.
 ///
 /// # Cost
 /// K additions per link and iteration.
@@ -76,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_page_without_a_signature_adds_nothing_and_counts_as_a_child() {
-        // 0 links to 1 and 3, 1 to 2; r = 1, 1/2, 1/4 of one.
+        // 0 links to 1 and 3, 1 to 2; r = 1, 1/2, 1/4 of [`ONE`].
         let rp = [vec![ONE], vec![ONE / 2], vec![ONE / 4], vec![]];
         let links = [(0, 1), (0, 3), (1, 2)].map(|(parent, child)| (Page(parent), Page(child)));
         let over = |x: f64, largest: f64| [(x / largest * ONE as f64) as u64];

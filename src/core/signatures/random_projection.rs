@@ -1,7 +1,8 @@
 //! RP signatures: the bag of words of a page in K random directions (\[DDGMP03\] section 2.1).
 //!
-//! Text becomes a bag of terms as for simhashes ([`crate::text`]), the bag becomes `ΠD` of K whole numbers, and that
-//! becomes an [`RpSignature`] once the smallest and largest value of each component in the crawl are known.
+//! Text is converted to a bag of terms as for simhashes ([`crate::text`]), the bag to `ΠD` of K
+//! whole numbers, and that to an [`RpSignature`] once the smallest and largest value of each
+//! component in the crawl are known.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,17 +11,17 @@ use crate::text::{Feature, Features, weigh};
 use webtwin_base::ids::splitmix64;
 use webtwin_job::VectorRecipe;
 
-/// Entries per hash.
+/// Number of entries per hash.
 const OF_ONE_HASH: usize = 4;
 
 /// Factor applied to a bag before it is scaled to unit length, so that fractions survive.
 const UNIT: i128 = 1 << 24;
 
-/// Π: a row of K entries for every possible term, none of them stored.
+/// Π: a row of K entries for every possible term, computed on demand and not stored.
 ///
-/// Recipe `splitmix64-v1`: four entries of 16 bits each from `splitmix64(term ^ splitmix64(seed + 2^32 block))`; dimension d is in
-/// block d / 4. An entry is uniform among the odd numbers from -65,535 to 65,535, which stand for \[-1,1\] in
-/// 65,535ths.
+/// Recipe `splitmix64-v1`: four entries of 16 bits each from
+/// `splitmix64(term ^ splitmix64(seed + 2^32 block))`; dimension d is in block d / 4. An entry is
+/// uniform among the odd numbers from -65,535 to 65,535, which represent \[-1,1\] in 65,535ths.
 #[derive(Debug)]
 pub struct Projection {
     /// One key per block of dimensions.
@@ -29,14 +30,15 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// Makes Π of `dims` dimensions; another seed is another Π.
+    /// Creates Π of `dims` dimensions; another seed is another Π.
     pub fn new(dims: usize, seed: u32) -> Projection {
         let keys =
             (0..dims.div_ceil(OF_ONE_HASH) as u64).map(|block| splitmix64(u64::from(seed) + (block << 32))).collect();
         Projection { keys, dims }
     }
 
-    /// `ΠD` of a bag of terms whose weights are in sixteenths; the result is in 65,535ths of sixteenths.
+    /// Returns `ΠD` of a bag of terms whose weights are in sixteenths. The result is in 65,535ths
+    /// of sixteenths.
     ///
     /// # Cost
     /// One hash per four dimensions of a term.
@@ -59,7 +61,8 @@ fn entry(bits: u16) -> i64 {
     2 * i64::from(bits) - 65_535
 }
 
-/// From text to `ΠD`, as [`Signatures::recipe`](webtwin_job::Signatures::recipe) names it.
+/// Procedure that converts text to `ΠD`, identified by
+/// [`Signatures::recipe`](webtwin_job::Signatures::recipe).
 #[derive(Debug)]
 pub struct Recipe {
     settings: VectorRecipe,
@@ -69,7 +72,7 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// Makes the recipe of a job's `[signatures]`.
+    /// Creates the recipe of a job's `[signatures]`.
     pub fn new(settings: &VectorRecipe) -> Recipe {
         Recipe {
             settings: settings.clone(),
@@ -79,8 +82,8 @@ impl Recipe {
         }
     }
 
-    /// `ΠD` of `text`; `None` for a text of fewer than `min_terms` terms, each counted as often as it stands there, and for
-    /// the empty text.
+    /// Returns `ΠD` of `text`. Returns `None` for the empty text, and for a text of fewer than
+    /// `min_terms` terms, where every occurrence of a term counts.
     ///
     /// # Cost
     /// One pass over the text, a sort of its terms, and [`Projection::project`].
@@ -100,17 +103,17 @@ impl Recipe {
     }
 }
 
-/// The smallest and the largest value of each component, over all pages that have a signature.
+/// Smallest and largest value of each component, over all pages that have a signature.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds(Vec<(i64, i64)>);
 
 impl Bounds {
-    /// Includes a page.
+    /// Extends the bounds by a page.
     pub fn extend(&mut self, projected: &[i64]) {
         self.join(Bounds(projected.iter().map(|&sum| (sum, sum)).collect()));
     }
 
-    /// Includes the bounds of other pages; those of no page are empty.
+    /// Extends the bounds by the bounds of other pages. The bounds of no page are empty.
     pub fn join(&mut self, other: Bounds) {
         if self.0.is_empty() {
             *self = other;
@@ -121,7 +124,8 @@ impl Bounds {
         }
     }
 
-    /// The RP signature of a page within these bounds; components that are the same for all pages are 0.
+    /// Returns the RP signature of a page within these bounds. Components that are equal for all
+    /// pages are 0.
     pub fn signature(&self, projected: &[i64]) -> RpSignature {
         let part = |(&sum, &(low, high)): (&i64, &(i64, i64))| {
             let above = sum.abs_diff(low) as u128 * u128::from(ONE);
@@ -174,7 +178,7 @@ mod tests {
                 *sum = (sum.0 + entry / 20_000.0, sum.1 + entry * entry / 20_000.0);
             }
         }
-        // Mean 0 and variance 1/3, each within some five standard deviations.
+        // Mean 0 and variance 1/3, each within about five standard deviations.
         assert!(sums.iter().all(|sum| sum.0.abs() < 0.02 && (sum.1 - 1.0 / 3.0).abs() < 0.011), "{sums:?}");
     }
 

@@ -1,13 +1,15 @@
-//! Which pages a crawl reaches that follows links, and where they lie in the bow tie.
+//! Pages that a crawl reaches by following links, and their places in the bow tie.
 //!
-//! The core is the largest strongly connected component (of equally large ones that of the smallest page). A page outside
-//! it is *in* if the core can be reached from it, *out* if it can be reached from the core; else a *tube* if it lies on a way from an
-//! in page to an out page, a *tendril* if it hangs together with all these in any direction of links, and else *disconnected*.
+//! The core is the largest strongly connected component (of equally large ones, the one with the
+//! smallest page). A page outside the core is *in* if the core can be reached from it, and *out* if
+//! it can be reached from the core. Any other page is a *tube* if it is on a path from an in page
+//! to an out page, a *tendril* if it is connected with these pages when the direction of links is
+//! ignored, and otherwise *disconnected*.
 //!
 //! # Source
-//! \[PBZ06\] section 4.1: "we developed a simple algorithm to simulate a Web crawler following links (navigational and external
-//! links)"; with a seed in the core this reaches core and out. The classes are those of Broder et al., *Graph structure in the
-//! web*, which it cites.
+//! \[PBZ06\] section 4.1: "we developed a simple algorithm to simulate a Web crawler following
+//! links (navigational and external links)"; with a seed in the core this reaches core and out. The
+//! classes are those of Broder et al., *Graph structure in the web*, which it cites.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +17,7 @@ use crate::clusters::union_find::UnionFind;
 use crate::overlap::prune::PageSet;
 use webtwin_base::ids::{Number, Page};
 
-/// The links of all pages.
+/// Links of all pages, grouped by source.
 #[derive(Debug)]
 pub struct Graph {
     starts: Vec<u32>,
@@ -23,12 +25,14 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The graph of these links, in any order; fewer than 2^32. `backwards` turns each round.
+    /// Creates the graph of the given links, in any order; fewer than 2^32. If `backwards`,
+    /// reverses each link.
     pub fn new(pages: usize, links: &[[Page; 2]], backwards: bool) -> Graph {
         let (from, to) = if backwards { (1, 0) } else { (0, 1) };
         let mut starts = vec![0u32; pages + 1];
         links.iter().for_each(|link| starts[link[from].index() + 1] += 1);
-        // While targets are laid down, starts[p + 1] is the next place of page p; after that it is where p ends.
+        // While targets are written, starts[p + 1] is the next free slot of page p; afterwards it
+        // is the end of p.
         let mut before = 0;
         for start in &mut starts[1..] {
             before += std::mem::replace(start, before);
@@ -50,7 +54,8 @@ impl Graph {
         &self.targets[self.starts[page] as usize..self.starts[page.index() + 1] as usize]
     }
 
-    /// The pages that can be reached from some: a crawl that follows links.
+    /// Returns the pages that can be reached from the given pages, as by a crawl that follows
+    /// links.
     pub fn reached(&self, from: impl Iterator<Item = Page>) -> PageSet {
         let mut reached = PageSet::new(self.pages(), |_| false);
         let mut waiting: Vec<Page> = from.collect();
@@ -66,8 +71,8 @@ impl Graph {
         reached
     }
 
-    /// Strongly connected components: for every page a number that those of its component have too (Tarjan's algorithm, with
-    /// a stack of its own).
+    /// Computes strongly connected components: for every page a number that all pages of its
+    /// component share (Tarjan's algorithm, with an explicit stack).
     fn components(&self) -> Vec<u32> {
         const UNSEEN: u32 = u32::MAX;
         let pages = self.pages();
@@ -81,6 +86,7 @@ impl Graph {
             }
             path.push((root, 0));
             while let Some(&mut (page, ref mut next)) = path.last_mut() {
+                // A page is entered once; later iterations continue with its next target.
                 if *next == 0 && order[page] == UNSEEN {
                     (order[page], low[page]) = (seen, seen);
                     seen += 1;
@@ -99,6 +105,8 @@ impl Graph {
                 if let Some(&(above, _)) = path.last() {
                     low[above] = low[above].min(low[page]);
                 }
+                // No page of the subtree reaches an earlier open page, so the pages above it on the
+                // stack are a component.
                 if low[page] == order[page] {
                     while let Some(member) = open.pop() {
                         component[member] = components;
@@ -113,7 +121,7 @@ impl Graph {
         component
     }
 
-    /// The pages of the largest strongly connected component, ascending.
+    /// Returns the pages of the largest strongly connected component, ascending.
     pub fn core(&self) -> Vec<Page> {
         let component = self.components();
         let mut sizes = vec![0u32; component.len()];
@@ -124,26 +132,26 @@ impl Graph {
     }
 }
 
-/// Where a page lies in the bow tie.
+/// Place of a page in the bow tie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BowTiePlace {
-    /// In the largest strongly connected component.
+    /// The page is in the largest strongly connected component.
     Core,
-    /// The core can be reached from it.
+    /// The core can be reached from the page.
     In,
-    /// It can be reached from the core.
+    /// The page can be reached from the core.
     Out,
-    /// On a way from an in page to an out page that passes the core by.
+    /// The page is on a path from an in page to an out page that does not pass through the core.
     Tube,
-    /// Hangs together with the bow tie otherwise.
+    /// The page is connected with the bow tie in another way.
     Tendril,
-    /// Does not.
+    /// The page is not connected with the bow tie.
     Disconnected,
 }
 
 impl BowTiePlace {
-    /// Its word in tables.
+    /// Returns the value in tables.
     pub fn as_str(self) -> &'static str {
         match self {
             BowTiePlace::Core => "core",
@@ -156,7 +164,7 @@ impl BowTiePlace {
     }
 }
 
-/// The place of every page; `core` is not empty.
+/// Returns the place of every page; `core` must not be empty.
 ///
 /// # Cost
 /// Six passes over the links.
@@ -192,7 +200,8 @@ mod tests {
 
     use super::*;
 
-    /// 0, 1, 2 core; 3 in; 4 out; 5 tube from 3 to 4; 6 tendril from 3; 7 hangs on 6 backwards; 8, 9 apart.
+    /// 0, 1, 2 core; 3 in; 4 out; 5 tube from 3 to 4; 6 tendril from 3; 7 links to 6; 8, 9
+    /// disconnected.
     #[test]
     fn a_bow_tie_with_all_its_places() {
         let links =

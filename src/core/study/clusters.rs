@@ -1,11 +1,14 @@
-//! Clusters of duplicates within a collection, and how their number grows from step to step of the m-step algorithm.
+//! Clusters of duplicates within a collection, and the growth of their number from step to step of
+//! the m-step algorithm.
 //!
-//! The algorithm's steps need not be gone: documents of one multiset are all joined in the step of the first of them, and a
-//! match (d, e) joins in the step of e, where any document of d's multiset is still in C. So clusters and growth follow
-//! from the multisets, their first and last documents, and the few matches between them.
+//! The steps of the algorithm need not be executed. Documents of one multiset are all joined in the
+//! step of the first of them, and a match (d, e) joins in the step of e if any document of d's
+//! multiset is still in C. So clusters and growth follow from the multisets, their first and last
+//! documents, and the few matches between them.
 //!
 //! # Source
-//! \[PBZ06\] section 3; section 4.2 and Figure 5 for the growth. The steps themselves: [`super::steps`].
+//! \[PBZ06\] section 3; section 4.2 and Figure 5 for the growth. The steps themselves:
+//! [`super::steps`].
 
 use serde::{Deserialize, Serialize};
 
@@ -13,49 +16,50 @@ use super::matches::Match;
 use crate::clusters::union_find::UnionFind;
 use webtwin_base::ids::Page;
 
-/// What is known after a step: a point of \[PBZ06\] Figure 5.
+/// Totals after a step: a point of \[PBZ06\] Figure 5.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// Documents in the subcollections so far.
+    /// Number of documents in the subcollections so far.
     pub documents: u64,
-    /// Clusters found.
+    /// Number of clusters found.
     pub clusters: u64,
-    /// Duplicates found: clustered documents but for one a cluster.
+    /// Number of duplicates found: clustered documents, without one document of each cluster.
     pub duplicates: u64,
 }
 
 /// Clusters of a collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clusters {
-    /// For every page the first document of its cluster; itself for a unique document, and for what is no document of the
-    /// collection.
+    /// First document of the cluster of each page. A unique document, and a page that is not a
+    /// document of the collection, is its own label.
     pub labels: Vec<Page>,
-    /// What is known after each step.
+    /// Totals after each step.
     pub growth: Vec<Step>,
 }
 
-/// The step whose subcollection has document `position` of `count`.
+/// Returns the step whose subcollection contains document `position` of `count`.
 pub fn step_of(position: u64, count: u64, steps: u32) -> u32 {
     (position * u64::from(steps) / count) as u32
 }
 
-/// No document.
+/// Number that marks the absence of a document.
 const NONE: u32 = u32::MAX;
 
-/// The documents of one multiset within the collection.
+/// Documents of one multiset within the collection.
 #[derive(Clone, Copy)]
 struct Alike {
-    /// Step of the first.
+    /// Step of the first document.
     first: u32,
-    /// Step of the last.
+    /// Step of the last document.
     last: u32,
-    /// How many they are.
+    /// Number of documents.
     size: u32,
-    /// Step in which they are joined.
+    /// Step in which the documents are joined.
     joined: u32,
 }
 
-/// Finds the clusters of the pages that are documents `of` a collection, ascending, as `steps` steps do.
+/// Finds the clusters of the pages that are documents `of` a collection, ascending, with the result
+/// of `steps` steps.
 ///
 /// `same[page]` is the smallest page of its multiset; `matches` are between such pages.
 ///
@@ -74,18 +78,19 @@ pub fn clusters(same: &[Page], matches: &[Match], of: impl Fn(Page) -> bool, ste
         (alike.joined, alike.last) = (alike.first, step);
         alike.size += 1;
     }
-    // Matches that a step finds, by step.
+    // Matches that a step finds, ordered by step.
     let mut joins: Vec<(u32, Page, Page)> = Vec::new();
     for &Match { document, within } in matches {
         let at = alike[within].first;
         let looked_for = &mut alike[document];
+        // A match is found only if a document of d's multiset is still in C at the step of e.
         if at != NONE && looked_for.size > 0 && looked_for.last >= at {
             looked_for.joined = looked_for.joined.min(at);
             joins.push((at, document, within));
         }
     }
     joins.sort_unstable();
-    // Clusters and duplicates that a step adds; clusters may become fewer.
+    // Numbers of clusters and duplicates that each step adds. The number of clusters may decrease.
     let mut more = vec![(0i64, 0u64); steps as usize];
     for alike in alike.iter().filter(|alike| alike.size > 1) {
         let (clusters, duplicates) = &mut more[alike.joined as usize];

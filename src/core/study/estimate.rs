@@ -1,8 +1,9 @@
-//! The number of duplicates of a collection, told from the first steps and the growth in another one.
+//! Estimate of the number of duplicates of a collection, from its first steps and the growth in
+//! another collection.
 //!
-//! "As the percentage growth of duplicates per iteration, for each collection, is very similar, observing the percentage growth
-//! of one collection it is possible to estimate the number of duplicates of another collection by processing only few
-//! iterations."
+//! "As the percentage growth of duplicates per iteration, for each collection, is very similar,
+//! observing the percentage growth of one collection it is possible to estimate the number of
+//! duplicates of another collection by processing only few iterations."
 //!
 //! # Source
 //! \[PBZ06\] section 4.2.
@@ -11,30 +12,31 @@ use serde::{Deserialize, Serialize};
 
 use super::clusters::Step;
 
-/// Parts of the steps after which the paper estimates, per cent.
+/// Percentages of the steps after which the paper estimates.
 pub const PERCENTS: [u32; 2] = [20, 50];
 
-/// An estimate, and what came true.
+/// An estimate, and the actual number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Part of the steps that were gone, per cent.
+    /// Percentage of the steps before the estimate.
     pub percent: u32,
-    /// Clusters expected after all steps.
+    /// Number of clusters expected after all steps.
     pub clusters: u64,
-    /// Duplicates expected after all steps.
+    /// Number of duplicates expected after all steps.
     pub duplicates: u64,
-    /// Duplicates after all steps.
+    /// Number of duplicates after all steps.
     pub duplicates_found: u64,
-    /// Documents of the collection.
+    /// Number of documents of the collection.
     pub documents: u64,
 }
 
-/// What is known after a part of the steps, rounded up to whole steps.
+/// Returns the totals after a percentage of the steps, rounded up to whole steps.
 fn after(growth: &[Step], percent: u32) -> Option<Step> {
     growth.get((growth.len() * percent as usize).div_ceil(100).checked_sub(1)?).copied()
 }
 
-/// Estimates a collection by its first steps; `None` where the reference knows of no duplicate by then.
+/// Estimates a collection by its first steps. Returns `None` if the reference has no duplicate
+/// after these steps.
 pub fn estimate(growth: &[Step], reference: &[Step], percent: u32) -> Option<Estimate> {
     let (here, there) = (after(growth, percent)?, after(reference, percent)?);
     let (end, reference_end) = (growth.last()?, reference.last()?);
@@ -52,12 +54,12 @@ pub fn estimate(growth: &[Step], reference: &[Step], percent: u32) -> Option<Est
 }
 
 impl Estimate {
-    /// Per cent of documents that were expected to be duplicates.
+    /// Returns the percentage of documents that were expected to be duplicates.
     pub fn expected(&self) -> f64 {
         100.0 * self.duplicates as f64 / self.documents.max(1) as f64
     }
 
-    /// Per cent of documents that are.
+    /// Returns the percentage of documents that are duplicates.
     pub fn real(&self) -> f64 {
         100.0 * self.duplicates_found as f64 / self.documents.max(1) as f64
     }

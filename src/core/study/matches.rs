@@ -1,33 +1,39 @@
-//! Documents all of whose shingle paragraphs are found in another one with as many: the matches that equal multisets do not
-//! explain, among documents that stand for all of the same multiset.
+//! Matches: documents whose shingle paragraphs are all found in another document with the same
+//! number of paragraphs, where the multisets differ. Each document represents all documents of the
+//! same multiset.
 //!
-//! Let d match e. If no paragraph repeats in d, it has as many different ones as e has in all, so e has just these, each
-//! once. So only documents with repeated paragraphs can match another multiset, and they are few: every process holds them
-//! all. Each is looked for by one of its paragraphs, the one that stands in the fewest documents of its length (its *probe*),
-//! and what is found by that is compared whole.
+//! Let d match e. If no paragraph repeats in d, it has as many different ones as e has in total, so
+//! e has exactly these, each once. So only documents with repeated paragraphs can match another
+//! multiset. They are few, so every process holds all of them. Each is searched by one of its
+//! paragraphs, the one that is in the fewest documents of its length (its *probe*), and the
+//! documents found are compared as a whole.
 //!
 //! # Source
-//! \[PBZ06\] section 3: "a duplicate is detected if all shingles of a document in C have a match in a document of S_i and both
-//! documents have the same number of shingles"; false matches at its end.
+//! \[PBZ06\] section 3: "a duplicate is detected if all shingles of a document in C have a match in
+//! a document of S_i and both documents have the same number of shingles"; false matches at its
+//! end.
 
 use bytemuck::{Pod, Zeroable};
 
 use super::paragraphs::is_repeat;
 use webtwin_base::ids::{FPrint, Page, splitmix64};
 
-/// A document whose shingle paragraphs are all found in another one of as many. Orders by document, then the other.
+/// A document whose shingle paragraphs are all found in another one with the same number. Orders by
+/// document, then the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 pub struct Match {
-    /// d: the document of C.
+    /// d: document of C.
     pub document: Page,
-    /// e: the document that the hash table holds.
+    /// e: document in the hash table.
     pub within: Page,
 }
 
-/// Appends a document with repeated paragraphs to a list, as [`Repeating::new`] reads it; nothing for another one.
+/// Appends a document with repeated paragraphs to a list for [`Repeating::new`]. Appends nothing
+/// for a document without repeated paragraphs.
 ///
-/// `marks` are ascending. The list has, for each document: its page, its marks, how many of these are even, and those.
+/// `marks` must be ascending. For each document the list has: its page, the number of its marks,
+/// the number of even marks, and the even marks.
 pub fn push_repeating(document: Page, marks: &[FPrint], list: &mut Vec<u64>) {
     let paragraphs = marks.iter().filter(|&&mark| !is_repeat(mark));
     let different = paragraphs.clone().count();
@@ -41,33 +47,33 @@ pub fn push_repeating(document: Page, marks: &[FPrint], list: &mut Vec<u64>) {
 #[derive(Debug)]
 struct Document {
     page: Page,
-    /// Its shingle paragraphs, each as often as it stands there.
+    /// Number of shingle paragraphs, including repeats.
     all: usize,
-    /// The different ones, ascending.
+    /// Distinct shingle paragraphs, ascending.
     paragraphs: Vec<FPrint>,
 }
 
-/// All documents with repeated paragraphs, to be looked for in all documents.
+/// All documents with repeated paragraphs, which are searched in all documents.
 #[derive(Debug)]
 pub struct Repeating {
     documents: Vec<Document>,
-    /// Different keys of their paragraphs, ascending.
+    /// Distinct keys of the paragraphs of these documents, ascending.
     keys: Vec<u64>,
-    /// Where keys with the same leading bits begin.
+    /// Start of the keys with each value of the leading bits.
     starts: Vec<u32>,
 }
 
-/// Which document is looked for by which key: number of the key, number of the document; ascending.
+/// Probes of the documents, as (number of the key, index of the document), ascending.
 #[derive(Debug)]
 pub struct Probes(Vec<(u32, u32)>);
 
-/// A paragraph in documents of one length.
+/// Returns the key of a paragraph in documents of one length.
 fn key(mark: FPrint, all: usize) -> u64 {
     splitmix64(splitmix64(mark) ^ all as u64)
 }
 
 impl Repeating {
-    /// The documents of a list, in any order.
+    /// Reads the documents of a list, in any order.
     pub fn new(mut list: &[u64]) -> Repeating {
         let mut documents = Vec::new();
         while let [page, all, different, rest @ ..] = list {
@@ -87,7 +93,7 @@ impl Repeating {
         Repeating { documents, keys, starts }
     }
 
-    /// How many counts [`Repeating::count`] needs.
+    /// Returns the number of counters that [`Repeating::count`] needs.
     pub fn keys(&self) -> usize {
         self.keys.len()
     }
@@ -99,17 +105,17 @@ impl Repeating {
         Some(start + self.keys[start..end].binary_search(&key).ok()?)
     }
 
-    /// The keys that a document has, by number.
+    /// Yields the numbers of the keys that a document has.
     fn numbers(&self, marks: &[FPrint]) -> impl Iterator<Item = usize> {
         marks.iter().filter(|&&mark| !is_repeat(mark)).filter_map(|&mark| self.number(key(mark, marks.len())))
     }
 
-    /// Counts the paragraphs of a document by key.
+    /// Adds the paragraphs of a document to the counters by key.
     pub fn count(&self, marks: &[FPrint], counts: &mut [u32]) {
         self.numbers(marks).for_each(|number| counts[number] += 1);
     }
 
-    /// The probes, where so many documents have each key.
+    /// Chooses the probe of each document, given the number of documents with each key.
     pub fn probes(&self, counts: &[u32]) -> Probes {
         let probe = |document: &Document| {
             let numbers = document.paragraphs.iter().filter_map(|&mark| self.number(key(mark, document.all)));
@@ -121,7 +127,7 @@ impl Repeating {
         Probes(by_probe)
     }
 
-    /// The matches within a document.
+    /// Calls `found` with the matches within a document.
     pub fn within(&self, probes: &Probes, within: Page, marks: &[FPrint], mut found: impl FnMut(Match)) {
         for number in self.numbers(marks) {
             let first = probes.0.partition_point(|&(probe, _)| (probe as usize) < number);
@@ -135,7 +141,8 @@ impl Repeating {
     }
 }
 
-/// All matches among documents of different multisets, given as (page, marks), ascending: what the wiring must equal.
+/// Computes all matches among documents of different multisets, given as (page, marks), ascending:
+/// the reference for the dataflow.
 pub fn matches(documents: &[(Page, Vec<FPrint>)]) -> Vec<Match> {
     let mut list = Vec::new();
     documents.iter().for_each(|(page, marks)| push_repeating(*page, marks, &mut list));

@@ -1,19 +1,23 @@
-//! A text becomes the shingle paragraphs of a document, or no document.
+//! Shingle paragraphs of a text that is a document.
 //!
-//! Shingle paragraphs may repeat, and the study asks how often. To serve it as a set, as all else here compares texts, each
-//! occurrence has a *mark* of its own: the first one the fingerprint of the paragraph with its lowest bit cleared, the n-th a
-//! hash of both with its lowest bit set. Documents with equal sets of marks have equal paragraphs equally often, two documents
-//! share as many marks as occurrences of paragraphs, and the even marks are the set of paragraphs.
+//! Shingle paragraphs may repeat, and the study counts repeats. To compare documents as sets, like
+//! all other texts here, each occurrence has its own *mark*: the first one is the fingerprint of
+//! the paragraph with its lowest bit cleared, the n-th is a hash of both with its lowest bit set.
+//! Documents with equal sets of marks have equal paragraphs equally often. The number of marks that
+//! two documents share is the number of occurrences of paragraphs that they share. The even marks
+//! are the set of paragraphs.
 //!
 //! # Source
-//! \[PBZ06\] Definition 1; section 4: "we considered only documents with size greater than 450 characters".
+//! \[PBZ06\] Definition 1; section 4: "we considered only documents with size greater than 450
+//! characters".
 //!
 //! # Deviations
-//! - A full stop inside a word (`3.11`) ends no sentence, and white space between sentences is no character of either; so
-//!   450 characters still have three sentences.
-//! - The paper compares the texts themselves, here fingerprints of 63 bits.
-//! - The paper does not say what becomes of one or two last sentences. By the letter of Definition 1 they are no shingle
-//!   paragraph, and then pages that differ in nothing but their last line are duplicates; here they are one.
+//! - A full stop inside a word (`3.11`) does not end a sentence, and white space between sentences
+//!   is part of neither; so 450 characters still have three sentences.
+//! - The paper compares the texts themselves; here fingerprints of 63 bits are compared.
+//! - The paper does not define the treatment of one or two last sentences. By the letter of
+//!   Definition 1 they are not a shingle paragraph, and then pages that differ only in their last
+//!   line are duplicates; here they are one.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -21,10 +25,10 @@ use crate::chunks::{Document, Recipe};
 use webtwin_base::ids::{FPrint, splitmix64};
 use webtwin_job::{Chunks, Study};
 
-/// Sentences of a shingle paragraph.
+/// Number of sentences of a shingle paragraph.
 const SENTENCES: usize = 3;
 
-/// Cuts texts into documents of marks.
+/// Converter of texts to documents of marks.
 #[derive(Debug)]
 pub struct Paragraphs {
     recipe: Recipe,
@@ -32,13 +36,13 @@ pub struct Paragraphs {
 }
 
 impl Paragraphs {
-    /// By the settings of a job; `chunks.unit` is shingle paragraphs.
+    /// Creates a converter from the settings of a job; `chunks.unit` must be shingle paragraphs.
     pub fn new(chunks: &Chunks, study: &Study) -> Paragraphs {
         Paragraphs { recipe: Recipe::new(chunks), study: study.clone() }
     }
 
-    /// Writes the marks of `text` into `marks`, ascending. A text that is too short to be a document has none, and 0 for its
-    /// whole; `exact` is a hash of the marks.
+    /// Writes the marks of `text` into `marks`, ascending. A text that is too short to be a
+    /// document has no marks, and its `exact` is 0. Otherwise `exact` is a hash of the marks.
     pub fn marks(&mut self, text: &str, marks: &mut Vec<FPrint>) -> Document {
         marks.clear();
         // No text has more characters than bytes.
@@ -55,7 +59,8 @@ impl Paragraphs {
     }
 }
 
-/// Turns the fingerprints of a document's shingle paragraphs, in any order, into its marks, ascending.
+/// Converts the fingerprints of a document's shingle paragraphs, in any order, to its marks,
+/// ascending.
 pub fn mark(fprints: &mut [FPrint]) {
     fprints.iter_mut().for_each(|fprint| *fprint &= !1);
     fprints.sort_unstable();
@@ -66,12 +71,12 @@ pub fn mark(fprints: &mut [FPrint]) {
     fprints.sort_unstable();
 }
 
-/// Whether a mark is of a paragraph that stands in the document before.
+/// True if a mark is that of a repeated occurrence of a paragraph in its document.
 pub fn is_repeat(mark: FPrint) -> bool {
     mark & 1 == 1
 }
 
-/// A hash of all marks of a document; 0 for none.
+/// Returns a hash of all marks of a document, or 0 if there are none.
 pub fn whole(marks: &[FPrint]) -> FPrint {
     if marks.is_empty() { 0 } else { xxh3_64(bytemuck::cast_slice(marks)).max(1) }
 }

@@ -1,17 +1,22 @@
-//! The paper's tables out of clusters, matches and the reached pages.
+//! Tables of the paper, from clusters, matches and the reached pages.
 //!
 //! # Source
 //! \[PBZ06\] Tables 2 to 6, Figures 2 to 5, Definitions 3 to 5.
 //!
 //! # Deviations
-//! - Table 3 counts near-duplicates as Table 2 counts duplicates: of each set that pairs join, all documents but one. (By the
-//!   letter of Definition 5 the original duplicated documents would be near-duplicates of their duplicates, and the table's
-//!   figures would be larger by the clusters of Table 2.) How many documents have another one as near as that stands beside it.
-//! - "This percentage is related to the number of shingle paragraphs of both documents": the occurrences of paragraphs that two
-//!   documents share, held against the longer one.
-//! - Near-duplicates are counted exactly, and duplicates are among them, as "slightly greater than the percentage of duplicates"
-//!   (section 4.1) has it: those that the m steps find, false matches as well. A false match that they never look for, because
-//!   its document left C before the other's step, makes no near-duplicate either; so Table 3 depends on m as Table 2 does.
+//! - Table 3 counts near-duplicates as Table 2 counts duplicates: of each set that pairs join, all
+//!   documents but one. (By the letter of Definition 5 the original duplicated documents would be
+//!   near-duplicates of their duplicates, and the table's figures would be larger by the clusters
+//!   of Table 2.) The number of documents that have another one at that nearness is given in
+//!   addition.
+//! - "This percentage is related to the number of shingle paragraphs of both documents": here it is
+//!   the number of occurrences of paragraphs that two documents share, divided by the number of
+//!   paragraphs of the longer one.
+//! - Near-duplicates are counted exactly, and include the duplicates, as "slightly greater than the
+//!   percentage of duplicates" (section 4.1) implies: the duplicates that the m steps find,
+//!   including false matches. A false match that the steps never search, because its document left
+//!   C before the other's step, makes no near-duplicate either; so Table 3 depends on m as Table 2
+//!   does.
 
 use std::collections::BTreeMap;
 
@@ -23,10 +28,11 @@ use super::matches::Match;
 use crate::overlap::prune::PageSet;
 use webtwin_base::ids::Page;
 
-/// The least percentages of Table 3.
+/// Minimum percentages of Table 3.
 pub const NEAR: [u32; 3] = [90, 70, 50];
 
-/// Which of [`NEAR`] two documents reach, the first that they do; `None` for none. `paragraphs` are those of the longer one.
+/// Returns the index of the first percentage of [`NEAR`] that two documents reach, or `None` if
+/// they reach none. `paragraphs` is the number of paragraphs of the longer one.
 pub fn nearness(shared: u32, paragraphs: u32) -> Option<usize> {
     NEAR.iter().position(|&percent| u64::from(shared) * 100 >= u64::from(percent) * u64::from(paragraphs))
 }
@@ -34,49 +40,50 @@ pub fn nearness(shared: u32, paragraphs: u32) -> Option<usize> {
 /// Clusters and duplicates of a collection: a row of Table 2.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Part {
-    /// Documents.
+    /// Number of documents.
     pub documents: u64,
-    /// Clusters, each with one original duplicated document.
+    /// Number of clusters, each with one original duplicated document.
     pub clusters: u64,
-    /// Duplicates.
+    /// Number of duplicates.
     pub duplicates: u64,
-    /// Of the documents, per cent.
+    /// Percentage of documents that are duplicates.
     pub duplicates_percent: f64,
-    /// Documents in no cluster.
+    /// Number of documents in no cluster.
     pub unique: u64,
-    /// Unique and original documents.
+    /// Number of unique and original documents.
     pub useful: u64,
-    /// Clusters by the multiset rule, without false matches.
+    /// Number of clusters by the multiset rule, without false matches.
     pub clusters_by_multiset: u64,
-    /// Duplicates by it.
+    /// Number of duplicates by the multiset rule.
     pub duplicates_by_multiset: u64,
-    /// Clusters by their documents: Figures 2 to 4.
+    /// Number of clusters by their number of documents: Figures 2 to 4.
     pub documents_per_cluster: BTreeMap<u64, u64>,
-    /// What is known after each step: Figure 5.
+    /// Totals after each step: Figure 5.
     pub growth: Vec<Step>,
 }
 
-/// Of a number of things those in the connected part.
+/// A number of documents or clusters, and the part of them in the connected part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct InConnected {
-    /// All.
+    /// Total number.
     pub all: u64,
-    /// Those in the connected part.
+    /// Number in the connected part.
     pub connected: u64,
-    /// Per cent.
+    /// Percentage in the connected part.
     pub percent: f64,
 }
 
 /// A column of Table 3.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Near {
-    /// Paragraphs shared at least, per cent of the longer document.
+    /// Minimum percentage of paragraphs shared, of the longer document.
     pub percent: u32,
-    /// Documents that pairs so near join to others, but for one of each set.
+    /// Number of documents that pairs of this nearness join to others, without one document of each
+    /// set.
     pub near_duplicates: u64,
-    /// Of the documents, per cent.
+    /// Percentage of documents that are near-duplicates.
     pub near_duplicates_percent: f64,
-    /// Documents that have another one so near.
+    /// Number of documents that have another one of this nearness.
     pub with_another: u64,
 }
 
@@ -85,25 +92,26 @@ pub struct Near {
 pub struct Tables {
     /// Table 2, and the first column of Table 4.
     pub complete: Part,
-    /// Table 4: what is found within the part that the crawl reaches.
+    /// Table 4: clusters within the part that the crawl reaches.
     pub connected: Part,
-    /// Table 4: what is found within the rest.
+    /// Table 4: clusters within the part that the crawl does not reach.
     pub disconnected: Part,
     /// Table 5: clusters of the complete collection with a document in the connected part.
     pub clusters_in_connected: InConnected,
     /// Table 6: unique documents of the complete collection.
     pub unique_in_connected: InConnected,
-    /// Both together.
+    /// Unique and original documents together.
     pub useful_in_connected: InConnected,
-    /// Table 3.
+    /// Columns of Table 3.
     pub near: Vec<Near>,
-    /// Section 4.2: one half of the documents (each second one) estimated by the growth in the other.
+    /// Section 4.2: one half of the documents (every second one), estimated by the growth in the
+    /// other half.
     pub estimates_by_other_half: Vec<Estimate>,
 }
 
-/// What pages are, and which documents of them are alike.
+/// Input of the tables: pages, their documents, and matches.
 pub struct Findings<'a> {
-    /// For every page the smallest of its multiset; itself for a page that is no document.
+    /// Smallest page of the multiset of each page. A page that is not a document is its own.
     pub same: &'a [Page],
     /// Matches between such pages.
     pub matches: &'a [Match],
@@ -111,11 +119,12 @@ pub struct Findings<'a> {
     pub documents: &'a PageSet,
     /// Pages that a crawl reaches.
     pub reached: &'a PageSet,
-    /// m.
+    /// m, the number of steps.
     pub steps: u32,
 }
 
-/// A share in per cent, to four places, so that it prints the same everywhere.
+/// Returns a fraction as a percentage, rounded to four places so that it prints the same
+/// everywhere.
 pub fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { (part as f64 * 1e6 / whole as f64).round() / 1e4 }
 }
@@ -124,7 +133,7 @@ fn of_all(all: u64, connected: u64) -> InConnected {
     InConnected { all, connected, percent: percent(connected, all) }
 }
 
-/// Makes the tables but Table 3, and the clusters of the complete collection.
+/// Computes all tables except Table 3, and the clusters of the complete collection.
 ///
 /// # Cost
 /// Some passes over the pages for each of five collections.
@@ -191,8 +200,8 @@ fn part(same: &[Page], matches: &[Match], of: &dyn Fn(Page) -> bool, steps: u32)
     (part, found)
 }
 
-/// A column of Table 3, and the documents that have another one so near; `labels[page]` is the smallest page that pairs of
-/// at least `percent_shared` join a page to.
+/// Computes a column of Table 3, and the documents that have another one of this nearness.
+/// `labels[page]` is the smallest page that pairs of at least `percent_shared` join a page to.
 pub fn near(labels: &[Page], documents: &PageSet, percent_shared: u32) -> (Near, PageSet) {
     let mut sizes = vec![0u64; labels.len()];
     let pages = Page::first(labels.len()).filter(|&page| documents.contains(page));

@@ -1,11 +1,13 @@
-//! The m-step algorithm as the paper tells it, one hash table a step: the reference for [`super::clusters`].
+//! The m-step algorithm as in the paper, with one hash table a step: the reference for
+//! [`super::clusters`].
 //!
 //! # Source
 //! \[PBZ06\] section 3 and Figure 1.
 //!
 //! # Deviations
-//! "If one of the documents of the pair was previously inserted into a given cluster, then the other document of the pair is
-//! inserted into the same cluster": where both were, the two clusters become one.
+//! "If one of the documents of the pair was previously inserted into a given cluster, then the
+//! other document of the pair is inserted into the same cluster": if both were inserted before, the
+//! two clusters become one.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +15,8 @@ use super::clusters::{Clusters, Step, step_of};
 use crate::clusters::union_find::UnionFind;
 use webtwin_base::ids::{FPrint, Page};
 
-/// Finds the clusters of documents, given by their shingle paragraphs in any order, in `steps` steps.
+/// Finds the clusters of documents in `steps` steps. Each document is given by its shingle
+/// paragraphs in any order.
 ///
 /// # Cost
 /// Each document is looked up once a step.

@@ -1,15 +1,17 @@
-//! Brings text to the form in which words are compared, so that one text typed in two ways is one text.
+//! Folding: converts text to the form in which words are compared, so that equal text typed in two
+//! ways has one form.
 //!
-//! 1. Every space (`White_Space`: U+00A0, U+202F, U+2009, U+3000, ...) is U+0020. So is U+200B, the zero width space,
-//!    which separates words by UAX #29; between two characters of a script without spaces it is dropped.
-//! 2. Invisible characters (`Default_Ignorable_Code_Point`: soft hyphens, joiners, byte order marks, variation
-//!    selectors, marks of direction, ...) are dropped.
-//! 3. The rest is normalised to NFKC.
-//! 4. Case is folded by Unicode's full default folding (`CaseFolding.txt`, statuses C and F), and the result is
-//!    normalised to NFKC again, because folding can undo it.
+//! 1. Every space (`White_Space`: U+00A0, U+202F, U+2009, U+3000, ...) becomes U+0020. So does
+//!    U+200B, the zero width space, which separates words by UAX #29; between two characters of a
+//!    script without spaces it is dropped.
+//! 2. Invisible characters (`Default_Ignorable_Code_Point`: soft hyphens, joiners, byte order
+//!    marks, variation selectors, marks of direction, ...) are dropped.
+//! 3. The remaining text is normalised to NFKC.
+//! 4. Case is folded by Unicode's full default folding (`CaseFolding.txt`, statuses C and F), and
+//!    the result is normalised to NFKC again, because folding can undo the normal form.
 //!
-//! ASCII text is only put into lower case by all this, and ASCII white space is where a text may be cut before it:
-//! no step looks across it.
+//! Folding only converts ASCII text to lower case. A text may be divided before ASCII white space,
+//! because no step depends on characters on both sides of it.
 
 use icu_casemap::{CaseMapper, CaseMapperBorrowed};
 use icu_normalizer::{ComposingNormalizer, ComposingNormalizerBorrowed};
@@ -25,7 +27,7 @@ const INVISIBLE: CodePointSetDataBorrowed<'static> = CodePointSetData::new::<Def
 
 const ZERO_WIDTH_SPACE: char = '\u{200b}';
 
-/// Folds one text after another; keeps its memory.
+/// Folding of one text after another, which reuses its buffers.
 #[derive(Debug, Default)]
 pub struct Folding {
     visible: String,
@@ -33,7 +35,7 @@ pub struct Folding {
 }
 
 impl Folding {
-    /// Applies steps 1 to 3: the text as it looks, in upper and lower case.
+    /// Applies steps 1 to 3: returns the text as it is displayed, in upper and lower case.
     ///
     /// # Cost
     /// One pass over the text, and two more if it has a character that is not plain.
@@ -66,7 +68,7 @@ impl Folding {
     }
 }
 
-/// Folds a character by itself, by definition: its form after step 3, and after all steps.
+/// Folds a single character by definition. Returns its form after step 3, and after all steps.
 pub(super) fn of_character(character: char) -> [String; 2] {
     let mut seen = String::new();
     visible(character.encode_utf8(&mut [0; 4]), &mut seen);
@@ -78,7 +80,7 @@ pub(super) fn of_character(character: char) -> [String; 2] {
 /// Applies steps 1 and 2.
 fn visible(text: &str, into: &mut String) {
     into.clear();
-    // The last character, if a zero width space follows it.
+    // Last character before a zero width space.
     let mut before_gap = None;
     for character in text.chars() {
         if character == ZERO_WIDTH_SPACE {
@@ -137,7 +139,7 @@ mod tests {
         for character in (0..=0x10_ffffu32).filter_map(char::from_u32) {
             let form = folded(&character.to_string());
             let cases = [character.to_uppercase().to_string(), character.to_lowercase().to_string()];
-            // Turkish: by default folding a dotless i is a letter of its own, of which I is not the capital.
+            // Turkish: by default folding a dotless i is a separate letter, whose capital is not I.
             if character != 'ı' && cases.iter().any(|case| folded(case) != form) {
                 odd.push(character);
             }

@@ -1,20 +1,21 @@
-//! The language of a text, from its script and its function words.
+//! Detection of the language of a text, from its script and its function words.
 //!
-//! The avoid list compares languages: a translation is never a substitute for its original, however much code, markup and
-//! boilerplate both share. An answer must therefore be cheap and seldom wrong, and "unknown" is an acceptable answer: an
-//! unknown language differs from no other.
+//! The avoid list compares languages: a translation never replaces its original, however much code,
+//! markup and boilerplate both share. So detection must be cheap and seldom wrong, and "unknown" is
+//! an acceptable result: an unknown language differs from no other.
 //!
-//! Only a sample of the text is read (three short windows). If most of its letters are of one script other than Latin, the script decides
-//! or narrows the choice. Otherwise each word that is a function word of a language counts for that language, and the language
-//! with the most such words wins if it wins clearly ([`LanguageDetector::detect`]).
+//! Only a sample of the text is read (three short windows). If most of its letters are of one
+//! script other than Latin, the script determines the language or restricts the choice. Otherwise
+//! each word that is a function word of a language counts for that language. The language with the
+//! most such words is returned if it has a clear margin ([`LanguageDetector::detect`]).
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use webtwin_base::by_hash::ByHash;
 
-/// Scripts and languages, with the function words by which each language is recognised. The place in this table is the number
-/// of a [`Language`], so rows are only ever appended.
+/// Languages and scripts, with the function words by which each language is recognised. The index
+/// in this table is the number of a [`Language`], so rows may only be appended.
 ///
 /// Words are in lower case. Languages without words are recognised by their script alone.
 const LANGUAGES: [(&str, &str); 41] = [
@@ -72,28 +73,31 @@ impl Language {
     /// An unknown language.
     pub const UNKNOWN: Language = Language(0);
 
-    /// Returns the code as in column `pages.language`: ISO 639-1, `und-` and a script if only that is known, or nothing.
+    /// Returns the code in column `pages.language`: ISO 639-1, `und-` and a script if only that is
+    /// known, or an empty string.
     pub fn code(self) -> &'static str {
         LANGUAGES[usize::from(self.0)].0
     }
 
-    /// Returns the language of a code of [`code`](Self::code), unknown for any other.
+    /// Returns the language with a code that [`code`](Self::code) returns, or unknown for any other
+    /// code.
     pub fn of_code(code: &str) -> Language {
         let number = LANGUAGES.iter().position(|language| language.0 == code);
         number.map_or(Language::UNKNOWN, |number| Language(number as u8))
     }
 
-    /// Returns the number that stands for this language in rows of fixed width.
+    /// Returns the number that represents this language in rows of fixed width.
     pub fn number(self) -> u8 {
         self.0
     }
 
-    /// Returns the language that a number of [`number`](Self::number) stands for.
+    /// Returns the language with a number that [`number`](Self::number) returns, or unknown for any
+    /// other number.
     pub fn from_number(number: u8) -> Language {
         if usize::from(number) < LANGUAGES.len() { Language(number) } else { Language::UNKNOWN }
     }
 
-    /// Returns true if both languages are known and no text can be in both.
+    /// True if both languages are known and no text can be in both.
     pub fn differs_from(self, other: Language) -> bool {
         let script_only = |language: Language| language.code().starts_with("und-");
         let one_script = |some: Language, other: Language| script_only(some) && some.script() == other.script();
@@ -117,7 +121,7 @@ impl Language {
     }
 }
 
-/// Scripts that are told apart.
+/// Scripts that are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Script {
     Latin,
@@ -135,7 +139,8 @@ enum Script {
 const SCRIPTS: usize = Script::Han as usize + 1;
 
 impl Script {
-    /// Returns the script of a letter; all that is no letter of another script counts as Latin.
+    /// Returns the script of a letter. A character that is not a letter of another script counts as
+    /// Latin.
     fn of(letter: char) -> Script {
         match u32::from(letter) {
             0x0370..=0x03ff | 0x1f00..=0x1fff => Script::Greek,
@@ -152,12 +157,12 @@ impl Script {
     }
 }
 
-/// Bytes of each window of a sample, and number of windows.
+/// Bytes of each window of a sample; the next constant is the number of windows.
 const WINDOW: usize = 256;
 const WINDOWS: usize = 3;
 
-/// Parts of a text that stand for all of it: three windows, at a quarter, the middle and three quarters, because texts begin and
-/// end with menus. A short text is its own sample.
+/// Returns the windows of a text that are read: three, at a quarter, the middle and three quarters
+/// of the text, because texts begin and end with menus. A short text is read as a whole.
 fn sample(text: &str) -> impl Iterator<Item = &str> {
     let is_short = text.len() <= WINDOW * WINDOWS;
     let count = if is_short { 1 } else { WINDOWS };
@@ -172,15 +177,16 @@ fn sample(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Fewest words of a sample that decide, in Latin, Cyrillic, Arabic and Devanagari script.
+/// Minimum number of words of a sample that determine a language in Latin, Cyrillic, Arabic and
+/// Devanagari script.
 const FEWEST_WORDS: u32 = 12;
 
-/// Recognises languages.
+/// Detector of the languages of texts.
 #[derive(Debug)]
 pub struct LanguageDetector {
-    /// For the hash of each function word the languages that have it: bit `n` for number `n`.
+    /// Languages of each function word, by the hash of the word: bit `n` represents number `n`.
     words: ByHash<u64>,
-    /// The word at hand in lower case.
+    /// Scratch buffer for the current word in lower case.
     lower: String,
 }
 
@@ -197,9 +203,11 @@ impl Default for LanguageDetector {
 }
 
 impl LanguageDetector {
-    /// Returns the language of `text`; [`Language::UNKNOWN`] if too few words decide, or two languages do nearly alike.
+    /// Returns the language of `text`, or [`Language::UNKNOWN`] if too few words are function
+    /// words, or if two languages have nearly equal numbers of them.
     ///
-    /// A language wins with a twelfth of the sample's words if no other has more than three quarters as many.
+    /// A language is returned if at least a twelfth of the sample's words are its function words,
+    /// and no other language has more than three quarters as many.
     ///
     /// # Cost
     /// About a kilobyte of the text is read, whatever its length.
@@ -224,7 +232,7 @@ impl LanguageDetector {
                 } else {
                     word.chars().for_each(|letter| letters[Script::of(letter) as usize] += 1);
                 }
-                // Longer words than any in the table need no look-up.
+                // Words longer than any in the table need no look-up.
                 count += 1;
                 if word.len() > LONGEST_WORD && Script::of(first) == Script::Latin {
                     continue;
@@ -244,7 +252,7 @@ impl LanguageDetector {
             }
         }
         let all: u32 = letters.iter().sum();
-        // Kana and Han together: a Japanese text has both.
+        // Kana and Han are counted together, because a Japanese text has both.
         let [kana, han] = [Script::Kana, Script::Han].map(|script| letters[script as usize]);
         if (kana + han) * 2 > all {
             return if kana * 20 >= kana + han { known("ja") } else { known("zh") };
@@ -269,10 +277,10 @@ impl LanguageDetector {
     }
 }
 
-/// Bytes of the longest function word in Latin script.
+/// Maximum bytes of a function word in Latin script.
 const LONGEST_WORD: usize = 12;
 
-/// Returns true for vowel signs and the like, which belong to the word they stand in.
+/// True if a character is a vowel sign or a similar mark, which is part of the word around them.
 fn is_mark(letter: char) -> bool {
     matches!(u32::from(letter), 0x0300..=0x036f | 0x064b..=0x065f | 0x0900..=0x0903 | 0x093a..=0x094f | 0x0e31..=0x0e4e)
 }
@@ -283,7 +291,8 @@ fn known(code: &str) -> Language {
     Language(number as u8)
 }
 
-/// Returns the language with most of `words` function words, if it wins clearly.
+/// Returns the language with the most function words among `words` words, if it has a clear
+/// majority.
 fn clear_winner(found: &[u32; LANGUAGES.len()], words: u32) -> Language {
     let first = (0..found.len()).max_by_key(|&number| found[number]).expect("there are languages");
     let second = (0..found.len()).filter(|&number| number != first).map(|number| found[number]).max().unwrap_or(0);

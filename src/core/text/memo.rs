@@ -1,21 +1,21 @@
-//! Remembers the words of recent tokens: most tokens of a text have occurred shortly before, and finding their words by the
-//! tables of Unicode costs ten times as much as looking them up.
+//! Cache of the words of recent tokens. Most tokens of a text have occurred shortly before, and
+//! segmenting them by the tables of Unicode costs ten times as much as a look-up.
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Tokens remembered, a power of two.
+/// Number of cached tokens, a power of two.
 const TOKENS: usize = 1 << 12;
 
-/// Bytes of a token that is remembered.
+/// Maximum bytes of a cached token.
 const TOKEN_BYTES: usize = 32;
 
-/// Bytes of its words.
+/// Maximum bytes of the words of a cached token.
 const WORD_BYTES: usize = 56;
 
-/// Number of its words.
+/// Maximum number of words of a cached token.
 const WORDS: usize = 4;
 
-/// A token with its words; an empty token stands for none.
+/// A token with its words. An empty token marks an unused entry.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     token_bytes: u8,
@@ -28,14 +28,15 @@ struct Entry {
 const NONE: Entry =
     Entry { token_bytes: 0, token: [0; TOKEN_BYTES], words: 0, ends: [0; WORDS], bytes: [0; WORD_BYTES] };
 
-/// Recent tokens, each where its hash puts it.
+/// Cache of recent tokens, each at the index that its hash determines.
 #[derive(Debug, Default)]
 pub(super) struct Memo {
     entries: Vec<Entry>,
 }
 
 impl Memo {
-    /// Calls `word` with each word of `token`, which `find` finds if it is not remembered.
+    /// Calls `word` with each word of `token`. If the token is not cached, `find` computes the
+    /// words.
     pub(super) fn each(&mut self, token: &str, find: impl FnOnce(&mut dyn FnMut(&[u8])), word: &mut impl FnMut(&[u8])) {
         let token = token.as_bytes();
         if token.len() > TOKEN_BYTES {
@@ -90,7 +91,8 @@ mod tests {
 
     #[test]
     fn words_that_are_remembered_are_those_that_were_found() {
-        // More tokens than are remembered; some have too many words, some too long ones, some none.
+        // More tokens than the cache holds; some have too many words, some too long ones, some
+        // none.
         let split = |token: &str, emit: &mut dyn FnMut(&[u8])| {
             token.split('-').filter(|word| !word.is_empty()).for_each(|word| emit(word.repeat(2).as_bytes()));
         };

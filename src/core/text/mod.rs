@@ -1,15 +1,16 @@
-//! Plain text becomes weighted features: what a page is about, regardless of order.
+//! Weighted features of plain text: a description of the content of a page that ignores order.
 //!
-//! In: the text of a page. Out: its [`Feature`]s. A feature is a phrase of a few neighbouring terms, or a single term,
-//! identified by its 64-bit hash.
+//! Input: the text of a page. Output: its [`Feature`]s. A feature is a phrase of a few neighbouring
+//! terms, or a single term, identified by its 64-bit hash.
 //!
 //! # Source
-//! \[MJS07\] section 2: "features are computed using standard IR techniques like tokenization, case folding, stop-word
-//! removal, stemming and phrase detection".
+//! \[MJS07\] section 2: "features are computed using standard IR techniques like tokenization, case
+//! folding, stop-word removal, stemming and phrase detection".
 //!
 //! # Deviations
-//! - The paper does not say which phrases it detects; ours are all runs of a given number of terms.
-//! - It does not say how it weights features; see [`Weights`].
+//! - The paper does not define which phrases it detects. Here they are all runs of a given number
+//!   of terms.
+//! - It does not define how it weights features; see [`Weights`].
 
 pub mod fold;
 pub mod language;
@@ -28,34 +29,35 @@ use terms::Terms;
 use webtwin_job::Weights;
 use words::Words;
 
-/// A feature with its weight on a page: more than 0, in sixteenths.
+/// A feature with its weight on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Feature {
-    /// XXH3 hash of the term, or of its terms' hashes.
+    /// XXH3 hash of the term, or of the hashes of its terms.
     pub hash: u64,
     /// Weight in sixteenths, more than 0.
     pub weight: u32,
 }
 
-/// Finds the features of one text after another; keeps its memory.
+/// Extractor of the features of one text after another, which reuses its buffers.
 #[derive(Debug)]
 pub struct Features {
     words: Words,
     terms: Terms,
     phrase: usize,
-    /// Terms of the current text, then its features, repeats included.
+    /// Terms of the current text, then its features, including repeats.
     hashes: Vec<u64>,
 }
 
 impl Features {
-    /// Makes features of `phrase` terms each, with the stop words and the stemmer of one language each
-    /// ([`Terms::new`]).
+    /// Creates an extractor of features of `phrase` terms each, with the stop words of one language
+    /// and the stemmer of one language ([`Terms::new`]).
     pub fn new(phrase: u32, stop_words: &str, stemming: &str) -> Features {
         let terms = Terms::new(stop_words, stemming);
         Features { words: Words::default(), terms, phrase: phrase as usize, hashes: Vec::new() }
     }
 
-    /// The features of `text`, repeats included. A text with fewer terms than a phrase is one phrase.
+    /// Returns the features of `text`, including repeats. A text with fewer terms than a phrase is
+    /// one phrase.
     ///
     /// # Cost
     /// One pass over the text, one over its terms.
@@ -75,7 +77,8 @@ impl Features {
     }
 }
 
-/// Weights features by how often they occur on a page: `hashes` in any order, `features` ascending by hash, each once.
+/// Weights features by their number of occurrences on a page. `hashes` may be in any order;
+/// `features` becomes ascending by hash, each once.
 pub fn weigh(hashes: &mut [u64], weights: Weights, features: &mut Vec<Feature>) {
     features.clear();
     hashes.sort_unstable();
@@ -83,7 +86,7 @@ pub fn weigh(hashes: &mut [u64], weights: Weights, features: &mut Vec<Feature>) 
     features.extend(hashes.chunk_by(|x, y| x == y).map(run));
 }
 
-/// Weight of a feature that occurs `count` times on a page, in sixteenths.
+/// Returns the weight of a feature that occurs `count` times on a page, in sixteenths.
 pub fn weight(count: u32, weights: Weights) -> u32 {
     match weights {
         Weights::Count => count.saturating_mul(16),
@@ -92,13 +95,14 @@ pub fn weight(count: u32, weights: Weights) -> u32 {
     }
 }
 
-/// Weight of a feature in a crawl, in sixteenths: log2 of (pages of the crawl / pages with the feature); one sixteenth
-/// for features that are on all pages.
+/// Returns the weight of a feature in a crawl, in sixteenths: log2 of (pages of the crawl / pages
+/// with the feature). The weight of a feature that is on all pages is one sixteenth.
 pub fn inverse_document_frequency(pages: u64, pages_with: u64) -> u32 {
     (log2(pages) - log2(pages_with.clamp(1, pages.max(1)))).max(1)
 }
 
-/// log2 in sixteenths, rounded down; 0 for 0. It works by squaring, so no machine's floating point matters.
+/// Returns log2 in sixteenths, rounded down, and 0 for 0. Computed by repeated squaring, so the
+/// result does not depend on floating point.
 pub fn log2(number: u64) -> u32 {
     if number == 0 {
         return 0;
@@ -162,7 +166,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_logarithm_is_the_logarithm(number in 1u64..1 << 40) {
-            // Sixteenths are exact enough to compare, but for numbers next to a step.
+            // Sixteenths are exact enough to compare, except for numbers next to a step.
             let want = (number as f64).log2() * 16.0;
             let off = (f64::from(log2(number)) - want.floor()).abs();
             prop_assert!(off == 0.0 || (off == 1.0 && (want.fract() < 1e-5 || want.fract() > 1.0 - 1e-5)));

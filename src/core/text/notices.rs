@@ -1,22 +1,23 @@
-//! Notices that there is nothing at a URL, on pages that a server sends with status 200: soft 404s.
+//! Notices of missing pages, on pages that a server sends with status 200: soft 404s.
 //!
-//! Such a page is its site's frame around a line such as *The page /abc does not exist*. The line names the URL that was asked
-//! for, so the pages of a thousand wrong URLs have a thousand texts. A *notice* is the hash of the first line of a short text
-//! that contains one of [`PHRASES`], without words of the page's own URL and without words with a digit: it is the same on all of
-//! them.
+//! Such a page is the template of its site around a line such as *The page /abc does not exist*.
+//! The line names the requested URL, so the pages of a thousand wrong URLs have a thousand texts. A
+//! *notice* is the hash of the first line of a short text that contains one of [`PHRASES`], without
+//! words of the page's own URL and without words with a digit. It is equal on all these pages.
 //!
-//! A notice alone proves nothing, for a manual may say as much of a file. What makes its pages placeholders is that many
-//! texts of one host have it and little else of their own ([`crate::overlap::views`]).
+//! A notice alone is no proof, because a manual may describe a file with such a line. Pages with a
+//! notice are placeholders only if many texts of one host have it and few own chunks otherwise
+//! ([`crate::overlap::views`]).
 
 use std::collections::HashSet;
 
 use memchr::memmem::Finder;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Bytes of a text beyond which it is no placeholder's.
+/// Maximum bytes of a text that can have a notice.
 pub const SHORT_TEXT: usize = 4096;
 
-/// What sites say of a page that is not there, in lower case.
+/// Phrases that sites use on pages in place of missing ones, in lower case.
 pub const PHRASES: [&str; 34] = [
     "not found",
     "not exist",
@@ -54,7 +55,7 @@ pub const PHRASES: [&str; 34] = [
     "不存在",
 ];
 
-/// Finds the notice of one text after another; keeps its memory.
+/// Extractor of the notice of one text after another, which reuses its buffers.
 #[derive(Debug)]
 pub struct Notices {
     phrases: Vec<Finder<'static>>,
@@ -70,7 +71,8 @@ impl Default for Notices {
 }
 
 impl Notices {
-    /// Notice of the text of a page with this URL; 0 if it has none, or more than [`SHORT_TEXT`] bytes.
+    /// Returns the notice of the text of a page with the given URL, or 0 if it has none or more
+    /// than [`SHORT_TEXT`] bytes.
     ///
     /// # Examples
     /// ```
@@ -118,7 +120,7 @@ fn lower_into(lower: &mut String, text: &str) {
     push_lower(lower, rest);
 }
 
-/// Appends a text in ASCII.
+/// Appends an ASCII text in lower case.
 fn push_lower(lower: &mut String, ascii: &str) {
     let start = lower.len();
     lower.push_str(ascii);

@@ -1,7 +1,9 @@
-//! Characters that are folded one by one, without regard to their neighbours: almost all of most texts.
+//! Folding of plain characters, one by one and independent of their neighbours. Almost all
+//! characters of most texts are plain.
 //!
-//! A character is plain if each step of folding makes one character of it, and none of these combines with a character
-//! before it. So letters, digits, punctuation and symbols are, except for letters that combine (those of Hangul).
+//! A character is plain if each step of folding turns it into one character, and neither of these
+//! combines with a character before it. So letters, digits, punctuation and symbols are plain,
+//! except for letters that combine (those of Hangul).
 
 use std::sync::LazyLock;
 
@@ -10,19 +12,19 @@ use icu_properties::props::{GeneralCategory, GeneralCategoryGroup};
 
 use super::fold::of_character;
 
-/// Characters below this are in a table.
+/// End of the range of characters that are in the table.
 const TABLE_END: u32 = 0x3100;
 
-/// Stands in the table for a character that is not plain.
+/// Marks a character that is not plain in the table.
 const NONE: char = '\0';
 
-/// The composed and the folded form of each character of the table.
+/// Composed and folded form of each character of the table.
 static TABLE: LazyLock<Vec<[char; 2]>> = LazyLock::new(|| {
     let of_point = |point| char::from_u32(point).and_then(by_definition).unwrap_or([NONE; 2]);
     (0..TABLE_END).map(of_point).collect()
 });
 
-/// The two forms of a character, if it is plain.
+/// Returns the two forms of a character if it is plain.
 fn by_definition(character: char) -> Option<[char; 2]> {
     let single = |form: &String| {
         let mut characters = form.chars();
@@ -43,24 +45,25 @@ fn combines_with_none_before(character: char) -> bool {
     character == ' ' || groups.contains(category) && !is_jamo
 }
 
-/// The form of a plain character, the first or the second.
+/// Returns a form of a plain character: 0 for the composed, 1 for the folded form.
 fn plain(character: char, form: usize, table: &[[char; 2]]) -> Option<char> {
     match character {
         ..'\u{3100}' => Some(table[character as usize][form]).filter(|&plain| plain != NONE),
-        // Han and Hangul have one form.
+        // Each character of Han and Hangul is its own form.
         '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' => Some(character),
-        // Full-width ASCII.
+        // Full-width forms of ASCII.
         '\u{ff01}'..='\u{ff5e}' => Some(table[character as usize - 0xfee0][form]),
         _ => None,
     }
 }
 
-/// Writes the text after step 3; returns false if a character is not plain, and then not all of it is written.
+/// Writes the text after step 3. Returns false if a character is not plain; the text is then
+/// incomplete.
 pub(super) fn composed(text: &str, into: &mut String) -> bool {
     all(text, 0, into)
 }
 
-/// Writes the folded text; returns false if a character is not plain, and then not all of it is written.
+/// Writes the folded text. Returns false if a character is not plain; the text is then incomplete.
 pub(super) fn folded(text: &str, into: &mut String) -> bool {
     all(text, 1, into)
 }

@@ -1,28 +1,29 @@
-//! Finds where runs of word bytes begin and end, 64 bytes at a time.
+//! Search for the starts and ends of runs of word bytes, 64 bytes at a time.
 //!
-//! A branch on every byte is mispredicted at the end of every word. So one pass, which compilers vectorise, turns every
-//! byte into a bit, and runs are found by counting zeros.
+//! A branch on every byte would be mispredicted at the end of every word. Therefore one pass, which
+//! compilers vectorise, turns every byte into a bit, and runs are found by counting zeros.
 
-/// One bit per byte: whether it is a lower-case letter, a digit, an underscore, or part of a character beyond ASCII.
+/// One bit per byte, set if the byte is a lower-case letter, a digit, an underscore, or part of a
+/// non-ASCII character.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
     bits: Vec<u64>,
 }
 
 impl Runs {
-    /// Takes a new text.
+    /// Replaces the text.
     pub(super) fn of(&mut self, text: &[u8]) {
         self.bits.clear();
         let (blocks, rest) = text.as_chunks::<64>();
         self.bits.extend(blocks.iter().map(bits));
         let mut last = [0; 64];
         last[..rest.len()].copy_from_slice(rest);
-        // Zero bytes at the end make sure that every run ends.
+        // Zero bytes at the end ensure that every run ends.
         self.bits.extend([bits(&last), 0]);
     }
 
-    /// The next run that begins at or after `from`; the rest of a run that contains `from` counts as one. (start, end)
-    /// in bytes.
+    /// Returns the next run that begins at or after `from`, as (start, end) in bytes. The remainder
+    /// of a run that contains `from` counts as a run.
     pub(super) fn next(&self, from: usize) -> Option<(usize, usize)> {
         let mut word = from / 64;
         let mut left = *self.bits.get(word)? >> (from % 64) << (from % 64);
@@ -34,7 +35,7 @@ impl Runs {
         Some((start, self.end(start)))
     }
 
-    /// End of the run that contains `start`.
+    /// Returns the end of the run that contains `start`.
     pub(super) fn end(&self, start: usize) -> usize {
         let mut word = start / 64;
         let mut gaps = !self.bits[word] >> (start % 64) << (start % 64);
@@ -54,7 +55,8 @@ fn bits(block: &[u8; 64]) -> u64 {
         *flag = u8::from(letter | digit | (byte == b'_') | (byte >= 0x80));
     }
     let (eights, _) = flags.as_chunks::<8>();
-    // The product gathers the low bits of eight bytes in its highest byte: bit 8 i times bit 56 - 7 i is bit 56 + i.
+    // The product gathers the low bits of eight bytes in its highest byte: bit 8 i times bit 56 - 7
+    // i is bit 56 + i.
     let gather = |eight: &[u8; 8]| u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
     eights.iter().rev().fold(0, |all, eight| all << 8 | gather(eight))
 }

@@ -1,7 +1,8 @@
-//! Scripts without spaces between words.
+//! Scripts that are written without spaces between words.
 
-/// True if this character's script is written without spaces between words, and Unicode's tables do not segment it
-/// either: Thai, Lao, Burmese, Khmer, Hiragana and Han. (Katakana forms words; Hangul is written with spaces.)
+/// True if this character's script is written without spaces between words, and Unicode's tables do
+/// not segment it either: Thai, Lao, Burmese, Khmer, Hiragana and Han. (Katakana forms words;
+/// Hangul is written with spaces.)
 pub(super) fn is_written_without_spaces(character: char) -> bool {
     matches!(
         u32::from(character),

@@ -1,7 +1,9 @@
-//! Words become terms: stop words are dropped, inflected words are reduced to their stem, and the rest is hashed.
+//! Terms of words: stop words are dropped, inflected words are reduced to their stem, and the
+//! result is hashed.
 //!
-//! Both need to know the language, and both are off unless the job names one: if the language of a page were guessed
-//! wrongly, its features would change, and differ from those of its copies.
+//! Both steps depend on the language, and both are off unless the job names a language. If the
+//! language of a page were detected incorrectly, its features would change, and differ from those
+//! of its copies.
 
 use std::collections::HashSet;
 
@@ -11,18 +13,19 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::fold::Folding;
 use webtwin_job::languages::{stemmer, stop_words};
 
-/// Words remembered with their terms, a power of two.
+/// Number of words that are cached with their terms, a power of two.
 const MEMO: usize = 1 << 13;
 
-/// Longest word that is remembered, in bytes.
+/// Maximum bytes of a cached word.
 const LONGEST: usize = 16;
 
-/// Maps words to hashed terms.
+/// Mapping of words to hashed terms.
 pub struct Terms {
-    /// Folded, as words are.
+    /// Stop words, folded like other words.
     stop_words: HashSet<String>,
     stemmer: Option<Stemmer>,
-    /// Recent words by their hash, each with its term: stemming costs fifty times as much as a look-up.
+    /// Cache of recent words by their hash, each with its term. Stemming costs fifty times as much
+    /// as a look-up.
     memo: Vec<(u128, Option<u64>)>,
 }
 
@@ -33,7 +36,8 @@ impl std::fmt::Debug for Terms {
 }
 
 impl Terms {
-    /// Terms by the stop words of one language and the stemmer of one, each a code or [`webtwin_job::languages::NONE`].
+    /// Creates a mapping with the stop words of one language and the stemmer of one language, each
+    /// a code or [`webtwin_job::languages::NONE`].
     pub fn new(stop_words: &str, stemming: &str) -> Terms {
         let stemmer = stemmer(stemming).map(Stemmer::create);
         let mut folding = Folding::default();
@@ -43,7 +47,7 @@ impl Terms {
         Terms { stop_words, stemmer, memo }
     }
 
-    /// The term of a folded word, as its 64-bit XXH3 hash; `None` for a stop word.
+    /// Returns the term of a folded word as its 64-bit XXH3 hash, or `None` for a stop word.
     pub fn term(&mut self, word: &[u8]) -> Option<u64> {
         let hash = xxh3_64(word);
         if self.memo.is_empty() {
@@ -82,7 +86,7 @@ mod tests {
         assert_eq!(terms.term(b"duplicates"), Some(xxh3_64(b"duplic")));
         assert_eq!(terms.term(b"duplicates"), terms.term(b"duplicate"));
         assert_eq!(terms.term(b"incomprehensibilities"), terms.term(b"incomprehensibility"));
-        // Words are folded, and so are stop words: final sigma is sigma, and ß is ss.
+        // Words are folded, and so are stop words: final sigma becomes sigma, and ß becomes ss.
         assert_eq!(Terms::new("el", NONE).term("τησ".as_bytes()), None);
         assert_eq!(Terms::new("de", NONE).term(b"dass"), None);
         assert_eq!(Terms::new(NONE, NONE).term(b"the"), Some(xxh3_64(b"the")));

@@ -1,20 +1,21 @@
-//! The words of titles, by which pages of two sites are told apart.
+//! Words of titles, by which pages of two sites are distinguished.
 //!
-//! Pages of one template, such as the search pages of two manuals, are as alike as two versions of a page. Their titles are not:
-//! each has a word that the other lacks (*Search — nova documentation*, *Search — ironic documentation*), where versions differ in
-//! numbers (*Search — Python 3.13 documentation*) and copies add the name of their site.
+//! Pages of one template, such as the search pages of two manuals, are as alike as two versions of
+//! a page. Their titles are not: each has a word that the other lacks (*Search — nova
+//! documentation*, *Search — ironic documentation*), while versions differ in numbers (*Search —
+//! Python 3.13 documentation*) and copies add the name of their site.
 
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A sketch of the words of a title, those with a digit aside: each sets three of 128 bits.
+/// Sketch of the words of a title, except those with a digit: each word sets three of 128 bits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(transparent)]
 pub struct TitleWords([u64; 2]);
 
 impl TitleWords {
-    /// Returns the words of a title, in lower case.
+    /// Returns the sketch of the words of a title, in lower case.
     ///
     /// # Examples
     /// ```
@@ -39,8 +40,8 @@ impl TitleWords {
         TitleWords(bits)
     }
 
-    /// Returns true if each of the titles has a word that the other lacks. Of pairs of titles with eight words that differ in one, one
-    /// in a hundred passes for the same.
+    /// True if each of the titles has a word that the other lacks. Of pairs of titles with eight
+    /// words that differ in one, one in a hundred is not recognised as different.
     pub fn differ_from(self, other: TitleWords) -> bool {
         let lacks = |has: TitleWords, other: TitleWords| (0..2).any(|half| has.0[half] & !other.0[half] != 0);
         lacks(self, other) && lacks(other, self)
@@ -56,7 +57,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// What has all words of the other never differs, and what differs has words of its own.
+        /// A title with all words of the other never differs from it, and titles that differ have
+        /// words of their own.
         #[test]
         fn titles_differ_only_if_each_has_a_word_of_its_own(
             a in prop::collection::vec("[a-d]{1,2}|[0-9]|Ä", 0..6), b in prop::collection::vec("[a-d]{1,2}|[0-9]|ä", 0..6)

@@ -1,8 +1,9 @@
-//! Text becomes words, normalised and case-folded ([`super::fold`]), in order.
+//! Words of a text, normalised and case-folded ([`super::fold`]), in order.
 //!
-//! Words are those of Unicode (UAX #29, as in `unicode-segmentation`) that contain a letter or digit: *don't*, *3.14*,
-//! *www.example.com* and *snake_case* are one word each. Scripts written without spaces have no words in that sense,
-//! only characters; there a word is two neighbouring characters, or one that stands alone.
+//! Words are those of Unicode (UAX #29, as in `unicode-segmentation`) that contain a letter or
+//! digit: *don't*, *3.14*, *www.example.com* and *snake_case* are one word each. Scripts written
+//! without spaces have no words in that sense, only characters. There, a word is a pair of
+//! neighbouring characters, or a character without neighbours.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -11,10 +12,10 @@ use super::memo::Memo;
 use super::runs::Runs;
 use super::scripts::is_written_without_spaces;
 
-/// Finds words; keeps its memory between texts.
+/// Extractor of words, which reuses its buffers between texts.
 #[derive(Debug, Default)]
 pub struct Words {
-    /// The current text, its ASCII letters in lower case.
+    /// Current text, with its ASCII letters in lower case.
     lower: String,
     runs: Runs,
     folding: Folding,
@@ -25,8 +26,8 @@ impl Words {
     /// Calls `word` with each word of `text`, in order, as UTF-8.
     ///
     /// # Cost
-    /// A few passes over ASCII, which needs no tables; a word with other characters, up to the next white space, needs
-    /// the tables of Unicode unless it is remembered.
+    /// A few passes over ASCII, which needs no tables. A word with other characters, up to the next
+    /// white space, needs the tables of Unicode unless it is cached.
     pub fn each(&mut self, text: &str, mut word: impl FnMut(&[u8])) {
         let Words { lower, runs, folding, memo } = self;
         lower.clear();
@@ -42,7 +43,8 @@ impl Words {
             }
             let beyond = next_beyond <= at + 1 && (next_beyond < at || may_join_beyond(bytes, at));
             if beyond {
-                // A word never contains white space, and what comes before `start` does not affect what follows.
+                // A word never contains white space, and characters before `start` do not affect
+                // the following ones.
                 at = start + bytes[start..].iter().position(u8::is_ascii_whitespace).unwrap_or(bytes.len() - start);
                 let token = &lower[start..at];
                 memo.each(token, |emit| unicode_words(folding.folded(token), emit), &mut word);
@@ -54,7 +56,8 @@ impl Words {
     }
 }
 
-/// Whether the byte at `at`, which follows a run, joins it with the text after it (rules WB6, WB7, WB11 and WB12).
+/// True if the byte at `at`, which follows a run, joins it with the text after it (rules WB6, WB7,
+/// WB11 and WB12).
 fn joins(bytes: &[u8], at: usize) -> bool {
     let [before, joiner, behind] = match bytes.get(at - 1..at + 2) {
         Some(&[before, joiner, behind]) => [before, joiner, behind],
@@ -71,22 +74,23 @@ fn joins(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// Position of the first non-ASCII byte at or after `from`; the length of the text if there is none.
+/// Returns the position of the first non-ASCII byte at or after `from`, or the length of the text
+/// if there is none.
 fn next_beyond_ascii(bytes: &[u8], from: usize) -> usize {
     let ascii = bytes[from..].chunks(64).take_while(|chunk| chunk.is_ascii()).count();
     let start = bytes.len().min(from + 64 * ascii);
     bytes[start..].iter().position(|byte| !byte.is_ascii()).map_or(bytes.len(), |at| start + at)
 }
 
-/// Whether the byte at `at` may join the text before it with a character beyond ASCII.
+/// True if the byte at `at` may join the text before it with a non-ASCII character.
 fn may_join_beyond(bytes: &[u8], at: usize) -> bool {
     matches!(bytes.get(at..at + 2), Some(&[b'.' | b',' | b';' | b':' | b'\'', 0x80..=0xff]))
 }
 
-/// Finds the words of a folded text by the tables of Unicode.
+/// Splits a folded text into words by the tables of Unicode.
 fn unicode_words(text: &str, word: &mut dyn FnMut(&[u8])) {
     let mut emit = |part: &str| word(part.as_bytes());
-    // The last character of a script without spaces, and whether it is part of a pair.
+    // Last character of a script without spaces, and true if it is part of a pair.
     let mut last: Option<(usize, &str, bool)> = None;
     for (start, part) in text.unicode_word_indices() {
         let spaceless = part.chars().next().is_some_and(is_written_without_spaces);

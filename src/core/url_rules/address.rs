@@ -1,4 +1,4 @@
-//! The parts of a URL that edits change.
+//! Division of a URL into the parts that edits change.
 
 /// A URL in parts, as canonical URLs are written: `origin` + `path` + `?` + `query`.
 ///
@@ -13,14 +13,14 @@
 pub struct Address<'u> {
     /// Scheme, host and port.
     pub origin: &'u str,
-    /// The path, from its first `/`.
+    /// Path, from its first `/`.
     pub path: &'u str,
-    /// The query without its `?`.
+    /// Query without its `?`.
     pub query: Option<&'u str>,
 }
 
 impl<'u> Address<'u> {
-    /// Splits a URL; `None` unless it has a scheme, a host and a path, and no fragment.
+    /// Splits a URL. Returns `None` unless it has a scheme, a host and a path, and no fragment.
     pub fn parse(url: &'u str) -> Option<Address<'u>> {
         let host = url.find("://")? + 3;
         let path = host + url[host..].find('/')?;
@@ -29,7 +29,7 @@ impl<'u> Address<'u> {
         is_whole.then(|| Address { origin: &url[..path], path: &before[path..], query })
     }
 
-    /// The host without its port.
+    /// Returns the host without its port.
     pub fn host(&self) -> &'u str {
         let authority = self.origin.split_once("://").map_or(self.origin, |(_, authority)| authority);
         match authority.rsplit_once(':') {
@@ -38,22 +38,22 @@ impl<'u> Address<'u> {
         }
     }
 
-    /// What stands between the separators `&` and `;` of the query.
+    /// Yields the pieces of the query between the separators `&` and `;`.
     pub fn pieces(&self) -> impl Iterator<Item = &'u str> + use<'u> {
         self.query.into_iter().flat_map(|query| query.split(SEPARATORS))
     }
 
-    /// Path and query as they stand in the URL.
+    /// Returns path and query as in the URL.
     pub fn target(&self) -> String {
         target(self.path, self.query)
     }
 
-    /// The URL with another path.
+    /// Returns the URL with another path.
     pub fn with_path(&self, path: &str) -> String {
         format!("{}{}", self.origin, target(path, self.query))
     }
 
-    /// The URL with another query.
+    /// Returns the URL with another query.
     pub fn with_query(&self, query: Option<&str>) -> String {
         format!("{}{}", self.origin, target(self.path, query))
     }
@@ -66,12 +66,12 @@ fn target(path: &str, query: Option<&str>) -> String {
 /// Characters that separate parameters.
 pub const SEPARATORS: [char; 2] = ['&', ';'];
 
-/// The name of a parameter.
+/// Returns the name of a parameter.
 pub fn name(piece: &str) -> &str {
     piece.split_once('=').map_or(piece, |(name, _)| name)
 }
 
-/// The pieces of a query, each with the separator after it; the last one has none.
+/// Yields the pieces of a query, each with the separator after it; the last piece has none.
 pub fn with_separators(query: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut start = 0;
     query.split(SEPARATORS).map(move |piece| {
@@ -81,8 +81,8 @@ pub fn with_separators(query: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The query without the pieces of some kind; `None` if there is no other. A piece goes with the separator after it,
-/// the last one with the
+/// Returns the query without the pieces for which `is_dropped` returns true, or `None` if no other
+/// piece is left. A piece is dropped together with the separator after it, the last one with the
 /// separator before it.
 pub fn without(query: &str, is_dropped: impl Fn(&str) -> bool) -> Option<String> {
     let (mut kept, mut pieces, mut ends_dropped) = (String::with_capacity(query.len()), 0, false);

@@ -1,8 +1,8 @@
-//! Edits of URLs: what a rule does within its scope.
+//! Edits of URLs: the changes that rules make within their scopes.
 
 use super::address::{Address, SEPARATORS, name, with_separators, without};
 
-/// A change of one part of a URL. Edits of URLs without that part do nothing.
+/// A change of one part of a URL. An edit of a URL without that part has no effect.
 ///
 /// ```
 /// use webtwin_core::url_rules::{address::Address, edit::Edit};
@@ -19,7 +19,7 @@ pub enum Edit {
     Parameters(Vec<String>),
     /// Drops a parameter with this value.
     Default(String),
-    /// Replaces a parameter and its value by another value of it.
+    /// Replaces a parameter and its value by another value of the parameter.
     Value(String, String),
     /// Replaces scheme, host and port.
     Origin(String, String),
@@ -27,41 +27,43 @@ pub enum Edit {
     PathParameter(String),
     /// Adds a slash at the end of a path whose last segment has no dot, or drops it.
     Slash(Slash),
-    /// Writes the path, or the value of the parameter of this name, in lower case.
+    /// Converts the path, or the value of the parameter with this name, to lower case.
     Case(Option<String>),
-    /// Replaces a part of the path at its first place.
+    /// Replaces the first occurrence of a part of the path.
     Part(String, String),
     /// Replaces a part at the end of the path.
     End(String, String),
-    /// Drops what follows this path.
+    /// Drops the part of the path after this path.
     Tail(String),
-    /// Drops the first segment that is an id between this beginning and end: eight letters and digits, or more.
+    /// Drops the first segment that is an id between this prefix and suffix. An id has at least
+    /// eight letters and digits.
     Segment(String, String),
-    /// Replaces path and query, of which a `*` stands for the same name or number on both sides.
+    /// Replaces path and query, where a `*` matches the same name or number on both sides.
     Template(String, String),
     /// Replaces the whole URL.
     Page(String),
 }
 
-/// What becomes of a slash at the end of a path.
+/// Change of a slash at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Slash {
-    /// It is added.
+    /// The slash is added.
     Add,
-    /// It is dropped.
+    /// The slash is dropped.
     Drop,
 }
 
-/// Fewest characters of an id in a path.
+/// Minimum number of characters of an id in a path.
 pub const SHORTEST_ID: usize = 8;
 
 impl Edit {
-    /// The edited URL; `None` if it is the same.
+    /// Returns the edited URL, or `None` if it does not change.
     pub fn apply(&self, address: &Address<'_>) -> Option<String> {
         let path = |path: &str| address.with_path(path);
         let in_query = |with: &dyn Fn(&str) -> Option<String>| {
             let query = address.query?;
             let edited = with(query);
+            // An unchanged URL is not edited, so it must not count as evidence.
             (edited.as_deref() != Some(query)).then(|| address.with_query(edited.as_deref()))
         };
         match self {
@@ -86,6 +88,7 @@ impl Edit {
             Edit::PathParameter(name) => without_path_parameter(address.path, name).map(|left| path(&left)),
             Edit::Slash(Slash::Add) => {
                 let last = address.path.rsplit('/').next().unwrap_or_default();
+                // A last segment with a dot names a file, and files have no slash at the end.
                 (!last.is_empty() && !last.contains('.')).then(|| path(&format!("{}/", address.path)))
             }
             Edit::Slash(Slash::Drop) => address.path.strip_suffix('/').filter(|left| !left.is_empty()).map(path),
@@ -99,6 +102,7 @@ impl Edit {
             Edit::Template(from, to) => {
                 let (target, (before, after)) = (address.target(), from.split_once('*')?);
                 let value = target.strip_prefix(before)?.strip_suffix(after)?;
+                // Without this test a template would match all URLs with this prefix and suffix.
                 is_name(value).then(|| format!("{}{}", address.origin, to.replacen('*', value, 1)))
             }
             Edit::Page(to) => {
@@ -108,7 +112,7 @@ impl Edit {
         }
     }
 
-    /// Name of its kind in the column `url_rules.kind`.
+    /// Returns the name of the kind of edit in the column `url_rules.kind`.
     pub fn kind(&self) -> &'static str {
         match self {
             Edit::Order => "order",
@@ -128,7 +132,7 @@ impl Edit {
         }
     }
 
-    /// What the columns `url_rules.pattern` and `url_rules.replacement` hold.
+    /// Returns the values of the columns `url_rules.pattern` and `url_rules.replacement`.
     pub fn texts(&self) -> (String, String) {
         let (from, to) = match self {
             Edit::Order => ("", ""),
@@ -146,7 +150,8 @@ impl Edit {
         (from.to_string(), to.to_string())
     }
 
-    /// The edit of what [`Edit::kind`] and [`Edit::texts`] return; `None` if there is no such edit.
+    /// Parses the strings that [`Edit::kind`] and [`Edit::texts`] return. Returns `None` if there
+    /// is no such edit.
     pub fn parse(kind: &str, pattern: &str, replacement: &str) -> Option<Edit> {
         let (from, to) = (pattern.to_string(), replacement.to_string());
         Some(match kind {
@@ -172,12 +177,12 @@ impl Edit {
     }
 }
 
-/// True for a name or a number: what a `*` of a [`Edit::Template`] stands for.
+/// True if a text is a name or a number, the texts that the `*` of an [`Edit::Template`] matches.
 pub fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~%+".contains(&byte))
 }
 
-/// Lower case of all but `%XX`.
+/// Converts a text to lower case, except the escapes `%XX`.
 fn lower(text: &str) -> String {
     let mut escaped = 0;
     let each = |character: char| {
@@ -187,7 +192,7 @@ fn lower(text: &str) -> String {
     text.chars().map(each).collect()
 }
 
-/// The pieces of a query in ascending order, with the separators where they were.
+/// Sorts the pieces of a query, and leaves the separators in their places.
 fn sorted(query: &str) -> String {
     let mut pieces: Vec<&str> = query.split(SEPARATORS).collect();
     pieces.sort_unstable();
@@ -204,14 +209,15 @@ fn map_pieces(query: &str, mut with: impl FnMut(&str) -> String) -> String {
     mapped
 }
 
-/// The path without `;name=value`.
+/// Returns the path without `;name=value`.
 fn without_path_parameter(path: &str, name: &str) -> Option<String> {
     let start = path.find(&format!(";{name}="))?;
     let end = path[start + 1..].find([';', '/']).map_or(path.len(), |at| start + 1 + at);
     Some(format!("{}{}", &path[..start], &path[end..]))
 }
 
-/// The path without its first segment that is an id between these texts; the last segment stays.
+/// Returns the path without its first segment that is an id between `before` and `after`. The last
+/// segment is never removed.
 fn without_id(path: &str, before: &str, after: &str) -> Option<String> {
     let mut start = 0;
     loop {
@@ -224,7 +230,7 @@ fn without_id(path: &str, before: &str, after: &str) -> Option<String> {
     }
 }
 
-/// True for an id: letters and digits.
+/// True if a text is an id: [`SHORTEST_ID`] or more letters and digits.
 pub fn is_id(text: &str) -> bool {
     text.len() >= SHORTEST_ID && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
@@ -235,7 +241,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// An edit of each kind.
+    /// One edit of each kind.
     pub(in crate::url_rules) const EDITS: [(&str, &str, &str); 17] = [
         ("order", "", ""),
         ("parameter", "a", ""),

@@ -1,4 +1,5 @@
-//! The evidence for an edit: pages that get one URL by it, and whether these are copies of each other.
+//! Evidence for an edit: pages that it rewrites to one URL, and whether these are copies of each
+//! other.
 
 use std::collections::HashMap;
 
@@ -6,10 +7,10 @@ use super::address::Address;
 use super::edit::Edit;
 use super::scope::Scope;
 
-/// A page as rules see it, or a URL that redirects to it for good.
+/// A page as input of the rules, or a URL that redirects to it permanently.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DomainPage {
-    /// Canonical URL, or what rules have made of it so far.
+    /// Canonical URL, or the URL to which rules have rewritten it so far.
     pub url: String,
     /// Trivial cluster of the page.
     pub cluster: u32,
@@ -19,27 +20,30 @@ pub struct DomainPage {
     pub is_page: bool,
 }
 
-/// Pages, and URLs that redirect to pages, that get the URL of another page by an edit: copies of it, and others.
+/// Numbers of pages, and of URLs that redirect to pages, that an edit rewrites to the URL of
+/// another page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Counts {
-    /// Pages of the same trivial cluster.
+    /// Number of pages of the same trivial cluster as the other page.
     pub support: u64,
-    /// Pages of other trivial clusters.
+    /// Number of pages of another trivial cluster.
     pub violations: u64,
 }
 
 /// Evidence for an edit within a scope.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// By half of the clusters.
+    /// Counts by half of the clusters.
     pub halves: [Counts; 2],
-    /// By half of the URLs.
+    /// Counts by half of the URLs.
     pub url_halves: [Counts; 2],
-    /// Trivial clusters in support, 2 for any greater number.
+    /// Number of trivial clusters in support: 0, 1, or 2 for any greater number.
     pub clusters: u64,
-    /// Trivial clusters in support that have a page at the edited URL, likewise.
+    /// Number of trivial clusters in support that have a page at the edited URL: 0, 1, or 2 for any
+    /// greater number.
     pub clusters_with_target: u64,
-    /// Pages of other clusters that violations are compared with: one page that has lost its copies is no more than one.
+    /// Number of pages that violations are compared with. A single page that lost its copies is
+    /// counted once, however many violations it causes.
     pub against: u64,
     last_against: Option<usize>,
     first: Option<u32>,
@@ -51,13 +55,13 @@ impl Counts {
         *(if agrees { &mut self.support } else { &mut self.violations }) += 1;
     }
 
-    /// The sum of both halves.
+    /// Returns the sum of both halves.
     pub fn sum(of: &[Counts; 2]) -> Counts {
         let [a, b] = of;
         Counts { support: a.support + b.support, violations: a.violations + b.violations }
     }
 
-    /// Lower bound of the share of support at 95 % confidence, in units of 1/10,000.
+    /// Returns the lower bound of the fraction of support at 95 % confidence, in units of 1/10,000.
     pub fn bound(&self) -> u32 {
         lower_bound(self.violations, self.support + self.violations)
     }
@@ -84,27 +88,27 @@ impl Tally {
     }
 }
 
-/// Two pages that an edit gives one URL.
+/// Two pages that an edit rewrites to one URL.
 #[derive(Debug, Clone, Copy)]
 struct Pair {
-    /// The page whose URL is edited.
+    /// Page whose URL is edited.
     page: usize,
-    /// The page that it is compared with.
+    /// Page that it is compared with.
     other: usize,
     /// True if the other page is at the edited URL.
     has_target: bool,
-    /// The trivial cluster of the other page.
+    /// Trivial cluster of the other page.
     cluster: u32,
     agrees: bool,
     half: usize,
     url_half: usize,
 }
 
-/// Pages of a domain, found by their URLs, which all differ.
+/// Pages of a domain, which are found by their URLs. All URLs must differ.
 pub struct DomainPages<'p> {
-    /// Its domain.
+    /// Registered domain of the pages.
     pub domain: &'p str,
-    /// Its pages, ascending by URL.
+    /// Pages of the domain, ascending by URL.
     pub pages: &'p [DomainPage],
 }
 
@@ -113,12 +117,12 @@ impl DomainPages<'_> {
         self.pages.binary_search_by(|page| page.url.as_str().cmp(url)).ok()
     }
 
-    /// Pairs of pages that an edit gives one URL: each page that is edited with the page at the edited URL, or, where
-    /// there is none, with
-    /// the first page of the most frequent cluster among those that get this URL.
+    /// Returns the pairs of pages that an edit rewrites to one URL. Each edited page is paired with
+    /// the page at the edited URL. If there is none, it is paired with the first page of the most
+    /// frequent cluster among the pages that are rewritten to this URL.
     ///
     /// # Cost
-    /// One edit a page, and a sort of those that change.
+    /// One edit a page, and a sort of the pages that change.
     fn pairs(&self, edit: &Edit) -> Vec<Pair> {
         let edited = |(page, row): (usize, &DomainPage)| Some((edit.apply(&Address::parse(&row.url)?)?, page));
         let mut edited: Vec<(String, usize)> = self.pages.iter().enumerate().filter_map(edited).collect();
@@ -151,12 +155,13 @@ impl DomainPages<'_> {
         group.iter().max_by_key(first).expect("a group has a row").1
     }
 
-    /// The evidence for an edit by scope, ascending by it; none if less than `least` pages support it in each scope. A pair
-    /// of two edited pages counts where both are in the scope.
+    /// Returns the evidence for an edit by scope, in ascending order of scopes, or none if fewer
+    /// than `least` pages support it in each scope. A pair of two edited pages counts if both are
+    /// in the scope.
     ///
     /// # Cost
-    /// That of `DomainPages::pairs`, and a dozen scopes for each pair that supports the edit; for the others, too, if the
-    /// support is enough anywhere.
+    /// The cost of `DomainPages::pairs`, and a dozen scopes for each pair that supports the edit.
+    /// If the support is enough in some scope, also a dozen for each other pair.
     pub fn evidence(&self, edit: &Edit, least: u64) -> Vec<(Scope, Tally)> {
         let pairs = self.pairs(edit);
         let (supporting, against): (Vec<&Pair>, Vec<&Pair>) = pairs.iter().partition(|pair| pair.agrees);
@@ -177,7 +182,7 @@ impl DomainPages<'_> {
         found
     }
 
-    /// The scopes that hold a pair.
+    /// Returns the scopes that contain a pair.
     fn scopes(&self, pair: &Pair) -> Vec<Scope> {
         let of = |page: usize| {
             let address = Address::parse(&self.pages[page].url).expect("an edited URL has parts");
@@ -192,21 +197,22 @@ impl DomainPages<'_> {
     }
 }
 
-/// The half that a number belongs to: 0 to learn from, 1 to verify.
+/// Returns the half that a number belongs to: 0 to learn from, 1 to verify.
 pub(super) fn half(of: u64) -> usize {
     (xxhash_rust::xxh3::xxh3_64(&of.to_le_bytes()) & 1) as usize
 }
 
-/// Most trials that are summed; of more, the same share of so many is taken, which lowers the bound.
+/// Maximum number of trials that are summed. A larger number is reduced to this one with the same
+/// fraction of failures, which lowers the bound.
 const TRIALS: u64 = 1000;
 
-/// Lower bound of a share of which `failures` of `trials` are missing, in units of 1/10,000: that of Clopper and
-/// Pearson at 95 %
-/// confidence, for which the true share is lower in one case of 40.
+/// Returns the lower bound of the fraction of successes if `failures` of `trials` failed, in units
+/// of 1/10,000. It is the bound of Clopper and Pearson at 95 % confidence, for which the true
+/// fraction is lower in one case of 40.
 ///
-/// It is the greatest share for which so few failures have a probability of 2.5 % at most. Only products and sums, so
-/// that all
-/// machines agree.
+/// The bound is the greatest fraction for which at most this number of failures has a probability
+/// of 2.5 % or less. It is computed by products and sums only, so that all machines return the same
+/// result.
 ///
 /// ```
 /// use webtwin_core::url_rules::evidence::lower_bound;
@@ -219,7 +225,7 @@ pub fn lower_bound(failures: u64, trials: u64) -> u32 {
         true => ((u128::from(failures) * u128::from(TRIALS)).div_ceil(u128::from(trials)) as u64, TRIALS),
         false => (failures, trials),
     };
-    // Shares below one half decide nothing, and their powers are too small for a double.
+    // Fractions below one half are never accepted, and their powers are too small for a double.
     if 2 * failures >= trials {
         return 0;
     }
@@ -254,12 +260,12 @@ mod tests {
         // From tables of the exact interval: 7 of 10, 29 of 29, 97 of 100, 72 of 72.
         let found = [lower_bound(3, 10), lower_bound(0, 29), lower_bound(3, 100), lower_bound(0, 72)];
         assert_eq!(found, [3475, 8805, 9148, 9500]);
-        // Of many trials about what a thousand tell, and never more.
+        // Many trials give about the bound of a thousand trials, and never a higher one.
         assert_eq!(lower_bound(50, 5000), lower_bound(10, 1000));
         assert!(lower_bound(1, 1_000_000) >= lower_bound(1, 1000));
     }
 
-    /// Each pair of pages that get one URL, looked for one by one.
+    /// Searches all pairs of pages that are rewritten to one URL, one by one.
     fn plainly(of: &DomainPages<'_>, edit: &Edit) -> BTreeMap<String, Counts> {
         let edited = |page: &DomainPage| edit.apply(&Address::parse(&page.url).unwrap());
         let mut groups: BTreeMap<String, Vec<&DomainPage>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Rules of one domain: proposed by its clusters, accepted by the evidence.
+//! Learning of the rules of one domain: clusters propose edits, and the evidence decides.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -10,41 +10,46 @@ use super::propose::propose;
 use super::rules::Rule;
 use super::scope::{Paths, Scope};
 
-/// Evidence that a rule must have.
+/// Evidence that is required for a rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Required {
-    /// Fewest pages in support of it.
+    /// Minimum number of pages in support of the rule.
     pub support: u64,
-    /// Least lower bound of the share of support, in units of 1/10,000.
+    /// Minimum lower bound of the fraction of support, in units of 1/10,000.
     pub bound: u32,
 }
 
 impl Default for Required {
-    /// At least five pages that get the URL of a copy by it, and a lower bound of 0.95, at 95 % confidence, of their fraction among
-    /// all that get the URL of another page.
+    /// Returns the default requirement: at least five pages that are rewritten to the URL of a
+    /// copy, and, at 95 % confidence, a lower bound of 0.95 of their fraction among all pages that
+    /// are rewritten to the URL of another page.
     fn default() -> Required {
         Required { support: 5, bound: 9_500 }
     }
 }
 
-/// Most pages of a trivial cluster that propose edits.
+/// Maximum number of pages of a trivial cluster that propose edits.
 const PAGES_OF_CLUSTER: usize = 64;
-/// Most edits of a domain that are proposed and counted at once.
+/// Maximum number of edits of a domain that are proposed and counted together.
 const PROPOSALS: usize = 1 << 18;
 const CANDIDATES: usize = 64;
-/// Most times that the pages, under the URLs that rules have given them, propose more.
+/// Maximum number of rounds in which the pages, under the URLs that rules have given them, propose
+/// more edits.
 const ROUNDS: usize = 4;
-/// Fewest pages that contradict a rule in a part of its scope, if there are more violations than support.
+/// Minimum number of pages that contradict a rule in a part of its scope, if there are more
+/// violations than support.
 const CONTRADICTION: u64 = 3;
 
-/// The rules of a domain, in the order in which they are applied. The order of the pages does not matter.
+/// Learns the rules of a domain, and returns them in the order in which they are applied. The order
+/// of the pages does not matter.
 ///
-/// Edits are tried one by one, those that most pairs propose first. Each rule is applied to the pages before the next
-/// edit is counted: so
-/// its evidence is what the rules before it leave open, and an edit that is the reverse of a rule finds nothing.
+/// Edits are tried one by one, starting with those that the most pairs propose. Each rule is
+/// applied to the pages before the next edit is counted. So the evidence of a rule is limited to
+/// the pages that earlier rules have not joined, and an edit that is the reverse of a rule finds no
+/// evidence.
 ///
 /// # Cost
-/// A round edits each URL by up to 64 edits. Memory: 100 bytes and some URLs a page.
+/// A round applies up to 64 edits to each URL. Memory: 100 bytes and some URLs a page.
 pub fn learn(domain: &str, mut pages: Vec<DomainPage>, required: &Required) -> Vec<Rule> {
     pages.sort_unstable();
     pages.dedup_by(|x, y| x.url == y.url);
@@ -69,12 +74,14 @@ pub fn learn(domain: &str, mut pages: Vec<DomainPage>, required: &Required) -> V
             break;
         }
     }
-    // Pages that no part of their URLs explains, as where a folder has nothing and each URL in it gives one page.
+    // Finally, clusters that no part of their URLs explains, for example if a folder was removed
+    // and every URL in it returns one page.
     try_out(large_clusters(&pages, least), &mut pages);
     rules
 }
 
-/// Edits that write one page of a trivial cluster for any URL, by clusters with more than `least` pages, the largest first.
+/// Returns edits that rewrite any URL to one page of a trivial cluster, for clusters with more than
+/// `least` pages, the largest first.
 fn large_clusters(pages: &[DomainPage], least: u64) -> Vec<Edit> {
     let mut order: Vec<&DomainPage> = pages.iter().filter(|page| page.is_page).collect();
     order.sort_unstable_by_key(|page| (page.cluster, page.skipped, page.url.len(), &page.url));
@@ -85,10 +92,10 @@ fn large_clusters(pages: &[DomainPage], least: u64) -> Vec<Edit> {
     clusters.into_iter().map(|cluster| Edit::Page(cluster[0].url.clone())).collect()
 }
 
-/// Gives pages their URLs by the rule; those that get the URL of another one are dropped. Returns the number of pages dropped
-/// for other pages.
+/// Rewrites the URLs of pages by the rule, and drops pages that are rewritten to the URL of another
+/// page. Returns the number of pages dropped in favour of other pages.
 fn apply(rule: &Rule, pages: &mut Vec<DomainPage>) -> u64 {
-    // The page that had the URL before comes first, and stays.
+    // The page that had the URL before the rule comes first, and stays.
     let mut changed: Vec<(DomainPage, bool)> = std::mem::take(pages).into_iter().map(|page| (page, false)).collect();
     for (page, is_changed) in &mut changed {
         if let Some(url) = rule.rewrite(&page.url) {
@@ -110,15 +117,17 @@ fn apply(rule: &Rule, pages: &mut Vec<DomainPage>) -> u64 {
     saved
 }
 
-/// Pairs that propose an edit.
+/// Counts of the pairs that propose an edit.
 #[derive(Debug, Clone, Copy, Default)]
 struct Proposed {
-    /// In all clusters.
+    /// Number of pairs in all clusters.
     all: u64,
-    /// In the cluster that proposed it first, of any half.
+    /// Cluster that proposed the edit first, of any half, and in `in_first` the number of its
+    /// pairs.
     cluster: u32,
     in_first: u64,
-    /// Clusters of the half to learn from: 2 for any greater number.
+    /// First cluster of the half to learn from, and in `learned_clusters` their number: 2 for any
+    /// greater number.
     learned_cluster: u32,
     learned_clusters: u32,
 }
@@ -140,8 +149,9 @@ impl Proposed {
     }
 }
 
-/// Edits that enough pairs of copies propose, those of most pairs first: a page that supports an edit is in two pairs, or in
-/// none if its cluster is large, so a quarter of the `least` support is asked for.
+/// Returns the edits that enough pairs of copies propose, those of the most pairs first. A page
+/// that supports an edit is in two pairs, or in none if its cluster is large. Therefore a quarter
+/// of the `least` support is required.
 fn candidates(pages: &[DomainPage], least: u64) -> Vec<Edit> {
     let mut order: Vec<usize> = (0..pages.len()).collect();
     let key = |&page: &usize| (pages[page].cluster, pages[page].url.len(), page);
@@ -152,7 +162,7 @@ fn candidates(pages: &[DomainPage], least: u64) -> Vec<Edit> {
         for edit in parsed.into_iter().flat_map(|(from, to)| propose(&from, &to)) {
             proposed.entry(edit).or_default().add(from.cluster);
         }
-        // What was proposed once so far is mostly proposed never again.
+        // Most edits that were proposed once so far are never proposed again.
         let mut least = 1;
         while proposed.len() > PROPOSALS {
             least += 1;
@@ -160,11 +170,12 @@ fn candidates(pages: &[DomainPage], least: u64) -> Vec<Edit> {
         }
     };
     for cluster in order.chunk_by(|&x, &y| pages[x].cluster == pages[y].cluster) {
-        // By the length of their URLs; that of the page that stays is what the others should become.
+        // Members are ordered by the length of their URLs. The URL of the page that stays is the
+        // target for the others.
         let mut members: Vec<usize> = cluster.iter().take(PAGES_OF_CLUSTER).copied().collect();
         let stays = cluster.iter().find(|&&page| !pages[page].skipped).unwrap_or(&cluster[0]);
         members.iter().filter(|&page| page != stays).for_each(|&page| add(&pages[page], &pages[*stays]));
-        // Neighbours by URL differ in little.
+        // Neighbours in the order of URLs differ in little.
         members.sort_unstable();
         for pair in members.windows(2).filter(|pair| !pair.contains(stays)) {
             let [a, b] = [&pages[pair[0]], &pages[pair[1]]];
@@ -175,7 +186,8 @@ fn candidates(pages: &[DomainPage], least: u64) -> Vec<Edit> {
         let enough = least.div_ceil(4);
         row.all >= enough && (row.learned_clusters > 1 || row.in_first >= enough)
     };
-    // Of two hosts that stand for each other the one with more pages that stay, or the shorter one, is written.
+    // If two hosts replace each other, the one with more pages that stay, or else the shorter one,
+    // is the target.
     let mut staying: HashMap<&str, usize> = HashMap::new();
     for page in pages.iter().filter(|page| !page.skipped) {
         *staying.entry(Address::parse(&page.url).map_or("", |address| address.origin)).or_default() += 1;
@@ -198,13 +210,14 @@ fn candidates(pages: &[DomainPage], least: u64) -> Vec<Edit> {
     found.into_iter().map(|row| row.0).collect()
 }
 
-/// True if evidence contradicts a rule in a part of its scope.
+/// True if the evidence contradicts a rule in a part of its scope.
 fn is_contradicted(tally: &Tally) -> bool {
     let Counts { support, violations } = Counts::sum(&tally.halves);
     tally.against >= CONTRADICTION && violations > support
 }
 
-/// The most general scopes for which the evidence is enough, with the evidence of both halves.
+/// Returns the most general scopes for which the evidence is enough, with the evidence of both
+/// halves.
 fn accepted(edit: &Edit, evidence: &[(Scope, Tally)], required: &Required) -> Vec<(Scope, [Counts; 2])> {
     let contradicted: Vec<&Scope> = evidence.iter().filter(|row| is_contradicted(&row.1)).map(|row| &row.0).collect();
     let mut enough: Vec<(&Scope, [Counts; 2])> =
@@ -220,7 +233,7 @@ fn accepted(edit: &Edit, evidence: &[(Scope, Tally)], required: &Required) -> Ve
     found
 }
 
-/// The evidence of both halves, if it is enough.
+/// Returns the evidence of both halves if it is enough.
 fn enough(edit: &Edit, scope: &Scope, tally: &Tally, required: &Required) -> Option<[Counts; 2]> {
     let all = Counts::sum(&tally.halves);
     if all.support < required.support || all.bound() < required.bound {
@@ -233,8 +246,8 @@ fn enough(edit: &Edit, scope: &Scope, tally: &Tally, required: &Required) -> Opt
     if of_clusters && tally.clusters > 1 && tally.clusters_with_target > 1 {
         return Some(tally.halves);
     }
-    // One page under all values of a parameter or below a path, such as a form to log in: of one cluster, so halves
-    // are of its URLs.
+    // One page under all values of a parameter or below a path, such as a form to log in. All URLs
+    // are of one cluster, so the halves are those of the URLs.
     let is_one_page = tally.clusters == 1 && tally.clusters_with_target == 1 && all.violations == 0;
     let is_told = matches!(edit, Edit::Page(_)) || matches!(scope.paths, Paths::Is(_));
     (is_one_page && of_urls && is_told).then_some(tally.url_halves)
@@ -249,7 +262,7 @@ mod tests {
 
     const REQUIRED: Required = Required { support: 5, bound: 9_500 };
 
-    /// Pages of a site by the number of their text.
+    /// Returns the pages of a site by URL and number of their text.
     fn site(urls: impl IntoIterator<Item = (String, u32)>) -> Vec<DomainPage> {
         let page = |(url, cluster)| DomainPage {
             url: format!("http://a.example{url}"),
@@ -335,7 +348,7 @@ mod tests {
         let page = [("/old/3/a.html".to_string(), 99)];
         assert!(learn("a.example", site(nothing(80).chain(others.clone()).chain(page)), &REQUIRED).is_empty());
         assert!(learn("a.example", site(nothing(60).chain(others)), &REQUIRED).is_empty());
-        // A parameter that says so, whatever the path.
+        // A parameter that determines the page, whatever the path is.
         let edits = (0..80).map(|n| (format!("/p/{n}?action=edit"), 0));
         let found = learn("a.example", site(edits.chain((1..80).map(|n| (format!("/p/{n}"), n)))), &REQUIRED);
         assert_eq!(texts(&found), ["*.a.example/*?action=edit page * http://a.example/p/0?action=edit"]);
@@ -381,7 +394,7 @@ mod tests {
             let lax = Required { support: 5, bound: 7_000 };
             let rules = learn("a.example", pages.clone(), &lax);
             prop_assert_eq!(&rules, &learn("a.example", shuffled, &lax));
-            // Nothing contradicts any of them, so no two texts get one URL.
+            // No evidence contradicts any rule, so no two texts are rewritten to one URL.
             let rules = Rules::new(rules);
             let mut of_url: HashMap<String, u32> = HashMap::new();
             for page in &pages {

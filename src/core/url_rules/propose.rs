@@ -1,19 +1,19 @@
-//! Edits that may turn the URL of a copy into that of another page of its cluster.
+//! Proposals of edits that may turn the URL of a copy into that of another page of its cluster.
 //!
-//! A proposal is a hint: [`super::evidence`] counts what it is worth. So each part in which two URLs differ gives its
-//! own edits,
-//! although no single one of them makes the URLs equal.
+//! A proposal is a hint, which [`super::evidence`] evaluates. So each part in which two URLs differ
+//! proposes its own edits, although no single edit may make the URLs equal.
 
 use super::address::{Address, name};
 use super::edit::{Edit, SHORTEST_ID, Slash, is_id, is_name};
 
-/// Most parts in which URLs may differ: what differs in more tells nothing about any of them.
+/// Maximum number of parameters in which URLs may differ. If more differ, the difference is no
+/// evidence about any of them.
 const MOST_PARAMETERS: usize = 8;
-/// Most segments of a path that an edit replaces, and that it puts in their place.
+/// Maximum number of segments of a path that an edit replaces, and of segments that it inserts.
 const MOST_SEGMENTS: usize = 2;
 
-/// Edits of the parts in which two URLs differ, from the first to the second. Edits that drop a parameter drop those
-/// of either.
+/// Proposes edits for the parts in which two URLs differ, from the first to the second. Edits that
+/// drop a parameter are proposed for parameters of either URL.
 pub fn propose(from: &Address<'_>, to: &Address<'_>) -> Vec<Edit> {
     let mut edits = Vec::new();
     if from.origin != to.origin {
@@ -60,28 +60,29 @@ fn of_paths(from: &str, to: &str, edits: &mut Vec<Edit>) {
     if same_end > 0 && middle.len() == 1 && other.len() <= 1 {
         edits.extend(id_between(middle[0]).map(|(before, after)| Edit::Segment(before, after)));
     }
-    // What follows a script, or any path that is a page itself.
+    // The part after a script, or after any path that is a page itself.
     if same_end == 0 && same > 0 && a.len() > same && (b.len() == same || a[same - 1].contains('.')) {
         edits.push(Edit::Tail(format!("/{}", a[..same].join("/"))));
     }
 }
 
-/// True if the value of a parameter is an id that nobody writes by hand.
+/// True if the value of a parameter is an id that people do not write by hand.
 fn has_long_id(piece: &str) -> bool {
     let value = piece.split_once('=').map_or("", |(_, value)| value);
     value.len() >= 2 * SHORTEST_ID && is_id(value) && value.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// What stands before and after the only id of a segment.
+/// Returns the texts before and after the first id of a segment.
 fn id_between(segment: &str) -> Option<(String, String)> {
     let is_other = |character: char| !character.is_ascii_alphanumeric();
     let id = segment.split(is_other).find(|part| is_id(part) && part.bytes().any(|byte| byte.is_ascii_digit()))?;
     let (before, after) = segment.split_once(id)?;
-    // Anything may stand before an id that has a name; one that has none must be long.
+    // An id with a name before it may be short; an id without a name must be long.
     (id.len() >= 2 * SHORTEST_ID || !before.is_empty()).then(|| (before.to_string(), after.to_string()))
 }
 
-/// The edit of two targets that have one name or number in common, in other surroundings.
+/// Returns the template edit of two targets that have exactly one name or number in common, in
+/// different contexts.
 fn template(from: &str, to: &str) -> Option<Edit> {
     let words = |text: &str| -> Vec<String> {
         let parts = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').filter(|part| is_name(part));
@@ -120,7 +121,7 @@ fn of_queries(from: &Address<'_>, to: &Address<'_>, edits: &mut Vec<Edit>) {
     for piece in &own {
         edits.push(Edit::Parameters(vec![name(piece).to_string()]));
         match other.iter().find(|other| name(other) == name(piece)) {
-            // A rule for one session serves no other.
+            // An edit with the id of one session matches no other session.
             _ if has_long_id(piece) => {}
             None => edits.push(Edit::Default(piece.clone())),
             Some(value) if value.eq_ignore_ascii_case(piece) => edits.push(Edit::Case(Some(name(piece).to_string()))),

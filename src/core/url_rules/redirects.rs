@@ -1,4 +1,4 @@
-//! URLs that redirect for good: to rules they are further URLs of the pages that they lead to.
+//! URLs that redirect permanently: for rules they are further URLs of the pages that they lead to.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,24 +6,25 @@ use super::address::Address;
 use super::evidence::DomainPage;
 use webtwin_base::ids::{DocId, doc_id};
 
-/// A URL without a page that leads to another URL of its registered domain for good.
+/// A URL without a page that redirects permanently to another URL of its registered domain.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Redirect {
     /// Canonical URL.
     pub url: String,
-    /// Doc id of the URL it leads to.
+    /// Doc id of the URL that it redirects to.
     pub to: DocId,
 }
 
-/// Redirects that are followed one after another.
+/// Maximum number of redirects that are followed one after another.
 const LONGEST_CHAIN: usize = 10;
 
-/// Most paths from which one page is led to: what more lead to, such as a form to log in or the front page in the place of pages that are
-/// gone, is not what their URLs are about.
+/// Maximum number of paths that redirect to one page. If more paths lead to a page, such as a form
+/// to log in, or the front page in place of removed pages, their URLs do not describe that page.
 const MOST_PATHS: usize = 3;
 
-/// Adds redirecting URLs to the pages of a domain, each with the trivial cluster of the page that it leads to, over other redirects or
-/// not. Those that lead to no page, or to a page that more than three paths lead to, are left out.
+/// Adds redirecting URLs to the pages of a domain, each with the trivial cluster of the page that
+/// it leads to, directly or over other redirects. Leaves out redirects that lead to no page, or to
+/// a page that more than three paths lead to.
 ///
 /// # Cost
 /// A table of all pages and redirects, if there are redirects.
@@ -70,7 +71,7 @@ mod tests {
         urls.iter().zip(0..).map(page).collect()
     }
 
-    /// The URLs that are added, with their clusters.
+    /// Returns the URLs that are added, with their clusters.
     fn added(of: &[&str], redirects: &[(&str, &str)]) -> Vec<(String, u32)> {
         let redirect = |&(url, to): &(&str, &str)| Redirect {
             url: format!("http://a.example{url}"),
@@ -91,7 +92,7 @@ mod tests {
             .map(|hop| (format!("/{hop}"), if hop == 11 { "/x".into() } else { format!("/{}", hop + 1) }))
             .collect();
         let long: Vec<(&str, &str)> = long.iter().map(|(url, to)| (url.as_str(), to.as_str())).collect();
-        // The last of the chain, of which the page is led to from three paths alone.
+        // The last URLs of the chain, where only three paths lead to the page.
         assert_eq!(added(&["/w", "/x"], &long[9..]).len(), 3);
         assert!(added(&["/w", "/x"], &[&long[..1], &long[3..]].concat()).is_empty());
         assert!(added(&["/x"], &[]).is_empty());

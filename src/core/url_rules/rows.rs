@@ -12,26 +12,26 @@ use super::scope::Scope;
 pub struct RuleRow {
     /// Registered domain.
     pub domain: String,
-    /// Place among the rules of the domain, from 0: the order in which they are applied.
+    /// Position among the rules of the domain, from 0, in the order in which they are applied.
     pub rank: u32,
-    /// For which URLs.
+    /// Scope of the rule, as text.
     pub scope: String,
     /// Kind of the edit.
     pub kind: String,
-    /// What the edit changes.
+    /// Text that the edit replaces.
     pub pattern: String,
-    /// What it puts in its place.
+    /// Text that the edit inserts.
     pub replacement: String,
     /// Evidence from the half of the clusters that the rule was learned from.
     pub learned: Counts,
     /// Evidence from the other half.
     pub verified: Counts,
-    /// Pages that got the URL of another page.
+    /// Number of pages that were rewritten to the URL of another page.
     pub saved: u64,
 }
 
 impl RuleRow {
-    /// The row of a rule.
+    /// Creates the row of a rule.
     pub fn of(rule: &Rule, rank: u32) -> RuleRow {
         let Rule { domain, scope, edit, learned, verified, saved } = rule;
         let (pattern, replacement) = edit.texts();
@@ -48,7 +48,7 @@ impl RuleRow {
         }
     }
 
-    /// The rule of the row; `None` where this program knows no such scope or edit.
+    /// Returns the rule of the row, or `None` if this program does not have such a scope or edit.
     pub fn rule(&self) -> Option<Rule> {
         Some(Rule {
             domain: self.domain.clone(),
@@ -60,7 +60,7 @@ impl RuleRow {
         })
     }
 
-    /// The evidence of both halves.
+    /// Returns the sum of the evidence of both halves.
     pub fn counts(&self) -> Counts {
         Counts::sum(&[self.learned, self.verified])
     }

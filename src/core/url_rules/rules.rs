@@ -1,4 +1,4 @@
-//! Rules, and what they make of a URL.
+//! Rules, and their application to URLs.
 
 use std::collections::HashMap;
 
@@ -7,30 +7,31 @@ use super::edit::Edit;
 use super::evidence::Counts;
 use super::scope::Scope;
 
-/// An edit that holds within a scope, and the evidence for it.
+/// An edit that is applied within a scope, and the evidence for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// Registered domain of the hosts that it was learned from.
     pub domain: String,
-    /// For which URLs.
+    /// URLs to which the rule applies.
     pub scope: Scope,
-    /// What it does with them.
+    /// Edit of these URLs.
     pub edit: Edit,
     /// Evidence from the half of the clusters that the rule was learned from.
     pub learned: Counts,
     /// Evidence from the other half.
     pub verified: Counts,
-    /// Pages of the crawl that got the URL of another page by this rule, after the rules before it.
+    /// Number of pages of the crawl that this rule rewrote to the URL of another page, after the
+    /// rules before it.
     pub saved: u64,
 }
 
 impl Rule {
-    /// The evidence of both halves.
+    /// Returns the sum of the evidence of both halves.
     pub fn counts(&self) -> Counts {
         Counts::sum(&[self.learned, self.verified])
     }
 
-    /// The rewritten URL; `None` if the rule does not change it.
+    /// Returns the rewritten URL, or `None` if the rule does not change it.
     pub fn rewrite(&self, url: &str) -> Option<String> {
         let address = Address::parse(url)?;
         if self.scope.holds(&address) { self.edit.apply(&address) } else { None }
@@ -57,12 +58,12 @@ impl Rule {
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     rules: Vec<Rule>,
-    /// Numbers of rules by domain.
+    /// Indices of rules by domain.
     by_domain: HashMap<String, Vec<usize>>,
 }
 
 impl Rules {
-    /// Rules in the order in which they are applied.
+    /// Creates a set of rules from the order in which they are applied.
     pub fn new(rules: Vec<Rule>) -> Rules {
         let mut by_domain: HashMap<String, Vec<usize>> = HashMap::new();
         for (number, rule) in rules.iter().enumerate() {
@@ -71,14 +72,15 @@ impl Rules {
         Rules { rules, by_domain }
     }
 
-    /// All of them.
+    /// Returns all rules.
     pub fn all(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// The URL after all rules, each applied once, and the numbers of the rules that changed it; `None` if none does.
+    /// Applies all rules to a URL, each once. Returns the URL and the indices of the rules that
+    /// changed it, or `None` if no rule does.
     pub fn rewrite(&self, url: &str) -> Option<(String, Vec<usize>)> {
-        // The domain is that of the host; a rule may change the host, but not its domain.
+        // The rules are those of the host's domain. A rule may change the host, but not its domain.
         let mut name = Address::parse(url)?.host();
         let numbers = loop {
             match self.by_domain.get(name) {

@@ -1,10 +1,10 @@
-//! For which URLs a rule holds.
+//! Scopes: the sets of URLs to which rules apply.
 
 use std::fmt;
 
 use super::address::Address;
 
-/// A part of a site: hosts, a part of their paths, and perhaps a parameter that a URL must have.
+/// A part of a site: hosts, a part of their paths, and optionally a parameter that a URL must have.
 ///
 /// ```
 /// use webtwin_core::url_rules::{address::Address, scope::Scope};
@@ -16,11 +16,11 @@ use super::address::Address;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Scope {
-    /// Hosts.
+    /// Hosts of the URLs.
     pub hosts: Hosts,
-    /// Paths.
+    /// Paths of the URLs.
     pub paths: Paths,
-    /// Parameter and value, as they stand in the query.
+    /// Parameter and value, as in the query.
     pub parameter: Option<String>,
 }
 
@@ -36,20 +36,20 @@ pub enum Hosts {
 /// Paths of a [`Scope`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Paths {
-    /// Those that begin with this text, which ends with `/`.
+    /// Paths that begin with this text, which ends with `/`.
     Below(String),
-    /// This one.
+    /// A single path.
     Is(String),
 }
 
-/// Most folders of a path by which a scope is told.
+/// Maximum number of folders of a path that define a scope.
 const DEEPEST: usize = 3;
-/// Most parameters of a URL by which a scope is told, and most bytes of such a one.
+/// Maximum number of parameters of a URL that define scopes, and maximum bytes of such a parameter.
 const PARAMETERS: usize = 4;
 const LONGEST_PARAMETER: usize = 32;
 
 impl Scope {
-    /// True if the scope holds the URL.
+    /// True if the scope contains the URL.
     pub fn holds(&self, address: &Address<'_>) -> bool {
         let path = match &self.paths {
             Paths::Below(folder) => address.path.starts_with(folder.as_str()),
@@ -59,7 +59,7 @@ impl Scope {
         path && self.hosts.hold(address.host()) && self.parameter.as_ref().is_none_or(has)
     }
 
-    /// True if the scope holds all URLs of another.
+    /// True if the scope contains all URLs of another scope.
     pub fn contains(&self, other: &Scope) -> bool {
         let hosts = match (&self.hosts, &other.hosts) {
             (Hosts::Host(own), Hosts::Host(host)) => own == host,
@@ -74,7 +74,7 @@ impl Scope {
         hosts && paths && (self.parameter.is_none() || self.parameter == other.parameter)
     }
 
-    /// The scopes that hold a URL of a domain, the most general first.
+    /// Returns the scopes that contain a URL of a domain, the most general first.
     pub fn all_of(address: &Address<'_>, domain: &str) -> Vec<Scope> {
         let host = || Hosts::Host(address.host().to_string());
         let folders = address.path.match_indices('/').map(|(at, _)| &address.path[..=at]).take(DEEPEST + 1);
@@ -88,7 +88,8 @@ impl Scope {
             pieces.filter(|piece| piece.contains('=') && is_plain(piece)).take(PARAMETERS).collect();
         pieces.sort_unstable();
         pieces.dedup();
-        // One parameter with all paths of the domain, and with this one: others are rarely told apart.
+        // A parameter is combined with all paths of the domain and with this path. Other
+        // combinations rarely differ from these.
         for at in [0, found.len() - 1] {
             let with = |piece: &&str| Scope { parameter: Some(piece.to_string()), ..found[at].clone() };
             let more: Vec<Scope> = pieces.iter().map(with).collect();
@@ -97,7 +98,7 @@ impl Scope {
         found
     }
 
-    /// Orders scopes from the most general, as [`Scope::all_of`] lists them.
+    /// Returns a key that orders scopes from the most general, in the order of [`Scope::all_of`].
     pub fn specificity(&self) -> (bool, bool, bool, usize) {
         let (is_path, length) = match &self.paths {
             Paths::Below(folder) => (false, folder.len()),
@@ -106,7 +107,7 @@ impl Scope {
         (self.parameter.is_some(), matches!(self.hosts, Hosts::Host(_)), is_path, length)
     }
 
-    /// Reads what [`Scope`] displays.
+    /// Parses the display form of a [`Scope`].
     pub fn parse(text: &str) -> Option<Scope> {
         let (place, parameter) = text.split_once('?').map_or((text, None), |(place, piece)| (place, Some(piece)));
         let (host, path) = place.split_at(place.find('/')?);
@@ -123,7 +124,7 @@ impl Scope {
 }
 
 impl Hosts {
-    /// True if the host is one of them.
+    /// True if the host is one of these hosts.
     pub fn hold(&self, host: &str) -> bool {
         match self {
             Hosts::Host(own) => own == host,
@@ -133,7 +134,7 @@ impl Hosts {
         }
     }
 
-    /// The host, or the domain.
+    /// Returns the host, or the domain.
     pub fn name(&self) -> &str {
         let (Hosts::Host(name) | Hosts::Domain(name)) = self;
         name
@@ -186,7 +187,7 @@ mod tests {
             for scope in &scopes {
                 prop_assert!(scope.holds(&address));
                 prop_assert_eq!(Scope::parse(&scope.to_string()), Some(scope.clone()));
-                // What a scope contains holds no URL that it does not hold.
+                // A URL outside a scope is outside all scopes that it contains.
                 for narrow in scopes.iter().filter(|narrow| scope.contains(narrow)) {
                     prop_assert!(!narrow.holds(&other) || scope.holds(&other));
                 }

@@ -9,7 +9,7 @@ use super::super::{Options, Row, beside, draw, figure};
 use webtwin_base::error::{Error, Result};
 use webtwin_storage::table::Column;
 
-/// Table 2: description, cardinality, size. (The text gives LDP 1349 pages.)
+/// Table 2: description, cardinality, size. (The text gives 1349 pages for LDP.)
 const PUBLISHED: [(&str, f64, f64); 5] = [
     ("TUCOWS WinSock utilities", 360.0, 1052.0),
     ("LDP Linux Documentation Project", 143.0, 1359.0),
@@ -18,20 +18,21 @@ const PUBLISHED: [(&str, f64, f64); 5] = [
     ("Mars Pathfinder", 49.0, 498.0),
 ];
 
-/// "small size (less than 10 pages in their collections)" (section 5.1): the area labelled "Noise". In pages.
+/// Size in pages below which a cluster is in the area labelled "Noise": "small size (less than 10
+/// pages in their collections)" (section 5.1).
 const NOISE: u64 = 10;
 
-/// A similar cluster of a run, as Figure 12 counts it.
+/// A similar cluster of a run, in the terms of Figure 12.
 struct Cluster {
     /// Number of its collections.
     cardinality: u64,
-    /// Pages of its largest collection.
+    /// Number of pages of its largest collection.
     size: u64,
-    /// URL of the root of the collection that is kept.
+    /// URL of the root of the kept collection.
     url: String,
 }
 
-/// All similar clusters, by their smallest page.
+/// Returns all similar clusters, in order of their smallest pages.
 fn clusters(run: &Run) -> Result<Vec<Cluster>> {
     let (collections, members) = (run.table("collections")?, run.table("members")?);
     let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
@@ -56,6 +57,7 @@ fn clusters(run: &Run) -> Result<Vec<Cluster>> {
     Ok(found.into_values().collect())
 }
 
+/// Reproduces Figure 12.
 pub(super) fn figure_12(options: &Options) -> Result<Vec<Row>> {
     let job = include_str!("../../../jobs/repro/csg00-figure12.toml");
     let run = Run::given_or_made(options, "jobs/repro/csg00-figure12.toml", job)?;
@@ -87,6 +89,7 @@ pub(super) fn figure_12(options: &Options) -> Result<Vec<Row>> {
     ])
 }
 
+/// Reproduces the form of Table 2.
 pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
     let job = include_str!("../../../jobs/repro/csg00-table2.toml");
     let run = Run::given_or_made(options, "jobs/repro/csg00-table2.toml", job)?;
@@ -99,7 +102,7 @@ pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
         rows.push(figure(&format!("{name}: cardinality"), cluster.cardinality as f64, "collections"));
         rows.push(figure(&format!("{name}: size"), cluster.size as f64, "pages"));
     }
-    // Our crawl has none of these collections.
+    // The crawls that we can measure do not contain these collections, so the rows are separate.
     for (rank, (what, cardinality, size)) in PUBLISHED.into_iter().enumerate() {
         let name = format!("{}: {what} (the paper's)", rank + 1);
         rows.push(not_ours(&format!("{name}: cardinality"), cardinality, "collections"));

@@ -6,7 +6,8 @@ use super::super::{Options, Row, beside, figure};
 use super::PAGES;
 use webtwin_base::error::Result;
 
-/// A column of Table 1, section 5: megabytes of fingerprints, minutes to compute trivial similar clusters.
+/// Returns a column of Table 1, section 5: megabytes of fingerprints, minutes to compute trivial
+/// similar clusters.
 fn published(by: By) -> Option<(f64, f64)> {
     match by {
         By::Document => Some((800.0, 97.0)),
@@ -16,9 +17,10 @@ fn published(by: By) -> Option<(f64, f64)> {
     }
 }
 
-/// The row "Compute fingerprints", the same in all columns.
+/// The row "Compute fingerprints", which is the same in all columns.
 const READING: (&str, f64) = ("compute fingerprints", 44.0 * 3600.0);
 
+/// Reproduces Table 1, from a run or from synthetic tables.
 pub(super) fn table_1(options: &Options) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let mut push = |by: By, pages: f64, bytes: f64, seconds: f64| {
@@ -34,7 +36,7 @@ pub(super) fn table_1(options: &Options) -> Result<Vec<Row>> {
         let pages = run.summary.pages.pages as f64;
         let a_row = run.manifest.job["chunks"]["bits"].as_u64().unwrap_or(64) as f64 / 8.0 + 4.0;
         let seconds = |stage: &str| run.manifest.seconds.get(stage).copied().unwrap_or(0.0);
-        // A run times its collections within the same stage.
+        // The stage "2 find" of a run also includes the time of its collections.
         push(run.by(), pages, run.summary.overlap.tuples as f64 * a_row, seconds("2 find"));
         rows.push(beside(READING.0, seconds("1 read"), READING.1 * pages / PAGES, "s"));
         rows.push(figure("pages", pages, "pages"));
@@ -48,7 +50,7 @@ pub(super) fn table_1(options: &Options) -> Result<Vec<Row>> {
         }
         push(by, pages, found.rows as f64 * 8.0, found.seconds.iter().sum());
     }
-    // A made-up table has no pages to read.
+    // A synthetic table has no pages to read.
     rows.push(not_ours(READING.0, READING.1 * pages / PAGES, "s"));
     rows.push(figure("pages", pages, "pages"));
     Ok(rows)

@@ -8,7 +8,7 @@ mod targets;
 use super::{Entry, Options, Row, Run};
 use webtwin_base::error::Result;
 
-/// The paper's tables and figures.
+/// Returns the entries for the tables and figures of the paper.
 pub fn entries() -> Vec<Entry> {
     vec![
         Entry {
@@ -63,7 +63,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// "approximately 25 million web pages" (section 5.1).
+/// Number of pages of the crawl: "approximately 25 million web pages" (section 5.1).
 const PAGES: f64 = 25e6;
 
 fn figure_11(options: &Options) -> Result<Vec<Row>> {

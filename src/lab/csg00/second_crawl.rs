@@ -1,13 +1,16 @@
-//! Section 5.1: a second crawl, which avoids what the list of the first one names.
+//! Section 5.1: a second crawl that avoids the pages on the avoid list of the first.
 //!
-//! The web is a made-up crawl of seven fifths of `scale` pages, as the paper's second crawl has 35 million pages where the first one
-//! has 25. The first crawl sees five in seven of it, and the second one goes everywhere, but not to a page that the first one's list
-//! names, or that begins with a prefix of it: what a crawler does with `exports/urls.txt` and `exports/prefixes.txt`. A last crawl,
-//! without a list, shows what the second one would have been.
+//! The web is a synthetic crawl of seven fifths of `scale` pages, because the second crawl of the
+//! paper has 35 million pages and the first one 25 million. The first crawl fetches five sevenths
+//! of these pages. The second one fetches every page, except those that the list of the first crawl
+//! names or that begin with a prefix on it. That is the behaviour of a crawler with
+//! `exports/urls.txt` and `exports/prefixes.txt`. A last crawl without a list shows the second
+//! crawl for comparison.
 //!
 //! # Deviations
-//! The paper does not say what its second crawl has that the first one has not. So there are two: one with new hosts, whose mirrors
-//! no list can know, and one with new pages of all hosts, which prefixes cover.
+//! The paper does not describe the pages that only its second crawl has. There are therefore two
+//! variants: one with new hosts, whose mirrors no list can contain, and one with new pages on all
+//! hosts, which prefixes cover.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -24,7 +27,7 @@ use webtwin_synth::{Params, Synth, SynthPage};
 
 const JOB: &str = include_str!("../../../jobs/repro/csg00-second-crawl.toml");
 
-/// What a crawler that obeys the list of a run does not fetch.
+/// Avoid list of a run: the pages that an obedient crawler does not fetch.
 struct List {
     urls: HashSet<String>,
     prefixes: Vec<String>,
@@ -43,14 +46,15 @@ impl List {
         Ok(List { urls: lines("exports/urls.txt")?.into_iter().collect(), prefixes })
     }
 
-    /// Whether it names a canonical URL. Prefixes of a list do not contain each other, so the last one before it decides.
+    /// True if the list contains a canonical URL. Prefixes of a list do not contain each other, so
+    /// only the last prefix at or before the URL can match.
     fn names(&self, url: &str) -> bool {
         let before = self.prefixes.partition_point(|prefix| prefix.as_str() <= url);
         self.urls.contains(url) || before > 0 && url.starts_with(&self.prefixes[before - 1])
     }
 }
 
-/// Runs the job on those pages of the web that are fetched.
+/// Runs the job on the pages of the web for which `fetched` is true.
 fn crawl(options: &Options, web: &Synth, name: &str, fetched: impl Fn(&SynthPage, &str) -> bool) -> Result<Run> {
     let path = options.work.join(format!("{name}.jsonl"));
     let failed = |cause: std::io::Error| Error::storage(path.display().to_string(), cause);
@@ -76,7 +80,7 @@ fn pages_of(run: &Run) -> f64 {
     run.summary.pages.pages as f64
 }
 
-/// Percent of the pages that have a replica.
+/// Returns the percentage of pages that have a replica.
 fn replicated(bars: &[Bar]) -> f64 {
     bars.iter().filter(|bar| bar.replicas != "1").map(|bar| 100.0 * bar.share).sum()
 }
@@ -89,6 +93,7 @@ fn exact(run: &Run) -> f64 {
     replicated(&run.summary.replication_exact)
 }
 
+/// Compares the replicas in the second crawl with and without a list.
 pub(super) fn second_crawl(options: &Options) -> Result<Vec<Row>> {
     if options.input.is_some() {
         return Err(Error::Usage("csg00-second-crawl makes its own crawls; it takes no --input".into()));

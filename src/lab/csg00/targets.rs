@@ -1,4 +1,4 @@
-//! Section 4: how many of the mirrored collections are found.
+//! Section 4: number of mirrored collections that are found.
 
 use super::super::source::{job_and_truth, run_job};
 use super::super::{Options, Row, beside, figure, source::not_ours};
@@ -6,17 +6,18 @@ use webtwin_base::error::Result;
 use webtwin_job::MergeCondition;
 use webtwin_results::compared::report;
 
-/// "Our algorithm identified 180 non-trivial collections."
+/// Number of collections: "Our algorithm identified 180 non-trivial collections."
 const COLLECTIONS: f64 = 180.0;
 
-/// Share of problem collections under the condition of Algorithm 3.1, and under the extended one.
+/// Number of problem collections under the condition of Algorithm 3.1, and under the extended one.
 const PROBLEMS: [(MergeCondition, &str, f64); 2] =
     [(MergeCondition::Exact, "exact", 31.0), (MergeCondition::Extended, "extended", 8.0)];
 
-/// "25 clusters, corresponding to our 25 targets".
+/// Number of targets: "25 clusters, corresponding to our 25 targets".
 const TARGETS: f64 = 25.0;
 
-/// Finds the collections of one crawl under both conditions, and under its own if that is a third.
+/// Finds the collections of one crawl under both conditions, and under the condition of its job if
+/// that is a third one.
 pub(super) fn section_4(options: &Options) -> Result<Vec<Row>> {
     let name = "jobs/repro/csg00-section4.toml";
     let (job, truth) = job_and_truth(options, name, include_str!("../../../jobs/repro/csg00-section4.toml"))?;

@@ -1,28 +1,30 @@
-//! Precision and recall of colliding signatures for a whole grid of tolerances, computed by one join.
+//! Precision and recall of colliding signatures for a whole grid of tolerances, computed by one
+//! join.
 
 use webtwin_core::signatures::collide::{Points, collisions};
 use webtwin_core::signatures::{distance, parts};
 
-/// Tolerances per decade of the grid.
+/// Number of tolerances per decade of the grid.
 const A_DECADE: i32 = 8;
 
-/// Pairs examined per true pair; looser tolerances give too many pairs to be of interest.
+/// Maximum number of pairs examined per true pair. Looser tolerances give too many pairs to be of
+/// interest.
 const PAIRS_A_TRUE_ONE: u64 = 50;
 
 /// A page with its signatures and its name.
 pub(super) struct Page {
-    /// Components of the RP signature, then those of the HM signature.
+    /// Components of the RP signature, followed by those of the HM signature.
     pub point: Vec<u64>,
-    /// Equal for copies of each other; `None` for a page of no target.
+    /// Name that is equal for copies of each other; `None` for a page without a target.
     pub name: Option<u32>,
 }
 
 /// Precision and recall at one point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Quality {
-    /// True ones among those returned.
+    /// Fraction of true objects among the returned ones.
     pub precision: f64,
-    /// Returned ones among the true.
+    /// Fraction of returned objects among the true ones.
     pub recall: f64,
 }
 
@@ -32,7 +34,8 @@ impl Quality {
         Quality { precision: if returned == 0 { 1.0 } else { share(returned) }, recall: share(actual) }
     }
 
-    /// The value at the break-even point of a curve, where both are equal; on a grid, at the nearest point.
+    /// Returns the value at the break-even point of a curve, where precision and recall are equal.
+    /// On a grid, this is the value at the nearest point.
     pub(super) fn break_even(&self) -> f64 {
         self.precision.min(self.recall)
     }
@@ -41,17 +44,18 @@ impl Quality {
 /// Quality at one (C, D), counted in two ways.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Cell {
-    /// Of pairs: a pair is true if both pages are copies of one page.
+    /// Quality of pairs: a pair is true if its pages are copies of one page.
     pub pairs: Quality,
-    /// Of documents, as in the paper: those returned collide with any other, true ones have a replica.
+    /// Quality of documents, as in the paper: a document is returned if it collides with another,
+    /// and true if it has a replica.
     pub documents: Quality,
 }
 
-/// Quality for each D and C of [`Curves::tolerances`].
+/// Quality for each D and each C of [`Curves::tolerances`].
 pub(super) struct Curves {
     /// Values of C and D, ascending to 1.
     pub tolerances: Vec<f64>,
-    /// One row per D, as far as examined, of one cell per C; the last cell is that of RP alone.
+    /// One row per examined D, with one cell per C. The last cell of a row is that of RP alone.
     pub cells: Vec<Vec<Cell>>,
     /// Number of pairs of copies.
     pub true_pairs: u64,
@@ -61,7 +65,8 @@ impl Curves {
     /// Measures `pages`, whose signatures have `dims` components each.
     ///
     /// # Cost
-    /// A join for each D, of which all but the last only count; a byte per page and D.
+    /// One join for each D, of which all but the last only count. Memory of one byte per page and
+    /// D.
     pub(super) fn new(pages: &[Page], dims: usize) -> Curves {
         let tolerances: Vec<f64> =
             (0..=10 * A_DECADE).rev().map(|step| 10f64.powf(f64::from(-step) / f64::from(A_DECADE))).collect();
@@ -83,11 +88,12 @@ impl Curves {
             collisions(&points, points.len(), &vec![bound; dims], |block| pairs += block.count());
             pairs
         };
-        // Counting a block costs nothing per pair, so D can be widened until there are too many pairs to enumerate.
+        // Counting a block costs nothing per pair, so D is widened until there are too many pairs
+        // to enumerate.
         let looked = bounds.iter().take_while(|&&bound| count(bound) <= most).count().max(1);
 
-        // Wrong and right pairs, by the first step of D and of C at which they collide; below, the step of C by page
-        // and D.
+        // `pairs` has the numbers of wrong and right pairs by the first step of D and of C at which
+        // they collide. `returned` has the first step of C by page and D.
         let mut pairs = vec![[0u64; 2]; looked * (steps + 1)];
         let mut returned = vec![u8::MAX; looked * pages.len()];
         collisions(&points, points.len(), &vec![bounds[looked - 1]; dims], |block| {
@@ -115,7 +121,8 @@ impl Curves {
                     documents_by_hm[*first][usize::from(has_replica[page])] += 1;
                 }
             }
-            // Sums along C within a row, on top of the sums along D in `pairs_by_hm`: prefix sums over the grid.
+            // Sums along C within a row, in addition to the sums along D in `pairs_by_hm`, are
+            // prefix sums over the grid.
             let (mut sum_pairs, mut sum_documents) = ([0; 2], [0; 2]);
             let row = (0..steps).map(|hm| {
                 for right in 0..2 {
@@ -135,7 +142,8 @@ impl Curves {
         Curves { tolerances, cells, true_pairs }
     }
 
-    /// Steps (D, C) of the best break-even: with C = 1 for RP alone, or with any C.
+    /// Returns the steps (D, C) of the best break-even point: with C = 1 for RP alone, or with any
+    /// C.
     pub(super) fn best(&self, of: fn(&Cell) -> Quality, alone: bool) -> (usize, usize) {
         let last = self.tolerances.len() - 1;
         let all = (0..self.cells.len()).flat_map(|rp| (0..=last).map(move |hm| (rp, hm)));

@@ -1,9 +1,12 @@
-//! Figure 1: precision and recall over (C, D), from the signatures of a run and the truth about its crawl.
+//! Figure 1: precision and recall over (C, D), from the signatures of a run and the truth about its
+//! crawl.
 //!
-//! The paper judged 100 sampled documents by hand, and the lists returned by their cosine. Here the truth is known for
-//! all pages, and precision and recall are also given for pairs, because "a document that has a replica" is easy to get
-//! right where nearly every page has one. All pages take part, including exact copies, and there is no guard and no
-//! clustering, as in the paper. The made-up crawl only shows that the code works: its pages share one small vocabulary.
+//! The authors of the paper judged 100 sampled documents by hand, and the lists that their cosine
+//! returned. Here the truth is known for all pages. Precision and recall are also reported for
+//! pairs, because the decision whether "a document has a replica" is easy where nearly every page
+//! has one. As in the paper, all pages take part, including exact copies, and there is no guard and
+//! no clustering. The synthetic crawl only shows that the code works, because all its pages share
+//! one small vocabulary.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -19,9 +22,10 @@ use webtwin_results::compared;
 /// Break-even points of RP alone, and of RP + HM (section 3).
 const PUBLISHED: (f64, f64) = (0.90, 0.93);
 
-/// Steps of the grid between the values of D that the figure draws.
+/// Number of grid steps between the values of D in the figure.
 const APART: usize = 4;
 
+/// Reproduces Figure 1.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let job = include_str!("../../../jobs/repro/ddgmp03-figure1.toml");
     let run = Run::given_or_made(options, "jobs/repro/ddgmp03-figure1.toml", job)?;
@@ -56,8 +60,8 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The name of each page by doc id, equal for copies; `None` for pages of no target. Pages unknown to the truth are
-/// absent.
+/// Returns the name of each page by doc id. It is equal for copies, and `None` for pages without a
+/// target. Pages unknown to the truth are absent.
 fn names(options: &Options, run: &Run) -> Result<HashMap<DocId, Option<u32>>> {
     let rows = match &options.truth {
         Some(path) => {
@@ -85,7 +89,7 @@ fn names(options: &Options, run: &Run) -> Result<HashMap<DocId, Option<u32>>> {
     Ok(names)
 }
 
-/// The pages that have signatures and are in the truth; below, K.
+/// Returns the pages that have signatures and are in the truth, with K.
 fn pages(run: &Run, names: &HashMap<DocId, Option<u32>>) -> Result<(Vec<Page>, usize)> {
     let table = run.table("signatures")?;
     let dims = table.columns.iter().filter(|(name, _)| name.starts_with("rp_")).count();

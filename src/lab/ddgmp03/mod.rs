@@ -5,7 +5,7 @@ mod figure_1;
 
 use super::{Entry, Run};
 
-/// The paper's one figure.
+/// Returns the entry for the only figure of the paper.
 pub fn entries() -> Vec<Entry> {
     vec![Entry {
         name: "ddgmp03-figure1",

@@ -1,9 +1,9 @@
-//! Recall of true pairs by how much their texts resemble each other.
+//! Recall of true pairs by the resemblance of their texts.
 //!
-//! The truth calls two pages copies by name. How alike they are says how hard the pair is: versions of a page that was
-//! rewritten are copies by name only. *Resemblance* is that of the sets of 8-word shingles of the visible texts, |A ∩
-//! B| / |A ∪ B|; words are separated by white space. A text of fewer than 8 words is one shingle; one without words has
-//! none.
+//! The truth identifies copies by name. The resemblance of two pages shows how hard it is to find
+//! the pair: versions of a page that was rewritten are copies by name only. *Resemblance* is that
+//! of the sets of 8-word shingles of the visible texts, |A ∩ B| / |A ∪ B|. Words are separated by
+//! white space. A text of fewer than 8 words is one shingle, and a text without words has none.
 //!
 //! # Source
 //! Broder, *On the resemblance and containment of documents* (1997), for shingles and resemblance.
@@ -13,14 +13,14 @@ use xxhash_rust::xxh3::xxh3_64;
 use webtwin_core::overlap::in_common;
 use webtwin_evaluate::{Ratio, Row};
 
-/// Words per shingle.
+/// Number of words per shingle.
 const WORDS: usize = 8;
 
-/// Lower ends of the bands in hundredths, descending, with the target recall of each.
+/// Lower bounds of the bands in hundredths, descending, with the target recall of each.
 const BANDS: [(u64, &str, Option<f64>); 4] =
     [(90, ">= 0.9", Some(0.98)), (70, "0.7-0.9", Some(0.93)), (40, "0.4-0.7", None), (0, "< 0.4", None)];
 
-/// Returns the shingles of a text: ascending, each once.
+/// Returns the shingles of a text, ascending and without repetitions.
 pub(super) fn shingles(text: &str) -> Vec<u64> {
     let words: Vec<u64> = text.split_ascii_whitespace().map(|word| xxh3_64(word.as_bytes())).collect();
     let hash = |window: &[u64]| xxh3_64(bytemuck::cast_slice(window));
@@ -34,7 +34,7 @@ pub(super) fn shingles(text: &str) -> Vec<u64> {
     shingles
 }
 
-/// Returns |A ∩ B| of |A ∪ B| for two ascending sets without duplicates.
+/// Returns |A ∩ B| / |A ∪ B| for two ascending sets without duplicates.
 pub(super) fn resemblance(a: &[u64], b: &[u64]) -> Ratio {
     let (shared, all) = in_common(a, b);
     Ratio { part: shared as u64, whole: all as u64 }
@@ -44,12 +44,12 @@ pub(super) fn resemblance(a: &[u64], b: &[u64]) -> Ratio {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Bands {
     bands: [Ratio; BANDS.len()],
-    /// Pairs in which neither page has a word, so that there is no resemblance.
+    /// Pairs of pages without words, whose resemblance is undefined.
     wordless: Ratio,
 }
 
 impl Bands {
-    /// Counts a true pair, which the run predicted or not.
+    /// Counts a true pair. `predicted` is true if the run found it.
     pub(super) fn add(&mut self, resemblance: Ratio, predicted: bool) {
         let band = BANDS.iter().position(|band| 100 * resemblance.part >= band.0 * resemblance.whole);
         let counts = match resemblance.whole {
@@ -60,7 +60,7 @@ impl Bands {
         counts.part += u64::from(predicted);
     }
 
-    /// Returns for each band its true pairs, and their recall.
+    /// Returns for each band the number of its true pairs, and their recall.
     pub(super) fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         let wordless = [(self.wordless, "without words", None)];

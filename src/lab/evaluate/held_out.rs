@@ -1,26 +1,27 @@
 //! Tuning and held-out targets.
 //!
-//! A setting that was tuned on a crawl is only trustworthy on targets that nobody looked at meanwhile. So a run is
-//! measured three times: with all targets, without the held-out ones, and without the others. What is left out is left
-//! out of truth and run, as if it had not been crawled: its pages are in no pair, cluster or collection. A similar
-//! cluster that mixes targets of both sides is therefore a mixed one among all targets only.
+//! A setting that was tuned on a crawl can only be trusted on targets that were not inspected
+//! meanwhile. A run is therefore measured three times: with all targets, without the held-out ones,
+//! and without the others. Excluded targets are removed from truth and run as if they had not been
+//! crawled: their pages are in no pair, cluster or collection. A similar cluster that mixes targets
+//! of both sides is therefore only mixed in the measurement of all targets.
 
 use std::collections::HashSet;
 
 use webtwin_base::ids::DocId;
 use webtwin_evaluate::{PageRow, Rows, TruthRow};
 
-/// Reads a list of targets: one per line, `#` begins a comment.
+/// Reads a list of targets, one per line. `#` begins a comment.
 pub(super) fn read_targets(text: &str) -> HashSet<&str> {
     text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).filter(|name| !name.is_empty()).collect()
 }
 
-/// The same without the pages of the held-out targets.
+/// Returns the rows without the pages of the held-out targets.
 pub(super) fn tuning(rows: &Rows, held_out: &HashSet<&str>) -> Rows {
     without(rows, |row| held_out.contains(row.target.as_str()))
 }
 
-/// The same without the pages of all other targets; those of no target stay.
+/// Returns the rows without the pages of all other targets. Pages without a target remain.
 pub(super) fn held_out(rows: &Rows, held_out: &HashSet<&str>) -> Rows {
     without(rows, |row| row.is_of_target() && !held_out.contains(row.target.as_str()))
 }

@@ -68,6 +68,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         let id = |url: &String| Ok(doc_id(compared::canonical(&file, url)?.as_str()));
         let tagged = |row: &Tagged| Ok((id(&row.urls[0])?, id(&row.urls[1])?, row.tag));
         let mut judged = read_tags(&file, &text)?;
+        // A page to keep is a decision about one page, not a judgement about a pair.
         judged.retain(|row| row.tag != Tag::Keep);
         let tagged = judged.iter().map(tagged).collect::<Result<Vec<_>>>()?;
         rows.extend(by_tags(&comparison, &tagged, &report.pairs));
@@ -105,7 +106,8 @@ fn read(path: &Path) -> Result<(String, String)> {
     Ok((file, text))
 }
 
-/// Counts the true pairs by resemblance, target by target: only the shingles of one target's pages are in memory.
+/// Counts the true pairs by resemblance, one target at a time, so that only the shingles of the
+/// pages of one target are in memory.
 fn recall_by_resemblance(run: &Run, pages: &Pages, comparison: &Comparison<'_>) -> Result<Bands> {
     let (input, doc_ids) = (run.job()?.input, pages.doc_ids()?);
     let mut bands = Bands::default();
@@ -128,7 +130,7 @@ fn recall_by_resemblance(run: &Run, pages: &Pages, comparison: &Comparison<'_>) 
     Ok(bands)
 }
 
-/// Draws pairs of the measure `hamming`, equally many at each distance.
+/// Draws pairs of the measure `hamming`, the same number at each distance.
 fn by_distance(run: &Run, pairs: usize) -> Result<Draw> {
     let table = run.table("pairs")?;
     let (a, b, measures, values) = (table.u64("a")?, table.u64("b")?, table.text("measure")?, table.u32("value")?);
@@ -143,7 +145,7 @@ fn by_distance(run: &Run, pairs: usize) -> Result<Draw> {
     Ok(draw)
 }
 
-/// Reads the pages that were drawn, and writes sheet and tags file.
+/// Reads the pages of the sample, and writes sheet and tags file.
 fn write_sample(run: &Run, pages: &Pages, draw: Draw, path: &Path) -> Result<()> {
     let tags = path.with_extension("tsv");
     if tags == path {

@@ -1,11 +1,11 @@
-//! Draws pairs for a person to judge, and the sheet to judge them on.
+//! Random samples of pairs, and the sheet on which a person judges them.
 //!
-//! Pairs are drawn by a hash of their doc ids: the same run gives the same pairs, evenly spread over each stratum,
-//! whatever the order of rows.
+//! Pairs are drawn by a hash of their doc ids. The same run yields the same pairs, evenly spread
+//! over each stratum, for any order of rows.
 //!
 //! # Source
-//! \[MJS07\] section 4.1: "we randomly sampled an equal number of pairs of fingerprints that are at Hamming distance exactly k" and
-//! tagged each as true positive, false positive or unknown.
+//! \[MJS07\] section 4.1: "we randomly sampled an equal number of pairs of fingerprints that are at
+//! Hamming distance exactly k" and tagged each as true positive, false positive or unknown.
 
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt::Write;
@@ -14,10 +14,10 @@ use webtwin_base::ids::{DocId, splitmix64};
 use webtwin_core::explain::diff::{Piece, pieces};
 use webtwin_evaluate::Comparison;
 
-/// Unchanged lines shown around a change.
+/// Number of unchanged lines that are shown around a change.
 const CONTEXT: usize = 3;
 
-/// What a pair is for the run and the truth.
+/// Relation of a pair to the run and the truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stratum {
     /// In one trivial cluster, and copies by the truth.
@@ -41,7 +41,7 @@ impl std::fmt::Display for Stratum {
     }
 }
 
-/// The pairs drawn of each stratum, with their hashes.
+/// Pairs drawn from each stratum, with their hashes.
 #[derive(Debug, Default)]
 pub(super) struct Draw {
     strata: BTreeMap<Stratum, BinaryHeap<(u64, DocId, DocId)>>,
@@ -49,12 +49,12 @@ pub(super) struct Draw {
 }
 
 impl Draw {
-    /// Draws at most `of_each` pairs of every stratum.
+    /// Makes a draw of at most `of_each` pairs from every stratum.
     pub(super) fn new(of_each: usize) -> Draw {
         Draw { strata: BTreeMap::new(), of_each }
     }
 
-    /// Enters a pair, given once, into the draw.
+    /// Adds a pair to the draw. Each pair must be added only once.
     pub(super) fn add(&mut self, stratum: Stratum, x: DocId, y: DocId) {
         let (a, b) = (x.min(y), x.max(y));
         let drawn = self.strata.entry(stratum).or_default();
@@ -67,7 +67,7 @@ impl Draw {
         }
     }
 
-    /// Returns the pairs, by stratum.
+    /// Returns the drawn pairs, by stratum.
     pub(super) fn pairs(self) -> Vec<(Stratum, DocId, DocId)> {
         let of = |(stratum, drawn): (Stratum, BinaryHeap<_>)| {
             drawn.into_sorted_vec().into_iter().map(move |(_, a, b)| (stratum, a, b))
@@ -76,10 +76,11 @@ impl Draw {
     }
 }
 
-/// Draws pairs that were found, found falsely, and missed, judged by the truth; none that it leaves undecided.
+/// Draws pairs that were found, found falsely, and missed by the truth. Pairs that the truth leaves
+/// undecided are omitted.
 ///
 /// # Cost
-/// A hash per pair, so trivial clusters of a hundred thousand pages take long.
+/// One hash per pair, so trivial clusters of a hundred thousand pages take long.
 pub(super) fn draw(comparison: &Comparison<'_>, of_each: usize) -> Draw {
     let mut draw = Draw::new(of_each);
     let mut rows: Vec<(Option<DocId>, Option<u32>, DocId)> = comparison.known_pages().collect();
@@ -110,7 +111,7 @@ pub(super) fn draw(comparison: &Comparison<'_>, of_each: usize) -> Draw {
 /// A drawn pair with its pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Judged {
-    /// The stratum it was drawn for.
+    /// Stratum for which the pair was drawn.
     pub(super) stratum: Stratum,
     /// URLs of the two pages.
     pub(super) urls: [String; 2],
@@ -118,7 +119,7 @@ pub(super) struct Judged {
     pub(super) texts: [String; 2],
 }
 
-/// The tags file to fill in: every pair is still unknown.
+/// Returns the tags file for the person to fill in, with every pair tagged unknown.
 pub(super) fn tags_file(pairs: &[Judged]) -> String {
     let mut tsv = String::from("url_a\turl_b\ttag\tnote\tstratum\n");
     for Judged { stratum, urls: [a, b], .. } in pairs {
@@ -127,7 +128,8 @@ pub(super) fn tags_file(pairs: &[Judged]) -> String {
     tsv
 }
 
-/// The sheet: an HTML page with the texts of each pair side by side; unchanged lines far from any change are left out.
+/// Returns the sheet: an HTML page with the texts of each pair next to each other. Unchanged lines
+/// far from any change are omitted.
 pub(super) fn sheet(pairs: &[Judged]) -> String {
     let mut html = String::from(
         "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Pairs to judge</title>\n<style>\n\

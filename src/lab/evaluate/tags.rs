@@ -1,14 +1,16 @@
-//! A person's judgement of pairs, compared with the truth.
+//! Comparison of the judgements of a person about pairs with the truth.
 //!
-//! The truth is made from names, and names deceive both ways: pages of equal name may have nothing in common, pages of
-//! different names may be the same. So pairs of each [`Stratum`] are judged, and the outcomes are weighted by the sizes
-//! of the strata:
+//! The truth is made from names, and names mislead in both directions: pages with equal names may
+//! have nothing in common, and pages with different names may be the same. Pairs of each
+//! [`Stratum`] are therefore judged, and the outcomes are weighted by the sizes of the strata:
 //!
-//! precision by tags = (found × share of true tags among the found + false × share among the false) / (found + false),
-//! recall by tags = the same numerator divided by itself plus missed × share among the missed.
+//! precision by tags = (found × fraction of true tags among the found + false × that among the
+//! false) / (found + false),
 //!
-//! The shares are over the tags true and false. They are valid for a stratum only if its pairs were drawn from this
-//! very run; pairs drawn from another run are a sample of something else.
+//! recall by tags = the same numerator divided by itself plus missed × that among the missed.
+//!
+//! The fractions count the tags true and false. They are valid for a stratum only if its pairs were
+//! drawn from this run. Pairs drawn from another run are a sample of another population.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +19,9 @@ use webtwin_base::ids::DocId;
 use webtwin_evaluate::tags::Tag;
 use webtwin_evaluate::{Comparison, PairCounts, Ratio, Row};
 
-/// Counts of tagged pairs by stratum, and precision and recall by them; pairs with a page unknown to truth or run
-/// are only counted. Pages to keep are no pairs: leave them out.
+/// Returns the counts of tagged pairs by stratum, and the precision and recall that follow from
+/// them. Pairs with a page unknown to truth or run are only counted. The caller must omit pages to
+/// keep, which are not pairs.
 pub(super) fn by_tags(comparison: &Comparison<'_>, tagged: &[(DocId, DocId, Tag)], pairs: &PairCounts) -> Vec<Row> {
     let mut counts: BTreeMap<Stratum, BTreeMap<Tag, u64>> = BTreeMap::new();
     let (mut unknown_pages, mut apart, mut undecided) = (0, 0, 0);
@@ -29,6 +32,7 @@ pub(super) fn by_tags(comparison: &Comparison<'_>, tagged: &[(DocId, DocId, Tag)
                 continue;
             }
             Some((true, true)) => Stratum::Found,
+            // Precision and recall exclude such pairs, so their tags must not count either.
             Some((true, false)) if comparison.are_undecided(a, b) == Some(true) => {
                 undecided += 1;
                 continue;
@@ -58,7 +62,7 @@ pub(super) fn by_tags(comparison: &Comparison<'_>, tagged: &[(DocId, DocId, Tag)
     rows.push(Row::new("tagged pairs that are accidental or open", Some(f64::from(undecided)), "pairs"));
     rows.push(Row::new("tagged pairs with unknown pages", Some(f64::from(unknown_pages)), "pairs"));
 
-    // A stratum without pairs needs no tags.
+    // A stratum without pairs contributes 0 and needs no tags.
     let true_of = |stratum, size: u64| match size {
         0 => Some(0.0),
         _ => share(stratum).value().map(|share| share * size as f64),
@@ -79,7 +83,8 @@ mod tests {
     use super::*;
     use webtwin_evaluate::{ClusterRow, PageRow, TruthRow};
 
-    /// Two pages of name p and one of q in one cluster, a third of p outside: 1 found, 2 false, 2 missed.
+    /// Two pages named p and one named q in one cluster, and a third p outside: 1 found, 2 false, 2
+    /// missed.
     #[test]
     fn strata_are_weighted_by_their_sizes() {
         let truth: Vec<TruthRow> = ["p", "p", "q", "p"]
@@ -107,7 +112,7 @@ mod tests {
         let tagged = [(0, 1, Tag::True), (0, 2, Tag::True), (1, 2, Tag::False), (3, 0, Tag::True), (9, 0, Tag::True)];
         let rows = by_tags(&comparison, &tagged, &pairs);
         let ours = |what: &str| rows.iter().find(|row| row.what == what).unwrap().ours;
-        // 1 found and half of the 2 false are true, of 3; both missed are.
+        // The 1 found pair and half of the 2 false ones are true, of 3. Both missed pairs are true.
         assert_eq!(ours("pair precision by tags"), Some(2.0 / 3.0));
         assert_eq!(ours("pair recall by tags"), Some(2.0 / 4.0));
         assert_eq!(ours("tagged pairs with unknown pages"), Some(1.0));

@@ -1,30 +1,28 @@
-//! Collections of documents with duplicates as counted in \[PBZ06\]: shingle paragraphs and links, without pages of
-//! HTML.
+//! Synthetic collections of documents with duplicates as counted in \[PBZ06\]: shingle paragraphs
+//! and links, without HTML.
 //!
-//! What is planted, for each of the paper's three collections:
+//! The following is planted for each of the three collections of the paper:
 //!
-//! | what | source |
+//! | planted property | source |
 //! |---|---|
 //! | clusters and duplicates, per thousand documents | Table 2 |
-//! | 63 % of the clusters have two documents, 95.7 % ten or fewer; the rest follow a power law that makes up the
-//! duplicates | section 4.1 |
+//! | 63 % of the clusters have two documents, 95.7 % ten or fewer; the rest follow a power law that yields the remaining duplicates | section 4.1 |
 //! | in 2004, nine clusters that hold 7.1 % of the documents | section 4.1 |
-//! | clusters within the connected part, within the rest, and in both; how the latter are divided; unique documents in
-//! it | solved from Tables 4 to 6 |
-//! | clusters of two divide less often than others; those of more than 100 always, most of them in the rest | section 4.1 |
+//! | clusters within the connected part, within the rest, and in both; how the latter are divided; unique documents in the connected part | solved from Tables 4 to 6 |
+//! | clusters of two are divided less often than others; those of more than 100 always, with most documents in the rest | section 4.1 |
 //! | documents that share 90, 70 and 50 % with another without being duplicates | Table 3 |
 //!
-//! Not planted, and so findings of a run: the growth over the steps and the estimates.
+//! The growth over the steps and the estimates are not planted, so they are findings of a run.
 //!
-//! The connected part has a core, in which trees of links lead to all pages and back, and out pages; the other part has
-//! in pages, tendrils and islands. Four documents in ten begin with furniture: a shingle paragraph from a vocabulary
-//! with Zipf document frequencies (s = 1/2). One unique document in two thousand repeats the paragraphs of another: a
-//! false match.
+//! The connected part has a core, in which trees of links lead to all pages and back, and out
+//! pages. The other part has in pages, tendrils and islands. Four documents in ten begin with
+//! boilerplate: a shingle paragraph from a vocabulary with Zipf document frequencies (s = 1/2). One
+//! unique document in two thousand repeats the paragraphs of another: a false match.
 //!
 //! # Deviations
-//! - The sizes of clusters beyond what the text says about them are missing from our copy of the paper (Figures 2 to
-//!   4).
-//! - The links of the Chilean web are unknown; only the two parts are the paper's.
+//! - The sizes of clusters, apart from those in the text, are missing from our copy of the paper
+//!   (Figures 2 to 4).
+//! - The links of the Chilean web are unknown. Only the two parts come from the paper.
 
 use std::ops::Range;
 
@@ -34,7 +32,7 @@ use webtwin_base::ids::{FPrint, Page};
 use webtwin_core::study::paragraphs::mark;
 use webtwin_synth::random::{Stream, key};
 
-/// One of the paper's collections.
+/// One of the collections of the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Year {
     /// The collection of August 2003.
@@ -49,20 +47,20 @@ pub enum Year {
 struct Planted {
     clusters: u64,
     duplicates: u64,
-    /// Documents of each giant cluster.
+    /// Number of documents of each giant cluster.
     giants: &'static [u64],
     connected_clusters: u64,
     disconnected_clusters: u64,
-    /// Of the third and later documents of a divided cluster of up to [`LARGE`], per thousand, those in the connected
-    /// part.
+    /// Number of documents in the connected part, per thousand of the third and later documents of
+    /// a divided cluster of up to [`LARGE`] documents.
     connected_members: u64,
     connected_unique: u64,
-    /// Near-duplicates at 90, 70 and 50 %, each without the previous ones.
+    /// Number of near-duplicates at 90, 70 and 50 %, each without the previous ones.
     near: [u64; 3],
 }
 
 impl Year {
-    /// Number of its documents (Table 2).
+    /// Returns the number of documents of the collection (Table 2).
     pub fn documents(self) -> u64 {
         match self {
             Year::Y2003 => 2_067_278,
@@ -107,44 +105,48 @@ impl Year {
     }
 }
 
-/// Of a thousand clusters, those with up to this many documents; beyond, the power law.
+/// Number of clusters with up to this many documents, per thousand. Larger clusters follow the
+/// power law.
 const SMALL: [(u32, u64); 9] =
     [(2, 630), (3, 797), (4, 867), (5, 903), (6, 924), (7, 937), (8, 946), (9, 952), (10, 957)];
 
-/// A cluster with more documents is always divided.
+/// Size above which a cluster is always divided.
 const LARGE: u32 = 100;
 
-/// Of the third and later documents of such a cluster, per thousand, those in the connected part.
+/// Number of documents in the connected part, per thousand of the third and later documents of such
+/// a cluster.
 const CONNECTED_OF_LARGE: u64 = 120;
 
-/// How often clusters are divided, in thousandths of the mean: those of two documents, and larger ones.
+/// Frequency with which clusters are divided, in thousandths of the mean: for clusters of two
+/// documents, and for larger ones.
 const DIVIDED: [u64; 2] = [800, 1340];
 
-/// Pages of an island.
+/// Number of pages of an island.
 const ISLAND: u32 = 12;
 
-/// A made-up collection; 17 bytes per document.
+/// A synthetic collection, which takes 17 bytes per document.
 #[derive(Debug)]
 pub struct Collection {
     year: Year,
     seed: u64,
-    /// Documents to slots; the documents of a cluster have adjacent slots, unique ones the last.
+    /// Bijection of documents and slots. The documents of a cluster have adjacent slots, and unique
+    /// documents the last ones.
     slots: Groups,
     /// First slot of each cluster, and of the unique documents.
     starts: Vec<u32>,
-    /// Documents of the connected part; documents of the other part.
+    /// Documents of the connected part, and documents of the other part.
     parts: [Vec<Page>; 2],
     /// Index of each document in its part.
     places: Vec<u32>,
-    /// Whether a document is in the other part.
+    /// True for each document in the other part.
     disconnected: Vec<bool>,
 }
 
 impl Collection {
-    /// Plans a collection; another seed gives another collection.
+    /// Plans a collection. Different seeds yield different collections.
     ///
     /// # Errors
-    /// [`Error::Usage`] for fewer than 10,000 documents.
+    /// Returns [`Error::Usage`] for fewer than 10,000 documents.
     pub fn new(year: Year, documents: u32, seed: u64) -> Result<Collection> {
         if documents < 10_000 {
             return Err(Error::Usage("a made-up collection has at least 10000 documents".into()));
@@ -173,23 +175,24 @@ impl Collection {
         Ok(collection)
     }
 
-    /// Number of documents in both parts.
+    /// Returns the number of documents in both parts.
     pub fn documents(&self) -> u32 {
         self.slots.pages()
     }
 
-    /// Numbers of the documents of part `part` of `parts`.
+    /// Returns the numbers of the documents in share `part` of `parts`.
     pub fn part(&self, part: usize, parts: usize) -> Range<u32> {
         let start = |part: usize| (u64::from(self.documents()) * part as u64 / parts as u64) as u32;
         start(part)..start(part + 1)
     }
 
-    /// Number of a document's cluster: equal exactly for documents with equal paragraphs.
+    /// Returns the number of the cluster of a document. It is equal exactly for documents with
+    /// equal paragraphs.
     pub fn cluster(&self, document: Page) -> u32 {
         self.first_of(self.slots.slot(document))
     }
 
-    /// Whether a crawl from the core reaches a document.
+    /// True if a crawl from the core reaches the document.
     pub fn is_reached(&self, document: Page) -> bool {
         !self.disconnected[document]
     }
@@ -198,12 +201,13 @@ impl Collection {
         self.starts[self.starts.len() - 1]
     }
 
-    /// First slot of a slot's cluster; the slot itself for a unique document.
+    /// Returns the first slot of the cluster of a slot, or the slot itself for a unique document.
     fn first_of(&self, slot: u32) -> u32 {
         self.cluster_of(slot).map_or(slot, |cluster| cluster[0])
     }
 
-    /// First slot of a slot's cluster, and that of the next one; `None` for a unique document.
+    /// Returns the first slot of the cluster of a slot, and that of the next cluster; `None` for a
+    /// unique document.
     fn cluster_of(&self, slot: u32) -> Option<&[u32]> {
         let next = self.starts.partition_point(|&start| start <= slot);
         self.starts.get(next - 1..=next)
@@ -227,7 +231,7 @@ impl Collection {
         }
     }
 
-    /// Writes the marks of a document's shingle paragraphs into `marks`, ascending.
+    /// Writes the marks of the shingle paragraphs of a document into `marks`, ascending.
     pub fn marks(&self, document: Page, marks: &mut Vec<FPrint>) {
         let slot = self.slots.slot(document);
         let first = self.first_of(slot);
@@ -238,7 +242,7 @@ impl Collection {
         mark(marks);
     }
 
-    /// Shingle paragraphs of a cluster, or of a unique document before it is edited.
+    /// Writes the shingle paragraphs of a cluster, or of a unique document before it is edited.
     fn paragraphs(&self, first: u32, paragraphs: &mut Vec<FPrint>) {
         let mut numbers = Stream::new(key(self.seed, &[4, u64::from(first)]));
         let count = 3 + numbers.below(6) + numbers.below(6) + numbers.below(6);
@@ -251,7 +255,8 @@ impl Collection {
         }
     }
 
-    /// Makes some unique documents near-duplicates of a document in a cluster, and a few of them false matches.
+    /// Makes some unique documents near-duplicates of a document in a cluster, and a few of them
+    /// false matches.
     fn edit(&self, slot: u32, paragraphs: &mut Vec<FPrint>) {
         let mut numbers = Stream::new(key(self.seed, &[6, u64::from(slot)]));
         let planted = self.year.planted();
@@ -260,14 +265,14 @@ impl Collection {
         let level = (0..3).find(|&level| lot < planted.near[..=level].iter().sum());
         let Some(level) = level else {
             if numbers.below(2000) == 0 {
-                // A copy of the document before it, so that no two copy the same one.
+                // The copied document is the one before it, so no two documents copy the same one.
                 self.paragraphs(self.first_of(slot - 1), paragraphs);
                 let half = paragraphs.len().div_ceil(2);
                 (half..paragraphs.len()).for_each(|at| paragraphs[at] = paragraphs[at - half]);
             }
             return;
         };
-        // A document of ten paragraphs, so that nine of them can be equal.
+        // A document of ten paragraphs is needed so that nine of them can be equal.
         for _ in 0..16 {
             let cluster = numbers.below(self.starts.len() as u64 - 1) as usize;
             self.paragraphs(self.starts[cluster], paragraphs);
@@ -276,12 +281,13 @@ impl Collection {
             }
         }
         let count = paragraphs.len();
-        // The first paragraph may be furniture.
+        // The first paragraph may be boilerplate, so it is never replaced.
         let other = [count / 10, count * 3 / 10, count / 2][level].max(1);
         paragraphs[count - other..].iter_mut().for_each(|paragraph| *paragraph = numbers.draw());
     }
 
-    /// Writes the documents that a document links to into `links`, ascending, each once, without itself.
+    /// Writes the documents to which a document links into `links`, ascending, without repetitions
+    /// and without the document itself.
     pub fn links(&self, document: Page, links: &mut Vec<Page>) {
         let mut numbers = Stream::new(key(self.seed, &[7, u64::from(document)]));
         let [connected, disconnected] = &self.parts;
@@ -321,7 +327,7 @@ impl Collection {
     }
 }
 
-/// Documents of each cluster, largest first: giants, the power law, small ones.
+/// Returns the number of documents of each cluster: giants, the power law, small ones.
 fn sizes(planted: &Planted, documents: u64) -> Vec<u32> {
     let of = |share: u64, whole: u64| whole * share / 1_000_000;
     let clusters = of(planted.clusters, documents);
@@ -333,8 +339,8 @@ fn sizes(planted: &Planted, documents: u64) -> Vec<u32> {
     let of_others: u64 = giants.iter().chain(&small).map(|&size| u64::from(size)).sum();
     let left = (of(planted.duplicates, documents) + clusters).saturating_sub(of_others);
     let count = clusters.saturating_sub((giants.len() + small.len()) as u64);
-    // The j-th of them has 10.5 ((j + 1/2) / count)^-s documents; s is found by bisection so that they have what is
-    // left.
+    // Cluster j of the power law has 10.5 ((j + 1/2) / count)^-s documents. The exponent s is found
+    // by bisection, so that these clusters have the remaining documents.
     let law = |s: f64| (0..count).map(move |j| ((10.5 * ((j as f64 + 0.5) / count as f64).powf(-s)) as u32).max(11));
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..30 {
@@ -355,7 +361,8 @@ mod tests {
 
     const YEARS: [Year; 3] = [Year::Y2003, Year::Y2004, Year::Y2005];
 
-    /// Tables 2 and 6, and section 4.1: "95.7% of the clusters have ten or less documents", "about 63% of the clusters".
+    /// Tables 2 and 6, and section 4.1: "95.7% of the clusters have ten or less documents", "about
+    /// 63% of the clusters".
     #[test]
     fn clusters_are_those_of_the_paper() {
         for (year, duplicates, clusters) in

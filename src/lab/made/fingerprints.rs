@@ -1,28 +1,29 @@
-//! Made-up fingerprints for measurements: even, as the paper assumes, and clustered, as simhashes are.
+//! Synthetic fingerprints for measurements: evenly distributed, as the paper assumes, and
+//! clustered, like simhashes.
 //!
-//! The same numbers for the same arguments, everywhere.
+//! The same arguments yield the same numbers on every machine.
 //!
 //! # Source
-//! \[MJS07\] section 4.2 for what clusters look like.
+//! \[MJS07\] section 4.2 for the form of clusters.
 
 use webtwin_base::ids::splitmix64;
 
-/// `count` sorted fingerprints, spread evenly over the values below 2^bits.
+/// Returns `count` sorted fingerprints, evenly distributed over the values below 2^bits.
 ///
-/// With 54 bits and 2^23 of them this is a 64-MB chunk of a set of 2^33.
+/// With 54 bits and a count of 2^23 this is a 64-MB chunk of a set of 2^33 fingerprints.
 pub fn even(count: usize, bits: u32, seed: u64) -> Vec<u64> {
     let mut fingerprints: Vec<u64> = (0..count as u64).map(|at| random(seed, at) >> (64 - bits)).collect();
     fingerprints.sort_unstable();
     fingerprints
 }
 
-/// `count` fingerprints of 64 bits, spread evenly and in no order.
+/// Returns `count` fingerprints of 64 bits, evenly distributed and in random order.
 pub fn unsorted(count: usize, seed: u64) -> Vec<u64> {
     (0..count as u64).map(|at| random(seed, at)).collect()
 }
 
-/// `count` sorted 64-bit fingerprints: a fifth within 12 bits of one of a thousand centres, a fiftieth of 0 (empty pages),
-/// the others even.
+/// Returns `count` sorted 64-bit fingerprints. A fifth is within 12 bits of one of a thousand
+/// centres, a fiftieth within 12 bits of 0 (empty pages), and the others are evenly distributed.
 pub fn clustered(count: usize, seed: u64) -> Vec<u64> {
     let fingerprint = |at: usize| {
         let value = random(seed, at as u64);
@@ -34,7 +35,7 @@ pub fn clustered(count: usize, seed: u64) -> Vec<u64> {
     fingerprints
 }
 
-/// `count` queries, every other one an existing fingerprint, each with 0 to 6 flips.
+/// Returns `count` queries. Every other query is an existing fingerprint; each has 0 to 6 flips.
 pub fn queries(existing: &[u64], count: usize, seed: u64) -> Vec<u64> {
     let query = |at: u64| {
         let value = random(!seed, at);
@@ -49,7 +50,7 @@ fn random(seed: u64, at: u64) -> u64 {
     splitmix64(splitmix64(seed).wrapping_add(at))
 }
 
-/// Flips up to `flips` bits; one that is drawn twice is flipped back.
+/// Flips up to `flips` bits. A bit that is drawn twice is flipped back.
 fn flipped(fingerprint: u64, flips: u32, seed: u64) -> u64 {
     (0..flips).fold(fingerprint, |flipped, flip| flipped ^ 1 << (random(seed, u64::from(flip)) % 64))
 }

@@ -1,16 +1,17 @@
-//! Pages in groups of given sizes; the members of a group are far apart.
+//! Assignment of pages to groups of given sizes, such that the numbers of the members of a group
+//! are far apart.
 //!
-//! Slots are assigned to groups one after another; a bijection maps pages to slots. Both directions are computed, not
-//! looked up, so a table of any size needs no memory.
+//! Slots are assigned to groups one after another, and a bijection maps pages to slots. Both
+//! directions are computed rather than looked up, so a table of any size needs no memory.
 
 use webtwin_base::ids::{Page, splitmix64};
 
 /// An assignment of pages to groups.
 #[derive(Debug, Clone)]
 pub(super) struct Groups {
-    /// Pages per group, by class.
+    /// Number of pages per group, by class.
     sizes: Vec<u32>,
-    /// First slot of each class, the last class first, and the number of pages.
+    /// First slot of each class, beginning with the last class, and the number of pages.
     starts: Vec<u32>,
     shuffle: Shuffle,
 }
@@ -26,8 +27,9 @@ pub(super) struct Place {
 }
 
 impl Groups {
-    /// `classes` are (pages of a group, pages of all such groups per thousand); the first class, of single pages, takes
-    /// what is left over.
+    /// Makes an assignment. `classes` are pairs of the number of pages of a group, and the number
+    /// of pages of all such groups per thousand. The first class, of single pages, gets the
+    /// remaining pages.
     pub(super) fn new(pages: u32, key: u64, classes: impl Iterator<Item = (u32, u32)>) -> Groups {
         let classes: Vec<(u32, u32)> = classes.collect();
         let mut starts = vec![0];
@@ -41,22 +43,22 @@ impl Groups {
         Groups { sizes, starts, shuffle: Shuffle::new(pages, key) }
     }
 
-    /// Number of pages in all groups.
+    /// Returns the number of pages in all groups.
     pub(super) fn pages(&self) -> u32 {
         self.shuffle.count
     }
 
-    /// Slot of a page.
+    /// Returns the slot of a page.
     pub(super) fn slot(&self, doc: Page) -> u32 {
         self.shuffle.slot(doc)
     }
 
-    /// Page of a slot.
+    /// Returns the page of a slot.
     pub(super) fn doc(&self, slot: u32) -> Page {
         self.shuffle.doc(slot)
     }
 
-    /// Group of a slot.
+    /// Returns the place of a slot.
     pub(super) fn place(&self, slot: u32) -> Place {
         let at = self.starts.partition_point(|&start| start <= slot) - 1;
         let class = self.sizes.len() - 1 - at;
@@ -64,19 +66,19 @@ impl Groups {
         Place { class, first: slot - member, member }
     }
 
-    /// First slot of single pages.
+    /// Returns the first slot of single pages.
     pub(super) fn first_single(&self) -> u32 {
         self.starts[self.starts.len() - 2]
     }
 
-    /// Pages per group of a class.
+    /// Returns the number of pages per group of a class.
     pub(super) fn size(&self, class: usize) -> u32 {
         self.sizes[class]
     }
 }
 
-/// A bijection of `0..count`: a Feistel network over a rectangle of slightly more than `count` places, repeated until
-/// the result is within range, which it nearly always is at once.
+/// A bijection of `0..count`: a Feistel network over a rectangle of slightly more than `count`
+/// places. It is repeated until the result is within range, which nearly always takes one round.
 #[derive(Debug, Clone)]
 struct Shuffle {
     count: u32,
@@ -91,7 +93,7 @@ impl Shuffle {
         Shuffle { count, rows: count.div_ceil(columns).max(1), columns, key }
     }
 
-    /// A number below `bound` for a row or column.
+    /// Returns a pseudorandom number below `bound` for a row or column.
     fn round(&self, from: u32, round: u64, bound: u32) -> u32 {
         let random = splitmix64(self.key ^ (u64::from(from) << 2) ^ round) >> 32;
         ((random * u64::from(bound)) >> 32) as u32
@@ -103,7 +105,7 @@ impl Shuffle {
             row = plus(row, self.round(column, 0, self.rows), self.rows);
             column = plus(column, self.round(row, 1, self.columns), self.columns);
             row = plus(row, self.round(column, 2, self.rows), self.rows);
-            // The last places may exceed 32 bits.
+            // The last places of the rectangle may exceed 32 bits.
             let slot = u64::from(row) * u64::from(self.columns) + u64::from(column);
             if slot < u64::from(self.count) {
                 return slot as u32;
@@ -125,13 +127,13 @@ impl Shuffle {
     }
 }
 
-/// `x + y` modulo `bound`.
+/// Returns `x + y` modulo `bound`.
 fn plus(x: u32, y: u32, bound: u32) -> u32 {
     let sum = x + y;
     if sum >= bound { sum - bound } else { sum }
 }
 
-/// `x - y` modulo `bound`.
+/// Returns `x - y` modulo `bound`.
 fn minus(x: u32, y: u32, bound: u32) -> u32 {
     if x >= y { x - y } else { x + bound - y }
 }

@@ -1,17 +1,23 @@
-//! Link graphs at the scale of the papers: mirrored collections among other sites, with the truth about them.
+//! Link graphs at the scale of the papers: mirrored collections among other sites, with the truth
+//! about them.
 //!
-//! Each copy of a collection is on a host of its own and has the pages and inner links of the original, so trivial
-//! clusters are known, and the merge condition holds between those of one collection. A collection is a tree of four
-//! branches: every page links to its parent, its children, the page before it, the entry page, and some pages in
-//! between; one page in eight links to another host. Other pages are twelve to a host. There are about 8.3 links per
-//! page, 200 million for 24 million pages. The links of a page are a function of the parameters and the page.
+//! Each copy of a collection is on a host of its own and has the pages and inner links of the
+//! original. Trivial clusters are therefore known, and the merge condition holds between those of
+//! one collection. A collection is a tree with four branches per page: every page links to its
+//! parent, its children, the previous page, the entry page, and some other pages; one page in eight
+//! links to another host. Other pages are grouped as twelve per host. There are about 8.3 links per
+//! page, 200 million for 24 million pages. The links of a page are a function of the parameters and
+//! the page.
 //!
 //! # Source
-//! \[CSG00\] Table 2 for the five widely replicated collections; section 5.1 for collections on one site each.
+//! \[CSG00\] Table 2 for the five widely replicated collections; section 5.1 for collections on one
+//! site each.
 //!
 //! # Deviations
-//! - Figure 12 is missing from our copy of the paper: the sizes of the other collections are chosen.
-//! - A graph of fewer than four million pages does not have the five, which would be a quarter of it.
+//! - Figure 12 is missing from our copy of the paper, so the sizes of the other collections are our
+//!   choice.
+//! - A graph of fewer than four million pages does not contain the five, which would be a quarter
+//!   of its pages.
 
 use super::groups::Groups;
 use webtwin_base::ids::{HostId, Page, splitmix64};
@@ -22,7 +28,7 @@ use webtwin_synth::random::{Stream, key};
 struct Collections {
     cardinality: u32,
     size: u32,
-    /// Pages of all of them, per thousand; 0 for a single similar cluster.
+    /// Number of pages of all such collections, per thousand; 0 for a single similar cluster.
     share: u32,
 }
 
@@ -30,7 +36,7 @@ const fn collections(cardinality: u32, size: u32, share: u32) -> Collections {
     Collections { cardinality, size, share }
 }
 
-/// Shapes of collections; the first is for single pages.
+/// Shapes of collections. The first shape is that of single pages.
 const CLASSES: [Collections; 8] = [
     collections(1, 1, 640),
     collections(2, 6, 80),
@@ -51,17 +57,17 @@ const POPULAR: [Collections; 5] = [
     collections(49, 498, 0),
 ];
 
-/// Fewest pages of a graph that has the five.
+/// Minimum number of pages of a graph that contains these five.
 const LARGE: u32 = 4_000_000;
 
-/// Pages per host without collections.
+/// Number of pages per host without collections.
 const SITE: u32 = 12;
 
-/// A made-up web graph, all of it computed on demand.
+/// A synthetic web graph that is computed on demand.
 #[derive(Debug, Clone)]
 pub struct LinkGraph {
     groups: Groups,
-    /// First slot of each popular collection, and of what comes after them.
+    /// First slot of each popular collection, and the end of the last one.
     popular: Vec<u32>,
     seed: u64,
 }
@@ -73,16 +79,16 @@ struct Spot {
     first: u32,
     cardinality: u32,
     size: u32,
-    /// Number of the copy it is on.
+    /// Number of the copy that contains the page.
     copy: u32,
     /// Number of the page within the collection.
     page: u32,
 }
 
 impl LinkGraph {
-    /// Plans the graph; another seed gives another graph.
+    /// Plans the graph. Different seeds yield different graphs.
     pub fn new(pages: u32, seed: u64) -> LinkGraph {
-        // The five replace the last slots, which are those of single pages.
+        // The five collections replace the last slots, which are those of single pages.
         let five: u32 = POPULAR.iter().map(|class| class.cardinality * class.size).sum();
         let mut popular = vec![if pages < LARGE { pages } else { pages - five }];
         if pages >= LARGE {
@@ -94,34 +100,36 @@ impl LinkGraph {
         LinkGraph { groups: Groups::new(pages, key(seed, &[6]), classes), popular, seed }
     }
 
-    /// Number of pages in the graph.
+    /// Returns the number of pages in the graph.
     pub fn pages(&self) -> u32 {
         self.groups.pages()
     }
 
-    /// Equal exactly for copies of each other.
+    /// Returns the trivial cluster of a page, which is equal exactly for copies of each other.
     pub fn trivial_cluster(&self, doc: Page) -> u32 {
         let spot = self.spot(self.groups.slot(doc));
         spot.first + spot.page
     }
 
-    /// Equal for pages in collections that are copies of each other, and for pages of one site without copies.
+    /// Returns the similar cluster of a page. It is equal for pages in collections that are copies
+    /// of each other, and for pages of one site without copies.
     pub fn similar_cluster(&self, doc: Page) -> u32 {
         self.spot(self.groups.slot(doc)).first
     }
 
-    /// Number of copies of a page, including itself.
+    /// Returns the number of copies of a page, including the page itself.
     pub fn cardinality(&self, doc: Page) -> u32 {
         self.spot(self.groups.slot(doc)).cardinality
     }
 
-    /// Host of a page. Numbers are those of slots, not dense.
+    /// Returns the host of a page. The numbers of hosts are those of slots and not dense.
     pub fn host(&self, doc: Page) -> HostId {
         let spot = self.spot(self.groups.slot(doc));
         HostId(spot.first + spot.copy * spot.size)
     }
 
-    /// Writes the pages that a page links to into `links`, ascending, each once, without itself.
+    /// Writes the pages to which a page links into `links`, ascending, without repetitions and
+    /// without the page itself.
     ///
     /// # Cost
     /// About 50 ns per link, most of it for the bijection of pages.
@@ -137,7 +145,7 @@ impl LinkGraph {
         let near = [0, page.saturating_sub(1), page.saturating_sub(1) / 4];
         let between = (0..9u64.min(size * 3 / 4)).map(|_| numbers.below(size));
         links.extend(children.chain(near).chain(between).map(|page| self.groups.doc(base + page as u32)));
-        // Copies of a page differ in their links to other hosts.
+        // The slot decides, so copies of a page differ in their links to other hosts.
         if splitmix64(u64::from(slot)).is_multiple_of(8) {
             let elsewhere = Page(splitmix64(self.seed ^ u64::from(slot) << 20) as u32 % self.pages());
             if self.host(elsewhere) != HostId(base) {
@@ -160,7 +168,7 @@ impl LinkGraph {
         let Collections { cardinality, size, .. } = CLASSES[place.class];
         if cardinality == 1 {
             let first = slot / SITE * SITE;
-            // A site ends where collections, or the five, begin.
+            // A site ends where collections, or the five popular ones, begin.
             let first = if self.groups.place(first).class == 0 { first } else { self.groups.first_single() };
             let size = SITE.min(self.popular[0] - first).min(first / SITE * SITE + SITE - first);
             return Spot { first, cardinality, size, copy: 0, page: slot - first };

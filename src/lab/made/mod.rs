@@ -1,8 +1,8 @@
-//! What the reproductions compute on, because the papers' crawls are not published: tables, links, marks and fingerprints
-//! drawn with the distributions that the papers give, without pages.
+//! Synthetic inputs of the reproductions, because the crawls of the papers are not published:
+//! tables, links, marks and fingerprints with the distributions in the papers, without pages.
 //!
-//! The same parameters give the same data everywhere. Except for [`peer_tuples`], any part can be made without the others, by
-//! any worker.
+//! The same parameters yield the same data on every machine. Except for [`peer_tuples`], each part
+//! of the data can be made independently of the others, on any worker.
 
 pub mod duplicates;
 pub mod fingerprints;

@@ -1,11 +1,14 @@
-//! The table on which other programs' self-joins were measured: `gen_tuples`, rewritten from its definition.
+//! Table on which the self-joins of other programs were measured: `gen_tuples`, rewritten from its
+//! definition.
 //!
-//! With 5 million documents it has 58,750,324 rows, 11.75 per document. Of the 32-bit fingerprints 70 % are fresh, and
-//! 30 % are drawn from 0.8 ranks per document with Zipf frequencies (s = 1/2). 2 % of the documents are copies of
-//! earlier ones with 20 rows or more, each row kept with probability 0.95.
+//! With 5 million documents it has 58,750,324 rows, 11.75 per document. Of the 32-bit fingerprints
+//! 70 % are fresh, and 30 % are drawn from 0.8 ranks per document with Zipf frequencies (s = 1/2).
+//! 2 % of the documents are copies of earlier documents with at least 20 rows, and each row is kept
+//! with probability 0.95.
 //!
-//! One sequence of numbers generates the whole table, so it cannot be made in parts. Lengths use the platform's
-//! logarithm; the digest in the test shows whether it is the same one.
+//! One sequence of random numbers generates the whole table, so it cannot be made in parts. Lengths
+//! use the logarithm of the platform. The digest in the test shows whether it yields the original
+//! table.
 
 use webtwin_base::ids::{Page, splitmix64};
 use webtwin_synth::random::Stream;
@@ -13,7 +16,7 @@ use webtwin_synth::random::Stream;
 /// Calls `row(fprint, doc)` for every row, by document and then by fingerprint.
 ///
 /// # Cost
-/// About a second for ten million rows on one core, and 4 bytes per row.
+/// About a second for ten million rows on one core, and 4 bytes of memory per row.
 pub fn rows(docs: u32, mut row: impl FnMut(u32, Page)) {
     let ranks = f64::from(docs) * 0.8;
     let mut numbers = Stream::new(7);
@@ -53,7 +56,7 @@ pub fn rows(docs: u32, mut row: impl FnMut(u32, Page)) {
     }
 }
 
-/// A number in (0, 1) from 53 bits.
+/// Returns a number in (0, 1), made of 53 bits.
 fn uniform(number: u64) -> f64 {
     ((number >> 11) as f64 + 0.5) / (1u64 << 53) as f64
 }
@@ -64,8 +67,9 @@ mod tests {
 
     use super::*;
 
-    /// Rows as the other programs read them: fingerprint and document, 4 bytes each. The whole file of 5 million documents
-    /// was compared with that of the original once, by its SHA-256 (c5fc3b5e...).
+    /// Compares rows in the format of the other programs: fingerprint and document, 4 bytes each.
+    /// The whole file of 5 million documents was compared with the original once, by its SHA-256
+    /// (c5fc3b5e...).
     #[test]
     fn the_rows_are_those_of_the_original_generator() {
         let mut digest = Xxh3::new();

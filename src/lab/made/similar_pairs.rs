@@ -1,13 +1,15 @@
 //! Tables of similar pairs at the scale of the papers: the input of trivial clusters.
 //!
-//! 48 % of the pages are in clusters, and all pairs of these are in the table: about 8.5 pairs per page, 200 million
-//! for 24 million. Any part of the table can be made without the others.
+//! 48 % of the pages are in clusters, and the table contains all pairs of each cluster: about 8.5
+//! pairs per page, 200 million for 24 million pages. Any part of the table can be made
+//! independently.
 //!
 //! # Source
-//! \[SGM98\] section 3 for the share of pages without a replica.
+//! \[SGM98\] section 3 for the fraction of pages without a replica.
 //!
 //! # Deviations
-//! - The papers do not publish how many pairs they found; the sizes of clusters are chosen for that number of pairs.
+//! - The papers do not publish the number of pairs. The sizes of clusters are chosen to yield this
+//!   number.
 
 use std::ops::Range;
 
@@ -16,10 +18,11 @@ use webtwin_base::ids::{Page, splitmix64};
 use webtwin_core::overlap::SimilarPair;
 use webtwin_synth::random::key;
 
-/// (Pages per cluster, pages of all such clusters per thousand).
+/// Classes of clusters: number of pages per cluster, and number of pages of all such clusters per
+/// thousand.
 const CLASSES: [(u32, u32); 6] = [(1, 520), (2, 150), (5, 100), (20, 130), (100, 60), (200, 40)];
 
-/// A made-up table of similar pairs.
+/// A synthetic table of similar pairs.
 #[derive(Debug, Clone)]
 pub struct PairTable {
     groups: Groups,
@@ -27,21 +30,22 @@ pub struct PairTable {
 }
 
 impl PairTable {
-    /// Plans the table; another seed gives another table.
+    /// Plans the table. Different seeds yield different tables.
     pub fn new(pages: u32, seed: u64) -> PairTable {
         PairTable { groups: Groups::new(pages, key(seed, &[4]), CLASSES.into_iter()), seed }
     }
 
-    /// Numbers of the pages of part `part` of `parts`.
+    /// Returns the numbers of the pages in share `part` of `parts`.
     pub fn part(&self, part: usize, parts: usize) -> Range<u32> {
         let start = |part: usize| (u64::from(self.groups.pages()) * part as u64 / parts as u64) as u32;
         start(part)..start(part + 1)
     }
 
-    /// The pairs whose smaller page is in a range: by that page, its partners in no particular order; `value` is 25 to 56.
+    /// Returns the pairs whose smaller page is in a range, ordered by that page, with its partners
+    /// in no particular order. `value` is 25 to 56.
     ///
     /// # Cost
-    /// About 20 ns for each two pages of a cluster, in either order.
+    /// About 20 ns for each ordered pair of pages in a cluster.
     pub fn pairs(&self, pages: Range<u32>) -> impl Iterator<Item = SimilarPair> + '_ {
         pages.map(Page).flat_map(move |a| {
             let place = self.groups.place(self.groups.slot(a));
@@ -53,7 +57,8 @@ impl PairTable {
         })
     }
 
-    /// Number of a page's cluster: equal exactly for pages in one cluster.
+    /// Returns the number of the cluster of a page, which is equal exactly for pages in one
+    /// cluster.
     pub fn cluster(&self, doc: Page) -> u32 {
         self.groups.place(self.groups.slot(doc)).first
     }

@@ -1,11 +1,12 @@
-//! `FPrint-DocID` tables at the scale of the papers, without a page of HTML.
+//! `FPrint-DocID` tables at the scale of the papers, without HTML.
 //!
-//! Every page is a pure function of the parameters and its number, so part i of n is made without the others, and any
-//! number of workers makes the same rows. Pages are in clusters of planted replicas, which are the truth that a run is
-//! compared with. All pages draw a part of their chunks from one vocabulary with Zipf document frequencies (s = 1/2),
-//! so that pairs of unrelated pages share chunks.
+//! Every page is a pure function of the parameters and its number. Part i of n can therefore be
+//! made independently, and any number of workers makes the same rows. Pages are in clusters of
+//! planted replicas, which are the truth with which a run is compared. All pages draw a part of
+//! their chunks from one vocabulary with Zipf document frequencies (s = 1/2), so that pairs of
+//! unrelated pages share chunks.
 //!
-//! | what | two lines, T = 25 | four lines, T = 15 | source |
+//! | property | two lines, T = 25 | four lines, T = 15 | source |
 //! |---|---|---|---|
 //! | rows per page | 575 M / 24 M | 300 M / 24 M | \[SGM98\] Table 1, 8 bytes per row |
 //! | pages with 1, 2, 10 to 100 exact copies, including themselves | 64, 18, 5 % | the same | section 3 |
@@ -14,14 +15,14 @@
 //! | width of a fingerprint | 32 bits | 32 bits | section 2 |
 //!
 //! # Source
-//! \[SGM98\] section 3, Table 1 and what the text says of Figure 1.
+//! \[SGM98\] section 3, Table 1 and the description of Figure 1 in the text.
 //!
 //! # Deviations
-//! - Figure 1 is missing from our copy of the paper: the bars that its text does not name are chosen so that the
-//!   savings come out.
-//! - The papers do not say how chunks repeat over unrelated pages. Here three rows in ten are drawn from a vocabulary
-//!   of 0.8 chunks per page, and the number of chunks per page is exponential (long tail, cut off at sixteen times the
-//!   mean).
+//! - Figure 1 is missing from our copy of the paper. The bars that its text does not name are
+//!   chosen to yield the savings.
+//! - The papers do not describe how chunks repeat over unrelated pages. Here three rows in ten are
+//!   drawn from a vocabulary of 0.8 chunks per page, and the number of chunks per page is
+//!   exponentially distributed (with a long tail, cut off at sixteen times the mean).
 
 use std::ops::Range;
 
@@ -31,7 +32,7 @@ use webtwin_base::ids::{FPrint, Page, splitmix64};
 use webtwin_core::overlap::FPrintDocId;
 use webtwin_synth::random::{Stream, key};
 
-/// The chunkings of \[SGM98\] section 3.
+/// A chunking of \[SGM98\] section 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chunking {
     /// Two lines of text per chunk, T = 25.
@@ -41,7 +42,7 @@ pub enum Chunking {
 }
 
 impl Chunking {
-    /// T: fingerprints that two similar pages share, at least.
+    /// Returns T, the minimum number of fingerprints that two similar pages share.
     pub fn threshold(self) -> u32 {
         match self {
             Chunking::TwoLines => 25,
@@ -49,7 +50,7 @@ impl Chunking {
         }
     }
 
-    /// Rows of `FPrint-DocID` per thousand pages.
+    /// Returns the number of rows of `FPrint-DocID` per thousand pages.
     pub fn rows_per_thousand(self) -> u64 {
         match self {
             Chunking::TwoLines => 23_958,
@@ -70,7 +71,7 @@ impl Chunking {
 struct Class {
     copies: u32,
     variants: u32,
-    /// Share of all pages, per thousand.
+    /// Fraction of all pages, per thousand.
     share: u32,
 }
 
@@ -78,8 +79,8 @@ const fn class(copies: u32, variants: u32, share: u32) -> Class {
     Class { copies, variants, share }
 }
 
-/// Of a thousand pages, 640 have no exact copy, 180 are in sets of two, 130 in sets of three or four, 50 in sets of ten
-/// or more.
+/// Classes for two-line chunks. Of a thousand pages, 640 have no exact copy, 180 are in sets of
+/// two, 130 in sets of three or four, 50 in sets of ten or more.
 const TWO_LINES: [Class; 16] = [
     class(1, 1, 520),
     class(1, 2, 70),
@@ -99,7 +100,7 @@ const TWO_LINES: [Class; 16] = [
     class(10, 6, 20),
 ];
 
-/// As for two lines, but fewer edited pages still share enough.
+/// Classes for four-line chunks. Fewer edited pages share enough chunks than with two lines.
 const FOUR_LINES: [Class; 14] = [
     class(1, 1, 580),
     class(1, 2, 30),
@@ -117,10 +118,10 @@ const FOUR_LINES: [Class; 14] = [
     class(10, 6, 20),
 ];
 
-/// Of 16 chunks of a page, an edited version changes this many.
+/// Number of changed chunks of an edited version, per 16 chunks of a page.
 const EDITED_IN_16: u64 = 1;
 
-/// Of 256 chunks, this many are drawn from the vocabulary.
+/// Number of chunks that are drawn from the vocabulary, per 256.
 const COMMON_IN_256: u64 = 77;
 
 /// Parameters of a table.
@@ -128,7 +129,7 @@ const COMMON_IN_256: u64 = 77;
 pub struct TableParams {
     /// Number of pages, at least 1000.
     pub pages: u32,
-    /// Another seed gives another table.
+    /// Seed of the table. Different seeds yield different tables.
     pub seed: u64,
     /// Chunking, which determines T and the rows per page.
     pub chunking: Chunking,
@@ -136,22 +137,22 @@ pub struct TableParams {
     pub bits: u32,
 }
 
-/// The truth about a page.
+/// Truth about a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Planted {
-    /// Equal for replicas of each other.
+    /// Number of the cluster, which is equal for replicas of each other.
     pub cluster: u32,
-    /// Equal, within a cluster, for exact copies.
+    /// Number of the version, which is equal within a cluster for exact copies.
     pub variant: u32,
 }
 
-/// A made-up `FPrint-DocID` table.
+/// A synthetic `FPrint-DocID` table.
 #[derive(Debug, Clone)]
 pub struct Table {
     params: TableParams,
     groups: Groups,
     vocabulary: u64,
-    /// Scale of the length of pages without edited versions: rows × 2¹⁶ per unit of −log₂.
+    /// Scale of the number of rows of pages without edited versions: rows × 2¹⁶ per unit of −log₂.
     scale: u64,
 }
 
@@ -159,7 +160,7 @@ impl Table {
     /// Plans the table of these parameters.
     ///
     /// # Errors
-    /// [`Error::Usage`] for fewer than 1000 pages, or another width than 32 or 64 bits.
+    /// Returns [`Error::Usage`] for fewer than 1000 pages, or another width than 32 or 64 bits.
     pub fn new(params: TableParams) -> Result<Table> {
         if params.pages < 1000 || !matches!(params.bits, 32 | 64) {
             return Err(Error::Usage("a table has at least 1000 pages, and fingerprints of 32 or 64 bits".into()));
@@ -181,23 +182,23 @@ impl Table {
         })
     }
 
-    /// Number of pages in the table.
+    /// Returns the number of pages in the table.
     pub fn pages(&self) -> u32 {
         self.params.pages
     }
 
-    /// The planted truth about a page.
+    /// Returns the planted truth about a page.
     pub fn planted(&self, doc: Page) -> Planted {
         self.place(doc).1
     }
 
-    /// Fingerprint of the whole page: equal for exact copies.
+    /// Returns the fingerprint of the whole page, which is equal for exact copies.
     pub fn exact(&self, doc: Page) -> FPrint {
         let planted = self.planted(doc);
         key(self.params.seed, &[2, u64::from(planted.cluster), u64::from(planted.variant)])
     }
 
-    /// Writes the fingerprints of a page into `fprints`, ascending, each once.
+    /// Writes the fingerprints of a page into `fprints`, ascending and without repetitions.
     ///
     /// # Cost
     /// About 20 ns per row, most of it for the sort.
@@ -228,14 +229,15 @@ impl Table {
                 let square = ((chunk >> 32) * (chunk >> 32)) >> 32;
                 chunk = splitmix64(vocabulary ^ ((square * self.vocabulary) >> 32));
             }
-            // Low bits decided above, and narrow fingerprints must be uniform, so they are mixed once more.
+            // The low bits have been used for the decisions above, and narrow fingerprints must be
+            // uniform, so the bits are mixed once more.
             fprints.push(chunk.wrapping_mul(0xd6e8_feb8_6659_fd93) >> narrow);
         }
         fprints.sort_unstable();
         fprints.dedup();
     }
 
-    /// Yields the rows of a range of pages, by page and then by fingerprint.
+    /// Passes the rows of a range of pages to `row`, by page and then by fingerprint.
     pub fn rows(&self, pages: Range<u32>, mut row: impl FnMut(FPrintDocId)) {
         let mut fprints = Vec::new();
         for doc in pages.map(Page) {
@@ -244,7 +246,7 @@ impl Table {
         }
     }
 
-    /// Numbers of the pages of part `part` of `parts`.
+    /// Returns the numbers of the pages in share `part` of `parts`.
     pub fn part(&self, part: usize, parts: usize) -> Range<u32> {
         let start = |part: usize| (u64::from(self.params.pages) * part as u64 / parts as u64) as u32;
         start(part)..start(part + 1)
@@ -257,19 +259,20 @@ impl Table {
     }
 }
 
-/// Rows of the shortest page that has edited versions: two of them still share about T + 20 %.
+/// Returns the number of rows of the shortest page that has edited versions. Two of its versions
+/// still share about T + 20 %.
 fn shortest_edited(chunking: Chunking) -> u64 {
     u64::from(chunking.threshold()) * 4 / 3
 }
 
-/// Scale at which [`minus_log2`] has this mean, in thousandths of a row.
+/// Returns the scale with which [`minus_log2`] has this mean, in thousandths of a row.
 fn scale(mean_thousandths: u64) -> u64 {
     // The mean of minus_log2 is 3/2.
     mean_thousandths * (1 << 17) / 3000
 }
 
-/// −log₂ of a uniform number, linear between powers of two: an exponential variate in whole numbers, × 2¹⁶. Its mean is
-/// 3/2.
+/// Returns −log₂ of a uniform number × 2¹⁶, linear between powers of two: an exponential variate in
+/// whole numbers. Its mean is 3/2.
 fn minus_log2(uniform: u64) -> u64 {
     let zeros = u64::from((uniform | 1).leading_zeros());
     let fraction = (uniform | 1) << zeros << 1 >> 48;
@@ -286,7 +289,8 @@ mod tests {
         Table::new(TableParams { pages, seed: 7, chunking, bits: 32 }).unwrap()
     }
 
-    /// Pages in clusters of each size, and pages saved, in tenths of a per cent.
+    /// Returns the number of pages in clusters of each size, and the pages saved in tenths of a per
+    /// cent.
     fn figure_1(pages: u32, cluster: impl Fn(Page) -> (u32, u32)) -> (BTreeMap<u32, u32>, u32) {
         let mut sizes = BTreeMap::new();
         Page::first(pages as usize).for_each(|doc| *sizes.entry(cluster(doc)).or_insert(0u32) += 1);
@@ -296,7 +300,8 @@ mod tests {
         (bars, (pages - sizes.len() as u32) * 1000 / pages)
     }
 
-    /// \[SGM98\] section 3: 64 %, 18 % and 5 % for exact copies; 52 % for two lines; savings 22, 29 and 33 %.
+    /// \[SGM98\] section 3: 64 %, 18 % and 5 % for exact copies; 52 % for two lines; savings 22, 29
+    /// and 33 %.
     #[test]
     fn planted_replicas_have_the_published_histogram() {
         for (chunking, alone, saved) in [(Chunking::TwoLines, 520, 327), (Chunking::FourLines, 580, 290)] {
@@ -372,7 +377,8 @@ mod tests {
         }
         let mut counts: Vec<u32> = frequency.into_values().collect();
         counts.sort_unstable_by_key(|&count| std::cmp::Reverse(count));
-        // Of M draws from V ranks, rank r has M / (2 sqrt(V r)). Replicas draw together, hence single pages only.
+        // Of M draws from V ranks, rank r gets M / (2 sqrt(V r)). Replicas draw together, so only
+        // single pages are counted.
         let expected = |rank: f64| 0.3 * f64::from(rows) / 2.0 / (80_000.0 * rank).sqrt();
         for rank in [30, 100, 300] {
             let ratio = f64::from(counts[rank]) / expected(rank as f64);

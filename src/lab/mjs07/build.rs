@@ -1,7 +1,7 @@
-//! F made of ready fingerprints: from a raw file to sorted chunks with doc ids.
+//! Building F from ready fingerprints: from a raw file to sorted chunks with doc ids.
 //!
-//! Time in the kernel is told apart: it is the system's, which clears memory that is used for the first time, copies files to
-//! and from its cache, and differs ten times between machines.
+//! Kernel time is reported separately. The system spends it on clearing memory at first use and on
+//! copying files to and from its cache, and it differs by a factor of ten between machines.
 
 use super::super::made::fingerprints::unsorted;
 use super::super::measure::{forget_peak_memory, median, seconds, user_and_kernel_seconds};
@@ -14,13 +14,14 @@ use webtwin_engine::{Cluster, run as run_on};
 use webtwin_job::{Digest, Job, JobKind};
 use webtwin_storage::location::Location;
 
-/// Passes of each kind, in turn; the median counts.
+/// Number of passes of each kind, in turn. The median counts.
 const PASSES: usize = 3;
 
-/// Bytes of memory a fingerprint that make a build write most rows to disk and read them again.
+/// Memory in bytes per fingerprint with which a build writes most rows to disk and reads them
+/// again.
 const LITTLE: u64 = 8;
 
-/// What a pass took.
+/// Resources that a pass used.
 struct Took {
     by_the_clock: f64,
     in_user_mode: f64,
@@ -28,6 +29,7 @@ struct Took {
     memory_bytes: u64,
 }
 
+/// Measures builds with one worker, with two, and with little memory.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let rows = options.scale;
     let at = |name: &str| options.work.join(name).display().to_string();
@@ -44,6 +46,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let kinds = [(1, job(0)), (2, job(0)), (2, job((160 << 20) + LITTLE * rows))];
     let mut took = [const { Vec::new() }; 3];
     let mut first: Option<Manifest> = None;
+    // The kinds take turns, so that a change of the load of the machine affects all of them.
     for pass in 0..PASSES * kinds.len() {
         let (workers, job) = &kinds[pass % kinds.len()];
         let (one, manifest) = build(*workers, job)?;

@@ -1,4 +1,5 @@
-//! One mapper: reads and decodes a chunk of F, joins it with a million queries, and writes the pairs.
+//! One mapper of the paper: reads and decodes a chunk of F, joins it with a million queries, and
+//! writes the pairs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,21 +21,23 @@ use webtwin_storage::location::Location;
 use webtwin_storage::open::open;
 use webtwin_storage::table::{Column, Table, encode};
 
-/// Number of passes; the median counts.
+/// Number of passes. The median counts.
 const PASSES: usize = 5;
 
-/// Fingerprints compared with all queries one by one, to measure the cost of brute force.
+/// Number of fingerprints that are compared with all queries one by one, to measure the cost of
+/// brute force.
 const BRUTE: usize = 4096;
 
-/// Queries that fit into a first-level cache.
+/// Number of queries that fit into a first-level cache.
 const CACHED: usize = 2048;
 
-/// Queries near a fingerprint of the chunk. If 10,000 of a million queries are near something in F, ten are near
-/// something in one of its 1024 chunks; these are more, so that there is something to find.
+/// Number of queries near a fingerprint of the chunk. If 10,000 of a million queries are near
+/// something in F, ten are near something in one of its 1024 chunks. This number is larger, so that
+/// there is something to find.
 const NEAR: u64 = 100;
 
-/// A chunk as dense as 2^33 fingerprints, and queries from the whole space, [`NEAR`] of them within 0 to 5 flips of a
-/// fingerprint.
+/// Returns a chunk as dense as in a set of 2^33 fingerprints, and queries from the whole value
+/// range, with [`NEAR`] of them within 0 to 5 flips of a fingerprint.
 fn input(options: &Options) -> (Vec<u64>, Vec<u64>) {
     let count = options.scale as usize;
     let fingerprints = fingerprints::even(count, 54.min(31 + options.scale.max(2).ilog2()), 1);
@@ -52,7 +55,7 @@ fn input(options: &Options) -> (Vec<u64>, Vec<u64>) {
     (fingerprints, queries)
 }
 
-/// Everything a worker needs besides the tables.
+/// State of a worker in addition to the tables.
 struct Mapper {
     scratch: Scratch,
     fingerprints: Vec<u64>,
@@ -64,7 +67,7 @@ impl Mapper {
         Mapper { scratch: Scratch::new(K, Level::best()), fingerprints: Vec::new(), ends: Vec::new() }
     }
 
-    /// Reads a chunk, joins it, and writes the pairs; returns their number.
+    /// Reads a chunk, joins it, and writes the pairs. Returns their number.
     fn map(&mut self, tables: &QueryTables, from: &Location, to: &Location) -> Result<usize> {
         FingerprintFile::open(from.name(), open(from)?)?.decode_all(&mut self.fingerprints)?;
         distinct(&mut self.fingerprints, &mut self.ends);
@@ -79,6 +82,7 @@ impl Mapper {
     }
 }
 
+/// Measures one mapper on one core and on two, and compares it with brute force.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let (fingerprints, queries) = input(options);
     let (from, to) = (file(&options.work, "chunk.fp")?, file(&options.work, "pairs.parquet")?);
@@ -105,7 +109,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
         });
         let beside = beside?.map_err(|_| Error::Invariant("a mapper panicked".into()))?;
         mine.1.and(beside.1)?;
-        // Both begin together; the slower one determines the time.
+        // Both begin together, so the slower one determines the time.
         two.push(2.0 * count / mine.0.max(beside.0) / 1e6);
         by_the_clock.push(2.0 * alone / together);
     }
@@ -119,7 +123,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     });
     let brute = some.len() as f64 / took / 1e6;
     let scan = memory_scan() / 1e6;
-    // Checks the pairs of the brute-force sample.
+    // The pairs of the brute-force sample must equal those of the join.
     let mut joined = 0;
     tables.join(some, &mut first.scratch, &mut |_| joined += 1);
     Ok(vec![
@@ -142,7 +146,8 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     ])
 }
 
-/// Clustered fingerprints: cost per reported pair, with all documents of equal fingerprints reported.
+/// Measures clustered fingerprints: the cost per reported pair, with all documents of equal
+/// fingerprints reported.
 pub(super) fn clustered(options: &Options) -> Result<Vec<Row>> {
     let rows = fingerprints::clustered(options.scale as usize, 1);
     let queries = Postings::new(fingerprints::clustered(QUERIES, 2).into_iter().zip(0..).collect());
@@ -186,7 +191,7 @@ pub(super) fn clustered(options: &Options) -> Result<Vec<Row>> {
     ])
 }
 
-/// Memory of the tables, and of everything else a join needs.
+/// Measures the memory of the tables, and of everything else that a join needs.
 pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
     let (fingerprints, queries) = input(options);
     let resets = forget_peak_memory();
@@ -203,7 +208,7 @@ pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
     ])
 }
 
-/// A file in the work folder.
+/// Returns a file in the work folder.
 fn file(folder: &Path, name: &str) -> Result<Location> {
     Location::parse(&folder.join(name).display().to_string())
 }

@@ -1,4 +1,4 @@
-//! Section 3.2: how small a chunk of F becomes, and how fast it is decoded.
+//! Section 3.2: size of a compressed chunk of F, and speed of decoding.
 
 use super::super::made::fingerprints;
 use super::super::measure::{core_seconds, median};
@@ -8,12 +8,13 @@ use webtwin_base::error::{Error, Result};
 use webtwin_core::hamming::coding::Coder;
 use webtwin_core::hamming::coding::{Damaged, Encoded, decode_block, encode};
 
-/// Number of passes; the median counts.
+/// Number of passes. The median counts.
 const PASSES: usize = 7;
 
+/// Measures all coders on one chunk.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let count = options.scale as usize;
-    // Of 2^33 fingerprints, 2^23 share their ten leading bits.
+    // In a set of 2^33 fingerprints, 2^23 share their ten leading bits.
     let bits = 54.min(31 + options.scale.max(2).ilog2());
     let sorted = fingerprints::even(count, bits, 1);
     let bound = f64::from(bits) - (count as f64).log2() + 1.443;
@@ -37,8 +38,8 @@ fn decoding(coder: &str, rate: f64) -> Row {
     figure(&format!("{coder}: decoding on one core"), rate, "million a second")
 }
 
-/// Returns the size of what was encoded, as a fraction of eight bytes each, and how many million fingerprints a core
-/// decodes in a second.
+/// Returns the size of the encoded fingerprints as a fraction of 8 bytes each, and the number of
+/// million fingerprints that one core decodes per second.
 fn size_and_rate(
     sorted: &[u64],
     encoded: &Encoded,

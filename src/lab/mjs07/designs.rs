@@ -1,13 +1,14 @@
-//! Example 3.1: cost of a probe under each design, and what coverings save.
+//! Example 3.1: cost of a probe under each design, and savings of coverings.
 
 use super::super::{Options, Row, beside, figure};
 use webtwin_base::error::Result;
 use webtwin_core::hamming::design::covering::block_designs;
 use webtwin_core::hamming::design::{TableDesign, paper};
 
+/// Reproduces Example 3.1.
 pub(super) fn example_3_1(options: &Options) -> Result<Vec<Row>> {
     let documents = options.scale as f64;
-    // The paper's figures are for 2^34.
+    // The values in the paper are for 2^34 fingerprints.
     let published = |most: f64| (options.scale == 1 << 34).then_some(most);
     let mut rows = Vec::new();
     for (design, (tables, bits, most)) in paper::example_3_1().iter().zip([

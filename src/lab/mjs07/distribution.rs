@@ -11,10 +11,10 @@ use webtwin_pages::url::CanonicalUrl;
 use webtwin_results::fingerprints::Sources;
 use webtwin_synth::{Params, Synth};
 
-/// Partitions of Figure 2(b).
+/// Number of partitions in Figure 2(b).
 const BUCKETS: usize = 128;
 
-/// Leading 1-bits of the exclusive-or of successive fingerprints.
+/// Reproduces Figure 2(a): positions of the leading 1-bit of the XOR of successive fingerprints.
 pub(super) fn figure_2a(options: &Options) -> Result<Vec<Row>> {
     let sorted = simhashes(options)?;
     let mut counts = vec![0u64; 64];
@@ -30,8 +30,8 @@ pub(super) fn figure_2a(options: &Options) -> Result<Vec<Row>> {
     put(options, "mjs07-figure2a", "Leading 1-bit of the XOR of successive simhashes", "bit position", &shares)?;
     let peak = (0..64).max_by_key(|&bit| counts[bit]).unwrap_or(0);
     let random = 64.0 - (distinct.max(1) as f64).log2();
-    // Half the density at each step away from the peak: the share that random fingerprints would have that far left of
-    // it.
+    // For random fingerprints, the density halves at each position left of the peak. The sum is
+    // compared with the fraction that random fingerprints would have there.
     let left = |from: usize| shares[..peak.saturating_sub(from)].iter().sum::<f64>();
     Ok(vec![
         figure("simhashes", sorted.len() as f64, "pages"),
@@ -43,7 +43,7 @@ pub(super) fn figure_2a(options: &Options) -> Result<Vec<Row>> {
     ])
 }
 
-/// Fingerprints in equal intervals of the space.
+/// Reproduces Figure 2(b): numbers of fingerprints in equal intervals of the value range.
 pub(super) fn figure_2b(options: &Options) -> Result<Vec<Row>> {
     let sorted = simhashes(options)?;
     let mut counts = vec![0u64; BUCKETS];
@@ -66,7 +66,7 @@ pub(super) fn figure_2b(options: &Options) -> Result<Vec<Row>> {
     ])
 }
 
-/// Simhashes of a run's pages, or of a made-up crawl, ascending.
+/// Returns the simhashes of the pages of a run, or of a synthetic crawl, ascending.
 fn simhashes(options: &Options) -> Result<Vec<u64>> {
     let mut all = Vec::new();
     match &options.input {

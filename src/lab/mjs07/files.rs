@@ -1,4 +1,4 @@
-//! Jobs from files to files, on all processes of a cluster.
+//! Jobs that read and write files, on all processes of a cluster.
 
 use std::sync::Arc;
 
@@ -13,11 +13,12 @@ use webtwin_storage::location::Location;
 use webtwin_storage::manifest::Manifest;
 use webtwin_storage::table::decode;
 
-/// Writes the input of a job into the folder for temporary files, on all workers; returns what the first of this
-/// process returns, once all have written.
+/// Writes the input of a job into the folder for temporary files, on all workers. Once all have
+/// written, returns the result of the first worker of this process.
 ///
 /// # Errors
-/// [`Error::Usage`] on all processes if one of them does not see the folder; those of `write`.
+/// Returns [`Error::Usage`] on all processes if one of them does not see the folder, and any error
+/// of `write`.
 pub(super) fn make<T: Send + 'static>(
     options: &Options,
     place: &Place,
@@ -36,7 +37,7 @@ pub(super) fn make<T: Send + 'static>(
     })
 }
 
-/// Runs a job of the kind `hamming`; returns its seconds by the clock, and what it says of itself.
+/// Runs a job of the kind `hamming`. Returns its wall-clock seconds, and its summary.
 pub(super) fn join(place: &Place, job: &Job) -> Result<(f64, Summary)> {
     let (out, shared) = (Location::parse(&job.output.url)?, job.clone());
     let (took, summary) = seconds(|| {
@@ -46,7 +47,7 @@ pub(super) fn join(place: &Place, job: &Job) -> Result<(f64, Summary)> {
     Ok((took, summary?))
 }
 
-/// The manifest of what such a job has written, and the pairs, ascending.
+/// Returns the manifest and the pairs of the result of such a job. The pairs ascend.
 pub(super) fn pairs(job: &Job) -> Result<(Manifest, Vec<(u64, u64)>)> {
     let out = Location::parse(&job.output.url)?;
     let manifest = Manifest::read(&out)?;

@@ -15,7 +15,8 @@ mod self_join_of_files;
 
 use super::{Entry, Run};
 
-/// The paper's tables and figures, and our benchmarks of the same problem.
+/// Returns the entries for the tables and figures of the paper, and for our benchmarks of the same
+/// problem.
 pub fn entries() -> Vec<Entry> {
     vec![
         Entry {
@@ -126,8 +127,8 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// k of all reproductions here, in bits.
+/// k of all reproductions in this module, in bits.
 const K: u32 = 3;
 
-/// Queries of a batch, as in the paper.
+/// Number of queries of a batch, as in the paper.
 const QUERIES: usize = 1_000_000;

@@ -14,14 +14,15 @@ use webtwin_results::online_index::{open_index, write_index};
 use webtwin_storage::location::Location;
 use webtwin_storage::mapped::Residence;
 
-/// Queries that are timed.
+/// Number of queries that are timed.
 const TIMED: usize = 40_000;
 
+/// Measures online queries, and checks a sample against brute force.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let count = options.scale as usize;
     let existing = fingerprints::even(count, 64, 1);
     let queries = fingerprints::queries(&existing, TIMED, 2);
-    // Planted pairs: every other query is a fingerprint with 0 to 6 flips.
+    // Every other query is an existing fingerprint with 0 to 6 flips, so there are pairs to find.
     let tables = if count > 50_000_000 { 5 } else { 6 };
     let blocks = block_designs(K).into_iter().find(|blocks| blocks.keys.len() >= tables);
     let blocks = blocks.ok_or_else(|| Error::Invariant(format!("no design of {tables} tables")))?;

@@ -1,8 +1,9 @@
 //! Figure 1: precision and recall of pairs within k bits.
 //!
-//! The paper's authors tagged an equal number of pairs at each distance 1 to 10. Here the truth knows every pair, so
-//! both figures are given: among all pairs of the crawl, and as if equally many had been drawn at each distance, by the
-//! share of true ones there.
+//! The authors of the paper tagged an equal number of pairs at each distance from 1 to 10. Here the
+//! truth is known for every pair. Both quantities are therefore reported in two ways: among all
+//! pairs of the crawl, and as if an equal number of pairs had been drawn at each distance, by the
+//! fraction of true ones there.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -16,10 +17,11 @@ use webtwin_evaluate::Comparison;
 use webtwin_results::pages::Pages;
 use webtwin_results::{Run, compared};
 
-/// "We varied k from 1 to 10."
+/// Largest k: "We varied k from 1 to 10."
 const LARGEST_K: usize = 10;
 
-/// "Choosing k = 3 is reasonable because both precision and recall are near 0.75."
+/// Published value at k = 3: "Choosing k = 3 is reasonable because both precision and recall are
+/// near 0.75."
 const NEAR: f64 = 0.75;
 
 /// Counts of pairs by their distance in bits.
@@ -27,12 +29,13 @@ const NEAR: f64 = 0.75;
 struct Distances {
     all: [u64; LARGEST_K + 1],
     copies: [u64; LARGEST_K + 1],
-    /// True pairs at any distance, including those without simhashes.
+    /// Number of true pairs at any distance, including those without simhashes.
     actual: u64,
 }
 
 impl Distances {
-    /// Counts the pairs of pages with these simhashes; `groups` are the pages that are copies of each other.
+    /// Counts the pairs of pages with these simhashes. `groups` are the pages that are copies of
+    /// each other.
     fn count(simhash_of: &HashMap<DocId, SimHash>, groups: impl Iterator<Item = Vec<DocId>>) -> Distances {
         let mut counts = Distances::default();
         let mut sizes: HashMap<SimHash, u64> = HashMap::new();
@@ -59,13 +62,14 @@ impl Distances {
         counts
     }
 
-    /// Precision and recall among all pairs that are at most `k` bits apart.
+    /// Returns precision and recall among all pairs that are at most `k` bits apart.
     fn among_all(&self, k: usize) -> (f64, f64) {
         let sum = |of: &[u64]| of[..=k].iter().sum::<u64>() as f64;
         (sum(&self.copies) / sum(&self.all).max(1.0), sum(&self.copies) / self.actual.max(1) as f64)
     }
 
-    /// The same if equally many pairs are drawn at each distance from 1.
+    /// Returns precision and recall as if an equal number of pairs were drawn at each distance from
+    /// 1 on.
     fn among_equally_many(&self, k: usize) -> (f64, f64) {
         let share = |distance: usize| self.copies[distance] as f64 / self.all[distance].max(1) as f64;
         let sum = |k: usize| (1..=k).map(share).sum::<f64>();
@@ -73,6 +77,7 @@ impl Distances {
     }
 }
 
+/// Reproduces Figure 1.
 pub(super) fn figure_1(options: &Options) -> Result<Vec<Row>> {
     let name = "jobs/repro/mjs07-figure1.toml";
     let (mut job, truth) = job_and_truth(options, name, include_str!("../../../jobs/repro/mjs07-figure1.toml"))?;
@@ -87,6 +92,7 @@ pub(super) fn figure_1(options: &Options) -> Result<Vec<Row>> {
     let rows = compared::rows(&run, &pages, truth)?;
     let comparison = Comparison::new(&rows.pages, &rows.clusters, &rows.truth);
     let simhashes = pages.doc_ids()?.iter().zip(pages.0.u64_where("simhash", "has_simhash")?);
+    // A pair with a page that is not in the truth is neither true nor false.
     let known = simhashes.filter(|(page, _)| comparison.are_copies(**page, **page).is_some());
     let simhash_of: HashMap<DocId, SimHash> = known.filter_map(|(&page, simhash)| Some((page, simhash?))).collect();
     let counts = Distances::count(&simhash_of, comparison.groups_by_target().into_iter().flatten());
@@ -98,6 +104,7 @@ pub(super) fn figure_1(options: &Options) -> Result<Vec<Row>> {
     for k in 0..=LARGEST_K {
         let (precision, recall) = counts.among_all(k);
         let _ = write!(tsv, "{k}\t{}\t{}\t{precision:.4}\t{recall:.4}\t", counts.all[k], counts.copies[k]);
+        // The mean over the distances 1 to k is undefined for k = 0.
         let equally_many = (k > 0).then(|| counts.among_equally_many(k));
         let _ = writeln!(tsv, "{}", equally_many.map_or("\t".into(), |(p, r)| format!("{p:.4}\t{r:.4}")));
     }
@@ -153,7 +160,7 @@ mod tests {
         let counts = Distances::count(&simhash_of, [vec![1, 3], vec![2, 4, 5]].into_iter());
         assert_eq!((counts.all[0], counts.all[3], counts.copies[3], counts.actual), (1, 2, 1, 4));
         assert_eq!(counts.among_all(3), (1.0 / 3.0, 0.25));
-        // Distances 1 and 2 have no pair: nothing true is found there.
+        // There are no pairs at distances 1 and 2, so no true pairs are found there.
         assert_eq!(counts.among_equally_many(3), (0.5 / 3.0, 1.0));
     }
 }

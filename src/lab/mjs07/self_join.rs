@@ -1,4 +1,4 @@
-//! A set of fingerprints joined with itself.
+//! Self-join of a set of fingerprints.
 
 use super::super::measure::{core_seconds, median};
 use super::super::{Options, Row, figure};
@@ -9,7 +9,7 @@ use webtwin_base::ids::splitmix64;
 use webtwin_core::hamming::close_pairs::Joiner;
 use webtwin_core::hamming::kernels::{Level, within};
 
-/// Number `at` of the fingerprints: one in a hundred is an earlier one with 0 to 5 flips.
+/// Returns fingerprint number `at`. One in a hundred is an earlier one with 0 to 5 flips.
 pub(super) fn fingerprint(at: u64) -> u64 {
     match at % 100 {
         99 => {
@@ -19,12 +19,14 @@ pub(super) fn fingerprint(at: u64) -> u64 {
     }
 }
 
-/// The pairs among `count` of them that are near because one was made of the other, the earlier one first.
+/// Returns the planted pairs among the first `count` fingerprints: those that are near because one
+/// was made of the other. The earlier one comes first.
 pub(super) fn planted(count: u64) -> impl Iterator<Item = (u64, u64)> {
     let pairs = (99..count).step_by(100).map(|at| (at - 50, at));
     pairs.filter(|&(x, y)| (fingerprint(x) ^ fingerprint(y)).count_ones() <= K)
 }
 
+/// Measures the self-join in memory on one core, and checks the planted pairs.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let count = options.scale as usize;
     let mut sorted: Vec<u64> = (0..count as u64).map(fingerprint).collect();
@@ -57,6 +59,8 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let some = &sorted[..sorted.len().min(1 << 16)];
     let mut found = Vec::new();
     let (brute, ()) = core_seconds(|| within(Level::best(), some, K, &mut found));
+    // Brute force on all fingerprints would take too long, so its time is extrapolated from the
+    // sample.
     let a_pair = brute / (some.len() as f64 * some.len() as f64 / 2.0);
     let all = a_pair * sorted.len() as f64 * sorted.len() as f64 / 2.0;
     let reach = 10.0 * count as f64 / 1e8;

@@ -1,4 +1,5 @@
-//! A raw file of fingerprints made F, and F joined with itself, as `webtwin hamming build` and `batch` do.
+//! F made from a raw file of fingerprints, and joined with itself, as `webtwin hamming build` and
+//! `batch` do.
 
 use super::super::measure::seconds;
 use super::super::{Options, Place, Row, figure};
@@ -9,6 +10,7 @@ use webtwin_dataflow::hamming::build::{Ready, from_fingerprints};
 use webtwin_job::{Job, JobKind};
 use webtwin_storage::location::Location;
 
+/// Measures the build and the self-join from disk to disk, and checks the planted pairs.
 pub(super) fn run(options: &Options, place: &Place) -> Result<Vec<Row>> {
     let count = options.scale;
     let at = |name: &str| options.work.join(name).display().to_string();
@@ -37,7 +39,7 @@ pub(super) fn run(options: &Options, place: &Place) -> Result<Vec<Row>> {
     }
 
     let (_, pairs) = files::pairs(&joining)?;
-    // The doc id of a raw fingerprint is its place.
+    // The doc id of a raw fingerprint is its place in the file.
     let (mut expected, mut missed) = (0, 0);
     for pair in planted(count) {
         expected += 1;

@@ -14,19 +14,23 @@ use webtwin_core::study::estimate::{Estimate, PERCENTS, estimate};
 use webtwin_core::study::report::percent;
 use webtwin_dataflow::study::Summary;
 
+/// Reproduces Figure 2.
 pub(super) fn figure_2(options: &Options) -> Result<Vec<Row>> {
     sizes(options, include_str!("../../../jobs/repro/pbz06-figure2.toml"), Year::Y2003, "pbz06-figure2")
 }
 
+/// Reproduces Figure 3.
 pub(super) fn figure_3(options: &Options) -> Result<Vec<Row>> {
     sizes(options, include_str!("../../../jobs/repro/pbz06-figure3.toml"), Year::Y2004, "pbz06-figure3")
 }
 
+/// Reproduces Figure 4.
 pub(super) fn figure_4(options: &Options) -> Result<Vec<Row>> {
     sizes(options, include_str!("../../../jobs/repro/pbz06-figure4.toml"), Year::Y2005, "pbz06-figure4")
 }
 
-/// Figures 2 to 4: documents per cluster, in the complete collection (a), the connected part (b) and the other (c).
+/// Reproduces Figures 2 to 4: documents per cluster, in the complete collection (a), the connected
+/// part (b) and the other part (c).
 fn sizes(options: &Options, job: &str, year: Year, file: &str) -> Result<Vec<Row>> {
     let studies = studies(options, job, &[year])?;
     let mut all = Vec::new();
@@ -51,8 +55,8 @@ fn sizes(options: &Options, job: &str, year: Year, file: &str) -> Result<Vec<Row
             let largest = found.documents_per_cluster.keys().next_back().copied().unwrap_or(0);
             all.push(figure(&format!("{of}, {part}: largest cluster"), largest as f64, "documents"));
         }
-        // "The number of clusters with only two documents is greater for the complete collection than for the sum of the two
-        // subcollections": 158,000 against 83,000 and 63,000 in 2003.
+        // "The number of clusters with only two documents is greater for the complete collection
+        // than for the sum of the two subcollections": 158,000 against 83,000 and 63,000 in 2003.
         let two =
             |part: &webtwin_core::study::report::Part| part.documents_per_cluster.get(&2).copied().unwrap_or(0) as f64;
         let parts_per_complete = (two(&tables.connected) + two(&tables.disconnected)) / two(&tables.complete).max(1.0);
@@ -69,15 +73,15 @@ fn sizes(options: &Options, job: &str, year: Year, file: &str) -> Result<Vec<Row
             percent(clusters.range(..=most).map(|(_, n)| n).sum(), summary.tables.complete.clusters)
         }
     };
-    // "In every case these values represent about 63% of the clusters"; 95.7 % is told of 2003, "the same figures were found
-    // for the other collections".
+    // "In every case these values represent about 63% of the clusters". 95.7 % is reported for
+    // 2003, and "the same figures were found for the other collections".
     let published = [62.92, 62.66, 62.48];
     all.extend(rows(&studies, "clusters of two documents", true, "% of clusters", up_to(2), published));
     all.extend(rows(&studies, "clusters of ten documents or fewer", true, "% of clusters", up_to(10), [95.7; 3]));
     Ok(all)
 }
 
-/// Figure 5 and section 4.2.
+/// Reproduces Figure 5 and the numbers of section 4.2.
 pub(super) fn figure_5(options: &Options) -> Result<Vec<Row>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-figure5.toml"), &YEARS)?;
     let mut all = Vec::new();
@@ -147,9 +151,10 @@ pub(super) fn figure_5(options: &Options) -> Result<Vec<Row>> {
     Ok(all)
 }
 
-/// Section 4.2: 2005 estimated by the growth in 2004; of a crawl, by its reference and by its other half.
+/// Returns the rows of section 4.2: 2005 estimated by the growth in 2004. For a real crawl, the
+/// estimates are by its reference and by its other half.
 fn estimates(studies: &[Study]) -> Vec<Row> {
-    // Published estimates after 20 and 50 %, and what is to be reached, in points.
+    // Published estimates after 20 and 50 %, and the maximum error as our target, in points.
     let published = [34.4, 35.6];
     let reach = [1.5, 0.3];
     let told = |what: &str, found: &[Estimate], paper: bool, held: bool| {

@@ -1,8 +1,9 @@
 //! \[PBZ06\]: where and how duplicates occur.
 //!
-//! Made-up collections ([`super::made::duplicates`]) have the paper's clusters, parts and near-duplicates planted, so
-//! rows named as planted only show that the study finds them again. Its findings are the growth over the steps, the
-//! estimates, and how clusters are divided. With `--input` all rows are those of a real crawl's study.
+//! Synthetic collections ([`super::made::duplicates`]) have the clusters, parts and near-duplicates
+//! of the paper planted. Rows that are marked as planted therefore only show that the study finds
+//! them again. Its true findings are the growth over the steps, the estimates, and the division of
+//! clusters. With `--input` all rows are those of a study of a real crawl.
 
 mod figures;
 mod of_table;
@@ -19,7 +20,7 @@ use webtwin_base::error::{Error, Result};
 use webtwin_dataflow::study::{Summary, read_summary};
 use webtwin_job::{Job, resolve};
 
-/// The paper's tables and figures, and the time of a study.
+/// Returns the entries for the tables and figures of the paper, and for the time of a study.
 pub fn entries() -> Vec<Entry> {
     let of = |name, about, run| Entry {
         name,
@@ -71,7 +72,7 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// The paper's collections, in its order.
+/// Collections of the paper, in its order.
 const YEARS: [Year; 3] = [Year::Y2003, Year::Y2004, Year::Y2005];
 
 fn name(year: Year) -> &'static str {
@@ -82,7 +83,7 @@ fn name(year: Year) -> &'static str {
     }
 }
 
-/// m of each year's collection (section 4.2).
+/// Returns m for the collection of each year (section 4.2).
 fn steps(year: Year) -> u32 {
     match year {
         Year::Y2003 => 15,
@@ -91,13 +92,13 @@ fn steps(year: Year) -> u32 {
     }
 }
 
-/// A study of a made-up collection of the paper's, or of a crawl.
+/// A study of a synthetic collection for a year of the paper, or of a crawl.
 struct Study {
     year: Option<Year>,
     summary: Summary,
 }
 
-/// The study that was given, or studies of made-up collections of these years.
+/// Returns the given study, or studies of synthetic collections of these years.
 fn studies(options: &Options, job: &str, years: &[Year]) -> Result<Vec<Study>> {
     if let Some(run) = &options.input {
         return Ok(vec![Study { year: None, summary: read_summary(run)? }]);
@@ -114,8 +115,8 @@ fn made_up(options: &Options, job: &Job, year: Year) -> Result<Summary> {
     Ok(of_table(&collection, &job, options.workers)?.summary)
 }
 
-/// A figure of each study beside the paper's; for a real crawl's study, the paper's figures follow in rows of their
-/// own.
+/// Returns the value of each study next to that of the paper. For the study of a real crawl, the
+/// values of the paper follow in separate rows.
 fn rows(
     studies: &[Study],
     what: &str,

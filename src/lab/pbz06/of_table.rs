@@ -1,4 +1,4 @@
-//! A study of a made-up collection, without reading and writing.
+//! A study of a synthetic collection, without reading and writing.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,22 +13,23 @@ use webtwin_dataflow::study::{StudyFindings, Summary, find};
 use webtwin_engine::{Cluster, run};
 use webtwin_job::Job;
 
-/// A studied collection.
+/// Result of a study.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Studied {
-    /// What was found; records, digest and seed are not filled in.
+    /// Findings. Records, digest and seed are not set.
     pub summary: Summary,
-    /// Seconds to make marks and links, by the slowest worker; no part of the study.
+    /// Seconds of the slowest worker to make marks and links. They are not part of the study.
     pub making: f64,
-    /// Seconds from marks and links in memory to all tables, likewise.
+    /// Seconds of the slowest worker from marks and links in memory to all tables.
     pub studying: f64,
 }
 
-/// Studies a made-up collection in one process, and holds the clusters by the multiset rule and the connected part against
-/// what was planted.
+/// Studies a synthetic collection in one process. Compares the clusters by the multiset rule, and
+/// the connected part, with the planted truth.
 ///
 /// # Errors
-/// As [`find`]; [`Error::Invariant`] when something else is found than was planted.
+/// Returns any error of [`find`], and [`Error::Invariant`] if the findings differ from the planted
+/// truth.
 pub(super) fn of_table(collection: &Arc<Collection>, job: &Job, workers: usize) -> Result<Studied> {
     let given = (Arc::clone(collection), job.clone());
     let mut parts = run(&Cluster::local(workers), 0, [0; 32], move |net| {

@@ -1,4 +1,4 @@
-//! Table 1; Tables 2 to 6, as shares: the collections have different sizes.
+//! Table 1, and Tables 2 to 6 as percentages, because the collections differ in size.
 
 use super::super::source::not_ours;
 use super::super::{Options, Row, figure};
@@ -12,7 +12,8 @@ fn documents(studies: &[Study]) -> Vec<Row> {
     rows(studies, "documents", false, "documents", of, [2_067_278.0, 2_033_113.0, 2_174_520.0])
 }
 
-/// Made-up collections begin with the documents of Table 2, so without a study only the paper's figures are known.
+/// Reproduces Table 1. Synthetic collections begin with the documents of Table 2, so without a
+/// study only the values of the paper are reported.
 pub(super) fn table_1(options: &Options) -> Result<Vec<Row>> {
     let mut all = Vec::new();
     if let Some(run) = &options.input {
@@ -26,13 +27,14 @@ pub(super) fn table_1(options: &Options) -> Result<Vec<Row>> {
     for (year, (documents, gigabytes, compared)) in YEARS.into_iter().map(name).zip(published) {
         all.push(not_ours(&format!("{year}: documents"), documents, "documents"));
         all.push(not_ours(&format!("{year}: size"), gigabytes, "GB"));
-        // Of the documents of Table 1, those of Table 2.
+        // The documents in Table 2 as a percentage of those in Table 1.
         let share = 100.0 * compared / documents;
         all.push(not_ours(&format!("{year}: more than 450 characters"), share, "% of documents"));
     }
     Ok(all)
 }
 
+/// Reproduces Table 2: clusters and duplicates.
 pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-table2.toml"), &YEARS)?;
     let of = |of: fn(&Part) -> u64| {
@@ -41,7 +43,8 @@ pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
     let mut all = documents(&studies);
     all.extend(rows(&studies, "clusters", true, "% of documents", of(|part| part.clusters), [12.17, 13.10, 11.75]));
     all.extend(rows(&studies, "duplicates", true, "% of documents", of(|part| part.duplicates), [38.9, 43.1, 35.8]));
-    // "Only 48.9% of the documents are unique": of 2004 the table itself has 43.8 %, of 2003 48.9 %.
+    // "Only 48.9% of the documents are unique": the table itself has 43.8 % for 2004 and 48.9 % for
+    // 2003.
     all.extend(rows(&studies, "unique", true, "% of documents", of(|part| part.unique), [48.92, 43.81, 52.45]));
     for study in &studies {
         let complete = &study.summary.tables.complete;
@@ -54,6 +57,7 @@ pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
     Ok(all)
 }
 
+/// Reproduces Table 3: near-duplicates.
 pub(super) fn table_3(options: &Options) -> Result<Vec<Row>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-table3.toml"), &YEARS)?;
     let mut all = documents(&studies);
@@ -67,6 +71,7 @@ pub(super) fn table_3(options: &Options) -> Result<Vec<Row>> {
     Ok(all)
 }
 
+/// Reproduces Table 4: duplicates by part.
 pub(super) fn table_4(options: &Options) -> Result<Vec<Row>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-table4.toml"), &YEARS)?;
     let mut all = documents(&studies);
@@ -81,12 +86,14 @@ pub(super) fn table_4(options: &Options) -> Result<Vec<Row>> {
     for (what, of, published) in parts {
         all.extend(rows(&studies, what, true, "% of its documents", of, published));
     }
-    // "The absolute real number of duplicates is two or three times the absolute number of duplicates in the connected component."
+    // "The absolute real number of duplicates is two or three times the absolute number of
+    // duplicates in the connected component."
     let times = |s: &Summary| s.tables.complete.duplicates as f64 / s.tables.connected.duplicates.max(1) as f64;
     all.extend(rows(&studies, "duplicates, complete for one connected", true, "times", times, [2.91, 2.59, 2.16]));
     Ok(all)
 }
 
+/// Reproduces Table 5: clusters with a document in the connected part.
 pub(super) fn table_5(options: &Options) -> Result<Vec<Row>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-table5.toml"), &YEARS)?;
     let mut all = documents(&studies);
@@ -95,6 +102,7 @@ pub(super) fn table_5(options: &Options) -> Result<Vec<Row>> {
     Ok(all)
 }
 
+/// Reproduces Table 6: unique and useful documents in the connected part.
 pub(super) fn table_6(options: &Options) -> Result<Vec<Row>> {
     let studies = studies(options, include_str!("../../../jobs/repro/pbz06-table6.toml"), &YEARS)?;
     let mut all = documents(&studies);

@@ -15,13 +15,16 @@ use webtwin_job::{Digest, resolve};
 use webtwin_pages::work_items::Work;
 use webtwin_storage::location::Location;
 
-/// Documents to be studied in ten minutes.
+/// Number of documents that must be studied within ten minutes.
 const DOCUMENTS: f64 = 2e6;
 
-/// Times two studies. The first is of a collection like that of 2005; its time covers equal multisets, false matches,
-/// clusters, the growth of the collection, its two parts and its two halves, near-duplicates at three percentages by
-/// exact counts, the bow tie and the simulated crawl, but not reading. The second is the whole job on a made-up crawl
-/// of as many pages; its time covers making the pages, reading, cutting, all of the above, and writing.
+/// Times two studies.
+///
+/// The first is of a collection like that of 2005. Its time covers equal multisets, false matches,
+/// clusters, the growth of the collection, its two parts and its two halves, near-duplicates at
+/// three percentages by exact counts, the bow tie and the simulated crawl, but not reading. The
+/// second is the whole job on a synthetic crawl of as many pages. Its time covers making the pages,
+/// reading, chunking, everything above, and writing.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let documents = u32::try_from(options.scale).map_err(|_| Error::Usage("at most 2^32 - 1 documents".into()))?;
     let job = resolve("", "preset = \"study\"", &[])?;

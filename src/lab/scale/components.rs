@@ -1,4 +1,4 @@
-//! Similar pairs to trivial clusters.
+//! Benchmark from similar pairs to trivial clusters.
 
 use std::sync::Arc;
 
@@ -13,12 +13,13 @@ use webtwin_core::overlap::SimilarPair;
 use webtwin_dataflow::shuffle::components::components;
 use webtwin_engine::{Cluster, Net, run as run_on};
 
-/// Stripes of pages dealt out to workers.
+/// Number of stripes of pages that are distributed to workers.
 const STRIPES: usize = 1024;
 
-/// Bytes in flight between two workers.
+/// Number of bytes in flight between two workers.
 const ON_THE_WAY: u64 = 40 << 20;
 
+/// Measures trivial clusters, and checks them against the planted ones.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let pages =
         u32::try_from(options.scale).map_err(|_| Error::Usage(format!("--scale {}: too many pages", options.scale)))?;
@@ -61,13 +62,14 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A worker's pairs: those of every n-th stripe of pages, for n workers, as pairs are distributed after counting.
+/// Returns the pairs of a worker: those of every n-th stripe of pages, for n workers. Counted pairs
+/// are distributed in the same way.
 fn dealt<'a>(table: &'a PairTable, net: &Net<'_>) -> impl Iterator<Item = SimilarPair> + use<'a> {
     let mine = (net.index()..STRIPES).step_by(net.peers());
     mine.flat_map(|stripe| table.pairs(table.part(stripe, STRIPES)))
 }
 
-/// Fails unless exactly the planted pages are together, under their smallest.
+/// Returns an error unless exactly the planted pages are together, under their smallest page.
 fn hold_against_truth(labels: &[Page], table: &PairTable) -> Result<()> {
     let mut smallest = vec![Page::NONE; labels.len()];
     for (page, &label) in Page::first(labels.len()).zip(labels) {

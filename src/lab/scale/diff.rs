@@ -1,7 +1,8 @@
-//! Two results of many pages, compared as `webtwin diff` does.
+//! Comparison of two results of many pages, as in `webtwin diff`.
 //!
-//! The tables are made up as a crawl would have them: four pages of five stay, of which a third has other text; one of ten goes and
-//! one of ten comes, a third of these with the text of one that went; a quarter is on the avoid list, with one row of ten changed.
+//! The synthetic tables resemble those of a crawl. Four pages of five stay, and a third of these
+//! has other text. One of ten is removed and one of ten is new; a third of the new ones has the
+//! text of a removed one. A quarter is on the avoid list, in which one row of ten has changed.
 
 use super::super::measure::{forget_peak_memory, processor_seconds, seconds};
 use super::super::{Options, Row, figure};
@@ -18,15 +19,16 @@ use webtwin_storage::manifest::Manifest;
 use webtwin_storage::table::{Column, Table};
 use webtwin_storage::texts::Texts;
 
-/// Rows made at a time.
+/// Number of rows that are made at a time.
 const ROWS: u64 = 1 << 16;
 
-/// Pages of a site.
+/// Number of pages of a site.
 const SITE: u64 = 200;
 
-/// Seconds, and bytes of memory, for 24 million pages on two cores.
+/// Target seconds and gigabytes of memory, for 24 million pages on two cores.
 const REACH: (f64, f64) = (60.0, 1.074);
 
+/// Measures the comparison of two synthetic results.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let pages = options.scale;
     let at = |name: &str| options.work.join(name).display().to_string();
@@ -61,16 +63,16 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     ])
 }
 
-/// Writes a made-up result of about so many pages.
+/// Writes a synthetic result of about `pages` pages.
 fn make(folder: &Location, pages: u64, is_new: bool) -> Result<()> {
     let mut writer = Writer::new(folder)?;
-    // Of ten pages one is of the old crawl only, and one of the new crawl only.
+    // Of ten pages one is only in the old crawl, and one only in the new crawl.
     let (all, not_here) = (pages * 10 / 9, if is_new { 0 } else { 5 });
     let step = u64::MAX / all;
     for from in (0..all).step_by(ROWS as usize) {
         let numbers: Vec<u64> = (from..all.min(from + ROWS)).filter(|n| n % 10 != not_here).collect();
         let changed = |n: u64| is_new && splitmix64(n).is_multiple_of(3);
-        // What came shows the text of what went, one time of three.
+        // One new page of three has the text of a removed page.
         let shown = |n: u64| if n % 10 == 5 && splitmix64(n ^ 3).is_multiple_of(3) { n - 5 } else { n };
         let text = |n: u64| splitmix64(shown(n) ^ if changed(n) { 1 << 60 } else { 0 });
         let url =

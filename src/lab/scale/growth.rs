@@ -1,4 +1,4 @@
-//! Links to collections: `LinkSummary` and growth.
+//! Benchmark from links to collections: `LinkSummary` and growth.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use webtwin_dataflow::shuffle::directory::{Directory, TablePartitions};
 use webtwin_engine::{Cluster, Net, run as run_on};
 use webtwin_job::{Clusters, Job, MergeCondition};
 
-/// Bytes that a process needs at any number of pages.
+/// Number of bytes that a process needs for any number of pages.
 const WHATEVER: u64 = 256 << 20;
 
-/// Share of 4 GiB, in GiB, for links and edges on their way to the owners of clusters and components; the rest is for
-/// data that cannot be spilled, 40 bytes per page and 4 per link.
+/// Part of the 4 GiB, in GiB, for links and edges on their way to the owners of clusters and
+/// components. The rest is for data that cannot be spilled, 40 bytes per page and 4 per link.
 const FOR_SHARES: f64 = 1.25;
 
 const GIB: f64 = (1u64 << 30) as f64;
@@ -51,12 +51,12 @@ struct Done {
     taken_out: u64,
 }
 
-/// Under the papers' extended condition.
+/// Measures growth under the extended condition of the papers.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     under(MergeCondition::Extended, options)
 }
 
-/// Under the tolerant condition.
+/// Measures growth under the tolerant condition.
 pub(super) fn tolerant(options: &Options) -> Result<Vec<Row>> {
     under(MergeCondition::Tolerant, options)
 }
@@ -71,6 +71,7 @@ fn under(merge: MergeCondition, options: &Options) -> Result<Vec<Row>> {
     let memory_bytes = scaled(options.scale, FOR_SHARES * GIB) as u64;
     let pool = pool(memory_bytes, options.workers, &options.work);
     let truth = Planted::of(&graph);
+    // The peak must not include memory that only the making of the graph needed.
     forget_peak_memory();
     let before = processor_seconds();
     let parts = run_on(&Cluster::local(options.workers), 0, [0; 32], move |net| {
@@ -108,11 +109,12 @@ fn under(merge: MergeCondition, options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// One worker: its links, then from them to similar clusters.
+/// Runs the job on one worker: makes its links, and continues from them to similar clusters.
 fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters) -> Result<Done> {
     let begun = Instant::now();
     let out = Links::new(net, Arc::clone(&web.directory), |page, targets| graph.links(page, targets))?;
     let mut done = Done { links: out.len() as u64, making: begun.elapsed().as_secs_f64(), ..Done::default() };
+    // All workers must begin the timed part together.
     net.all_gather("links made", ())?;
     let mut begun = Instant::now();
     let mut stages = Vec::new();
@@ -159,7 +161,7 @@ fn one(net: &mut Net<'_>, graph: &LinkGraph, web: &Web, settings: &Clusters) -> 
     Ok(done)
 }
 
-/// The trivial cluster of every page of a graph, by its smallest page.
+/// Returns the trivial cluster of every page of a graph, named by its smallest page.
 pub(super) fn labels(graph: &LinkGraph) -> Vec<ClusterId> {
     let count = graph.pages() as usize;
     let mut smallest = vec![Page::NONE; count];
@@ -173,7 +175,8 @@ pub(super) fn labels(graph: &LinkGraph) -> Vec<ClusterId> {
 }
 
 impl Web {
-    /// Names the trivial clusters of a graph by their smallest pages.
+    /// Makes the directory and the trivial clusters of a graph. Clusters are named by their
+    /// smallest pages.
     fn of(graph: &LinkGraph, workers: usize) -> Web {
         let partitions = TablePartitions::new(Job::default().output.partitions, workers);
         let count = graph.pages() as usize;
@@ -185,7 +188,7 @@ impl Web {
     }
 }
 
-/// The truth about a graph.
+/// Truth about a graph.
 #[derive(Default)]
 struct Planted {
     clusters: usize,

@@ -1,4 +1,5 @@
-//! The history of collections over twenty crawls: what one more crawl costs, in a process that holds it and in one that takes it up.
+//! History of collections over twenty crawls: the cost of one more crawl, in a process that holds
+//! the history and in one that restores it.
 
 use super::super::measure::{core_seconds, forget_peak_memory};
 use super::super::{Options, Row, figure};
@@ -9,27 +10,30 @@ use webtwin_compare::collections::{Collection, Crawl, Member};
 use webtwin_compare::history::History;
 use webtwin_compare::saved::Saved;
 
-/// Crawls before the one that is measured.
+/// Number of crawls before the one that is measured.
 const CRAWLS: u32 = 19;
 
-/// Pages of each collection.
+/// Number of pages of each collection.
 const PAGES: u64 = 8;
 
-/// Crawls whose pages are kept but one, and after which a collection has died: the defaults.
+/// The default settings: the number of crawls whose pages are kept, minus one, and the number of
+/// crawls after which a missing collection counts as ended.
 const VERSIONS: usize = 4;
 const PATIENCE: u8 = 2;
 
-/// A draw for a collection and a crawl, below a hundred.
+/// Returns a pseudorandom number below a hundred for a collection and a crawl.
 fn percent(collection: u64, crawl: u32) -> u64 {
     splitmix64(splitmix64(collection) ^ u64::from(crawl)) % 100
 }
 
-/// A crawl of collections in fours. With each crawl one in a hundred ends and another comes, one moves to other URLs, two are missing
-/// this once, and ten have other texts.
+/// Makes a crawl of collections in groups of four. With each crawl, of a hundred collections one
+/// ends and another one takes its place, one moves to other URLs, two are missing from this crawl
+/// only, and ten have other texts.
 fn crawl(number: u32, collections: u64) -> Crawl {
     let mut made: Vec<(Collection, Vec<Member>)> = Vec::new();
     for slot in 0..collections {
-        // The collection that has the slot, where it stands, and in which version of its texts.
+        // Numbers of the collection in this slot, of its present address, and of the version of its
+        // texts.
         let ends = (1..=number).filter(|&crawl| percent(slot, crawl) == 0).count() as u64;
         let moves = (1..=number).filter(|&crawl| percent(slot, crawl) == 1).count() as u64;
         let texts = (1..=number).filter(|&crawl| (10..20).contains(&percent(slot, crawl))).count() as u64;
@@ -68,7 +72,7 @@ fn crawl(number: u32, collections: u64) -> Crawl {
     crawl
 }
 
-/// Measures one more crawl on twenty.
+/// Measures one more crawl on a history of nineteen.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let mut history = History::new(PATIENCE);
     for number in 0..CRAWLS {

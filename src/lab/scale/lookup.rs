@@ -1,6 +1,7 @@
-//! An index of many made-up pages, asked on one core; and texts compared with many pages by shared chunks.
+//! Look-ups in an index of many synthetic pages on one core, and comparison of texts with many
+//! pages by shared chunks.
 //!
-//! Half of the URLs that are asked for were crawled, in no order; a quarter of those may be skipped.
+//! Half of the queried URLs were crawled, in random order. A quarter of those may be skipped.
 
 use super::super::measure::{core_seconds, forget_peak_memory, median, seconds};
 use super::super::{Options, Row, figure};
@@ -17,27 +18,28 @@ use webtwin_view::lookup::answer::{Asker, Form, answer_lines};
 use webtwin_view::lookup::build::{RANGE_ROWS, Settings, build};
 use webtwin_view::lookup::chunks::compare;
 
-/// Rows made at a time.
+/// Number of rows that are made at a time.
 const ROWS: usize = 1 << 16;
 
-/// Pages of a site.
+/// Number of pages of a site.
 const SITE: u64 = 200;
 
-/// URLs that are asked for, and of them those of a batch.
+/// Number of queried URLs, and number of URLs in a batch.
 const ASKED: u64 = 1_000_000;
 const BATCH: u64 = 1000;
 
-/// URLs a second on a core; by `POST /v1/pages.txt` a server has to reach 400,000.
+/// Target rate of URLs per second on one core. A server must reach 400,000 with `POST
+/// /v1/pages.txt`.
 const REACH: f64 = 500_000.0;
 
-/// Chunks of a page, and pages of a family, whose pages have most of them in common.
+/// Number of chunks of a page, and number of pages of a family, whose pages share most chunks.
 const CHUNKS: u64 = 40;
 const FAMILY: u64 = 4;
 
-/// Texts that are compared.
+/// Number of texts that are compared.
 const TEXTS: u64 = 5000;
 
-/// Seconds of a comparison, at the median.
+/// Target median of the seconds of a comparison.
 const NEAR_REACH: f64 = 1e-3;
 
 fn url(n: u64, pages: u64) -> String {
@@ -45,7 +47,8 @@ fn url(n: u64, pages: u64) -> String {
     format!("http://www.site{site}.example/some/folder/of-{}/page-{n}.html", n % 7)
 }
 
-/// Look-ups in an index of so many pages, which stays in `--output` if that is given.
+/// Measures look-ups in an index of `scale` pages. The index is kept in `--output` if that is
+/// given.
 pub(super) fn look_ups(options: &Options) -> Result<Vec<Row>> {
     let pages = options.scale;
     let run = options.work.join("run").display().to_string();
@@ -74,7 +77,7 @@ pub(super) fn look_ups(options: &Options) -> Result<Vec<Row>> {
         });
         done.map(|()| ASKED as f64 / took)
     };
-    // The first pass touches what is mapped, and checks it.
+    // The first pass reads the mapped files, and checks them.
     let first = pass()?;
     let rates: Vec<f64> = (0..5).map(|_| pass()).collect::<Result<_>>()?;
     let mut skipped = 0;
@@ -94,7 +97,7 @@ pub(super) fn look_ups(options: &Options) -> Result<Vec<Row>> {
     ])
 }
 
-/// Texts compared with so many pages by shared chunks.
+/// Measures the comparison of texts with `scale` pages by shared chunks.
 pub(super) fn near(options: &Options) -> Result<Vec<Row>> {
     let pages = options.scale;
     let run = options.work.join("run").display().to_string();
@@ -106,7 +109,7 @@ pub(super) fn near(options: &Options) -> Result<Vec<Row>> {
     let overlap = &opened.about.run.job.overlap;
     let (mut times, mut found) = (Vec::new(), 0);
     for text in 0..TEXTS {
-        // A page of the crawl with three other chunks.
+        // The text is a page of the crawl in which three chunks are replaced.
         let page = splitmix64(text ^ 77) % pages;
         let mut fprints: Vec<u64> =
             (0..CHUNKS).map(|at| if at < 3 { splitmix64((text << 8) | at) } else { chunk(page, at) }).collect();
@@ -141,22 +144,24 @@ fn settings(options: &Options, run: &str, index: &str, chunks: bool) -> Settings
     }
 }
 
-/// A chunk of a page: all of its family's but four.
+/// Returns a chunk of a page. All but four chunks are common to its family.
 fn chunk(page: u64, at: u64) -> u64 {
     let of = if at < CHUNKS - 4 { (page / FAMILY) | (1 << 60) } else { page };
     splitmix64((of << 8) | at)
 }
 
-/// Writes a made-up result of so many pages, of which a quarter may be skipped for the page before them.
+/// Writes a synthetic result of `pages` pages, of which a quarter may be skipped in favour of the
+/// page before them.
 fn make(folder: &Location, pages: u64, chunks: bool) -> Result<()> {
     let mut writer = Writer::new(folder)?;
     let mut rows: Vec<(DocId, u64)> = (0..pages).map(|n| (doc_id(&url(n, pages)), n)).collect();
+    // The table `pages` of a result is sorted by doc id.
     rows.sort_unstable();
     let is_skipped = |n: u64| n % 4 == 1;
     for some in rows.chunks(ROWS) {
         let ids = |value: &dyn Fn(u64) -> u64| Column::Id(some.iter().map(|row| value(row.1)).collect());
         let texts = |value: &dyn Fn(u64) -> String| Column::Text(some.iter().map(|row| value(row.1)).collect());
-        // A copy has the text of the page before it, but where families are to be found.
+        // A copy has the text of the page before it, unless texts are compared by chunks.
         let text = |n: u64| splitmix64(if is_skipped(n) && !chunks { n - 1 } else { n } | (1 << 61));
         let host = |n: u64| url(n, pages).split('/').nth(2).unwrap_or_default().to_string();
         writer.add(

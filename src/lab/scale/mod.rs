@@ -1,7 +1,8 @@
-//! The pipeline from `FPrint-DocID` rows to collections at the scale of \[SGM98\] and \[CSG00\]: 24 million pages.
+//! Benchmarks of the pipeline from `FPrint-DocID` rows to collections at the scale of \[SGM98\] and
+//! \[CSG00\]: 24 million pages.
 //!
-//! Inputs are made by [`super::made`], because the papers' crawls are not published. Targets are given for 24 million
-//! pages, and scaled linearly for fewer.
+//! Inputs are made by [`super::made`], because the crawls of the papers are not published. Targets
+//! are given for 24 million pages, and scaled linearly for fewer.
 
 mod components;
 mod diff;
@@ -16,13 +17,13 @@ mod workers;
 use super::measure::processor_seconds;
 use super::{Entry, Row, Run, figure};
 
-/// Pages of the papers' crawl.
+/// Number of pages of the crawl of the papers.
 const PAGES: u64 = 24_000_000;
 
-/// A sixteenth of them: the smaller end of the measurement of growth.
+/// A sixteenth of that number: the smaller end of the measurement of growth.
 const SIXTEENTH: u64 = 1_500_000;
 
-/// Our benchmarks on the papers' problems.
+/// Returns the entries for our benchmarks on the problems of the papers.
 pub fn entries() -> Vec<Entry> {
     let of_pages =
         |name, about, run| Entry { name, about, unit: "pages", scale: SIXTEENTH, full: PAGES, run: Run::Alone(run) };
@@ -103,13 +104,14 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// A target at another scale, given that at 24 million pages.
+/// Scales a target for 24 million pages to another number of pages.
 fn scaled(pages: u64, reach: f64) -> f64 {
     reach * pages as f64 / PAGES as f64
 }
 
-/// How much of the machine was available: processor time since `before`, and processes ready to run in the last minute,
-/// ours and others; empty if the system does not tell.
+/// Returns the available capacity of the machine: processor time since `before`, and the number of
+/// processes ready to run in the last minute, including those of other programs. Returns only the
+/// former if the system does not report the load.
 fn of_the_machine(before: f64, workers: usize) -> Vec<Row> {
     let spent = processor_seconds() - before;
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! All-pairs overlap on made-up tables: time, memory, workers, growth.
+//! All-pairs overlap on synthetic tables: time, memory, workers, growth.
 
 use super::super::made::tables::{Chunking, TableParams};
 use super::super::measure::{forget_peak_memory, median, processor_seconds};
@@ -7,13 +7,14 @@ use super::super::{Options, Row, beside, figure};
 use super::{PAGES, of_the_machine, scaled};
 use webtwin_base::error::{Error, Result};
 
-/// Rounds of a comparison of times; each runs all variants.
+/// Number of rounds of a comparison of times. Each round runs all variants.
 const ROUNDS: usize = 3;
 
-/// Bytes that a process needs at any number of pages: data in flight, and open blocks.
+/// Number of bytes that a process needs for any number of pages: data in flight, and open blocks.
 const WHATEVER: u64 = 256 << 20;
 
-/// Memory of a scaled run, in bytes: what any run needs, and its share by pages of the rest of `full_bytes`.
+/// Returns the memory budget of a scaled run, in bytes: the constant part, and a part of the rest
+/// of `full_bytes` in proportion to the pages.
 fn memory_for(pages: u64, full_bytes: u64) -> u64 {
     WHATEVER + (u128::from(full_bytes - WHATEVER) * u128::from(pages) / u128::from(PAGES)) as u64
 }
@@ -25,10 +26,12 @@ fn measure(options: &Options, pages: u64, chunking: Chunking, workers: usize, me
     overlap_of_table(TableParams { pages, seed: 1, chunking, bits: 32 }, &means)
 }
 
+/// Measures the job with two-line chunks.
 pub(super) fn two_line(options: &Options) -> Result<Vec<Row>> {
     one_job(options, Chunking::TwoLines, 150.0, 9.6)
 }
 
+/// Measures the job with four-line chunks.
 pub(super) fn four_line(options: &Options) -> Result<Vec<Row>> {
     one_job(options, Chunking::FourLines, 80.0, 4.1)
 }
@@ -58,7 +61,7 @@ fn one_job(options: &Options, chunking: Chunking, reach: f64, hours: f64) -> Res
     Ok(rows)
 }
 
-/// Rows of Table 1 in millions: 8 bytes each.
+/// Returns the number of rows in Table 1 in millions, at 8 bytes each.
 fn published_rows(chunking: Chunking) -> f64 {
     match chunking {
         Chunking::TwoLines => 575.0,
@@ -70,8 +73,10 @@ fn peak(found: &Measured, allowed: u64) -> Row {
     figure("peak memory", found.peak_memory_bytes as f64 / 1e6, "MB").at_most(allowed as f64 / 1e6)
 }
 
+/// Compares the job within a small and within a large memory budget.
 pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
-    // The smaller first, because an allocator is slow to return what the larger has held.
+    // The smaller budget comes first, because an allocator is slow to return the memory of the
+    // larger one.
     let (small, large) = (memory_for(options.scale, 1 << 30), memory_for(options.scale, 8 << 30));
     let before = processor_seconds();
     let within = |allowed| measure(options, options.scale, Chunking::TwoLines, options.workers, allowed);
@@ -91,6 +96,7 @@ pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// Compares two workers with one, and a table with one of a sixteenth of the pages.
 pub(super) fn growth(options: &Options) -> Result<Vec<Row>> {
     let before = processor_seconds();
     let of = |pages: u64, workers| measure(options, pages, Chunking::TwoLines, workers, memory_for(pages, 8 << 30));

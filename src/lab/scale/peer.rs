@@ -1,4 +1,4 @@
-//! All-pairs overlap compared with a database's join.
+//! All-pairs overlap, compared with the join of a database.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,10 +11,10 @@ use super::super::{Options, Row, figure};
 use super::of_the_machine;
 use webtwin_base::error::{Error, Result};
 
-/// T of four-line chunks, with which the peers were measured.
+/// T of four-line chunks, with which the other programs were measured.
 const MIN_SHARED: u32 = 15;
 
-/// The self-join, for a Python that has DuckDB.
+/// Script with the self-join, for a Python that has DuckDB.
 const SCRIPT: &str = include_str!("../../../scripts/peers/duckdb_overlap.py");
 
 /// Output of the script.
@@ -27,6 +27,7 @@ struct SelfJoin {
     checksum: u64,
 }
 
+/// Compares the overlap with DuckDB on the same table.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     // Five million documents have 58,750,324 rows.
     let docs = (options.scale as u128 * 5_000_000 / 58_750_324).clamp(1000, u128::from(u32::MAX)) as u32;
@@ -72,7 +73,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     Ok(out)
 }
 
-/// The same by DuckDB; or why it could not be run.
+/// Runs the same join in DuckDB. Returns the reason if that is not possible.
 fn self_join(table: &Path, options: &Options) -> std::result::Result<SelfJoin, String> {
     let script = options.work.join("duckdb_overlap.py");
     std::fs::write(&script, SCRIPT).map_err(|cause| cause.to_string())?;

@@ -1,46 +1,51 @@
-//! Which policy of visits catches most wrong skips: fifty made-up crawls of mirrors that are skipped, each of which is a mirror no more
-//! some day, of which the crawler learns only by a visit.
+//! Comparison of policies of visits by the number of wrong skips that they detect, in fifty
+//! simulated crawls of skipped mirrors. Each mirror ends as a mirror at some time, which the
+//! crawler learns only by a visit.
 //!
-//! All policies have the same mirrors, which end at the same time, and the same budget of pages for each crawl. A visit costs the pages
-//! that tell with a confidence of 95 % whether a tenth has changed; for one in twenty mirrors that ended it shows nothing.
-//! A mirror that was found to have ended is fetched from then on, and skipped no more.
+//! All policies have the same mirrors, which end at the same times, and the same budget of pages
+//! for each crawl. A visit costs the number of pages that shows with a confidence of 95 % whether a
+//! tenth has changed. For one in twenty mirrors that ended, the visit shows nothing. A mirror whose
+//! end was found is fetched from then on, and no longer skipped.
 //!
 //! | policy | visits first |
 //! |---|---|
-//! | hazard | what [`webtwin_compare::revisit`] says: size and chance of an end, for each page fetched |
-//! | uniform | who was not visited for longest |
-//! | proportional | whose original changes most often, by the time since the last visit |
+//! | hazard | mirrors chosen by [`webtwin_compare::revisit`]: by size and probability of an end, per page fetched |
+//! | uniform | mirrors that have not been visited for longest |
+//! | proportional | mirrors whose original changes most often, weighted by the time since the last visit |
 
 use super::super::{Options, Row, figure};
 use webtwin_base::error::Result;
 use webtwin_base::ids::splitmix64;
 use webtwin_compare::revisit::{Kind, Policy, Relation, order, probes, within, worth};
 
-/// Crawls that are simulated.
+/// Number of simulated crawls.
 const CRAWLS: u32 = 50;
 
-/// Of the pages it takes to visit every mirror once, the share that may be fetched with each crawl.
+/// Budgets of pages for each crawl, as fractions of the pages that are needed to visit every mirror
+/// once.
 const BUDGETS: [f64; 3] = [0.02, 0.05, 0.2];
 
 const POLICY: Policy = Policy { confidence: 0.95, share: 0.1, prior_intervals: 4.0 };
 
-/// A mirror as it is, which no policy knows.
+/// The true state of a mirror, which no policy sees.
 struct Mirror {
     kind: Kind,
     size: u32,
-    /// Changes of its original in an interval, which a crawler sees, as it fetches that.
+    /// Number of changes of its original per interval, which a crawler sees because it fetches the
+    /// original.
     rate: f64,
-    /// The crawl from which on it is a mirror no more.
+    /// Number of the crawl from which on it is no longer a mirror.
     ends: u32,
 }
 
-/// A number from 0 to 1, for a mirror and a purpose.
+/// Returns a pseudorandom number from 0 to 1, for a mirror and a purpose.
 fn unit(mirror: u64, purpose: u64) -> f64 {
     (splitmix64(splitmix64(mirror) ^ purpose) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Aliases end seldom, parts often; of each kind a third three times as often as its like, and a third a third as often. Sizes are
-/// from ten to ten thousand pages, as many from ten to a hundred as from a hundred to a thousand.
+/// Makes a mirror. Aliases end rarely, parts often. A third of each kind ends three times as often
+/// as the typical one, and a third a third as often. Sizes are from ten to ten thousand pages, with
+/// equal numbers from ten to a hundred and from a hundred to a thousand.
 fn mirror(number: u64) -> Mirror {
     let (kind, hazard) = match (unit(number, 1) * 4.0) as u32 {
         0 => (Kind::Alias, 0.004),
@@ -57,20 +62,22 @@ fn mirror(number: u64) -> Mirror {
     }
 }
 
-/// What a crawler knows of a mirror on its list.
+/// State of a mirror on the list of a crawler.
 #[derive(Clone, Copy)]
 struct Known {
-    /// Crawl of the last visit.
+    /// Number of the crawl of the last visit.
     visited: u32,
-    /// Intervals that it was seen to last.
+    /// Number of intervals that it was seen to last.
     lasted: u32,
     is_skipped: bool,
 }
 
-/// A policy: from the mirrors that are skipped, what is known of them and the crawl, who is visited, by place.
+/// A policy: returns the mirrors to visit, given the skipped mirrors, the known states, and the
+/// crawl.
 type Choose<'a> = dyn Fn(&[usize], &[Known], u32) -> Vec<usize> + 'a;
 
-/// Page skips that were wrong over all crawls, if `choose` says who is visited.
+/// Returns the number of wrong page skips over all crawls, if `choose` selects the mirrors to
+/// visit.
 fn wrong_skips(mirrors: &[Mirror], choose: &mut Choose<'_>, on_end: &dyn Fn(&Mirror, u32)) -> u64 {
     let mut known = vec![Known { visited: 0, lasted: 0, is_skipped: true }; mirrors.len()];
     let mut wrong = 0;
@@ -105,7 +112,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     ];
     for share in BUDGETS {
         let budget = (share * all as f64) as u64;
-        // The first that fit, by a rank, the highest first.
+        // Selects mirrors by descending rank, as long as they fit into the budget.
         let by_rank = |skipped: &[usize], rank: &dyn Fn(usize) -> f64| {
             let mut order: Vec<usize> = skipped.to_vec();
             order.sort_by(|&x, &y| rank(y).total_cmp(&rank(x)).then(x.cmp(&y)));
@@ -131,6 +138,8 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
             },
             &|_, _| {},
         );
+        // The policy learns from the observed ends, which the other callback records, so both
+        // closures share the list.
         let past = std::cell::RefCell::new(Vec::new());
         let mut hazard = |skipped: &[usize], known: &[Known], crawl: u32| -> Vec<usize> {
             let relation = |&at: &usize| Relation {

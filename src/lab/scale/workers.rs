@@ -1,11 +1,11 @@
-//! Two workers against one.
+//! Comparison of two workers with one.
 
 use super::super::measure::processor_seconds;
 use super::super::{Options, Row, figure};
 use super::{components, growth, of_the_machine, overlap};
 use webtwin_base::error::Result;
 
-/// A figure whose first row is its time.
+/// A benchmark whose first row is its time.
 type Timed = (&'static str, fn(&Options) -> Result<Vec<Row>>);
 
 const TIMED: [Timed; 4] = [
@@ -15,6 +15,7 @@ const TIMED: [Timed; 4] = [
     ("LinkSummary and growth", growth::run),
 ];
 
+/// Runs each benchmark with two workers and with one.
 pub(super) fn run(options: &Options) -> Result<Vec<Row>> {
     let before = processor_seconds();
     let mut rows = Vec::new();

@@ -6,10 +6,11 @@ use super::super::{Options, Row, beside, figure};
 use super::PAGES;
 use webtwin_base::error::Result;
 
-/// A column of Table 1, section 3: megabytes of fingerprints, minutes to sort and to compute all-pairs overlap.
+/// Returns a column of Table 1, section 3: megabytes of fingerprints, minutes to sort and to
+/// compute all-pairs overlap.
 ///
-/// 800 MB for 24 million documents are 33 bytes each; a row of fingerprint and docID has 8, and the paper does not
-/// explain the others.
+/// 800 MB for 24 million documents are 33 bytes each. A row of fingerprint and docID has 8, and the
+/// paper does not explain the others.
 fn published(by: By) -> Option<(f64, f64, f64)> {
     match by {
         By::Document => Some((800.0, 52.0, 45.0)),
@@ -19,13 +20,15 @@ fn published(by: By) -> Option<(f64, f64, f64)> {
     }
 }
 
-/// Rows below the columns: Server Map and URL Map in megabytes, reading and computing fingerprints in hours.
+/// Rows below the columns: Server Map and URL Map in megabytes, reading and computing fingerprints
+/// in hours.
 const MAPS_AND_READING: [(&str, f64, &str); 3] = [
     ("Server Map", 750.0, "MB"),
     ("URL Map", 1500.0, "MB"),
     ("read \"pagefeed\" and compute fingerprints", 44.0 * 3600.0, "s"),
 ];
 
+/// Reproduces Table 1, from a run or from synthetic tables.
 pub(super) fn table_1(options: &Options) -> Result<Vec<Row>> {
     match &options.input {
         Some(run) => of_run(&Run::read(run)?),
@@ -51,7 +54,7 @@ fn of_tables(options: &Options) -> Result<Vec<Row>> {
         rows.push(beside(&format!("{name}: sort FPrint-DocID"), found.seconds[1], sort * 60.0 * share, "s"));
         rows.push(beside(&format!("{name}: all-pairs overlap"), found.seconds[2], overlap * 60.0 * share, "s"));
     }
-    // A made-up table has no servers, no URLs, and nothing to read.
+    // A synthetic table has no servers, no URLs, and no pages to read.
     rows.extend(MAPS_AND_READING.map(|(what, published, unit)| not_ours(what, published * share, unit)));
     rows.push(figure("peak memory", webtwin_base::build_info::peak_memory_bytes() as f64 / 1e6, "MB"));
     Ok(rows)
@@ -66,7 +69,7 @@ fn of_run(run: &Run) -> Result<Vec<Row>> {
     let mut rows = vec![
         figure("pages", pages, "pages"),
         figure(&format!("{name}: fingerprints"), run.summary.overlap.tuples as f64 * a_row / 1e6, "MB"),
-        // A run does not time the two separately, and grows collections in the same stage.
+        // A run does not time the two steps separately, and grows collections in the same stage.
         figure(&format!("{name}: sort, overlap, clusters, collections"), seconds("2 find"), "s"),
     ];
     if let Some((space, sort, overlap)) = published(by) {

@@ -1,7 +1,8 @@
 //! \[SGM98\]: all-pairs document overlap.
 //!
-//! Without `--input` tables and crawls are made up. The tables are *planted* with the published shares of replicas, so
-//! Figure 1 and the savings computed from them check the way from rows to clusters, not the web.
+//! Without `--input`, tables and crawls are synthetic. The tables are *planted* with the published
+//! fractions of replicas. Figure 1 and the savings computed from them therefore check the path from
+//! rows to clusters, not the web.
 
 mod costs;
 mod popular;
@@ -10,7 +11,7 @@ mod replicas;
 use super::{Entry, Run};
 pub(super) use replicas::histogram;
 
-/// The paper's tables and figures.
+/// Returns the entries for the tables and figures of the paper.
 pub fn entries() -> Vec<Entry> {
     vec![
         Entry {
@@ -48,5 +49,5 @@ pub fn entries() -> Vec<Entry> {
     ]
 }
 
-/// "approximately 24 million web pages" (section 3).
+/// Number of pages of the crawl: "approximately 24 million web pages" (section 3).
 const PAGES: f64 = 24e6;

@@ -1,4 +1,5 @@
-//! Table 2: the sets of pages on the most servers. Only its form is reproduced; its rows describe the web of 1997.
+//! Table 2: the sets of pages on the most servers. Only its form is reproduced, because its rows
+//! describe the web of 1997.
 
 use super::super::source::{Run, not_ours};
 use super::super::{Options, Row, figure};
@@ -13,6 +14,7 @@ const PUBLISHED: [(&str, f64); 5] = [
     ("JAVA 1.0.2 API Documentation", 50.0),
 ];
 
+/// Reproduces the form of Table 2.
 pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
     let job = include_str!("../../../jobs/repro/sgm98-table2.toml");
     let run = Run::given_or_made(options, "jobs/repro/sgm98-table2.toml", job)?;
@@ -35,7 +37,8 @@ pub(super) fn table_2(options: &Options) -> Result<Vec<Row>> {
     ] {
         rows.push(figure(what, pages as f64, "pages"));
     }
-    // Our crawl has none of these; the paper gives no counts for its reasons.
+    // The crawls that we can measure do not contain these, so the rows are separate. The paper has
+    // no counts for its reasons.
     for (rank, (what, servers)) in PUBLISHED.into_iter().enumerate() {
         rows.push(not_ours(&format!("{}: {what} (the paper's)", rank + 1), servers, "servers"));
     }

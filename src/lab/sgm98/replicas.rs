@@ -8,18 +8,19 @@ use super::super::table_clusters::Groups;
 use super::super::{Options, Row, draw, figure};
 use webtwin_base::error::Result;
 
-/// What the text says about Figure 1 (section 3; \[CSG00\] section 5.1 says the same about its Figure 11): "about 64%
-/// [...] have one exact replica (itself); about 18% of pages have an additional replica", "about 5% of pages have
-/// between 10 and 100 replicas", "about 48% (100-52%) for two-line chunks". The bars themselves are missing from our
-/// copy.
+/// Values in the text about Figure 1 (section 3; \[CSG00\] section 5.1 has the same ones about its
+/// Figure 11): "about 64% [...] have one exact replica (itself); about 18% of pages have an
+/// additional replica", "about 5% of pages have between 10 and 100 replicas", "about 48% (100-52%)
+/// for two-line chunks". The bars themselves are missing from our copy.
 const PUBLISHED: [(By, &str, f64); 4] =
     [(By::Document, "1", 0.64), (By::Document, "2", 0.18), (By::Document, "10-99", 0.05), (By::TwoLines, "1", 0.52)];
 
+/// Reproduces Figure 1.
 pub(super) fn figure_1(options: &Options) -> Result<Vec<Row>> {
     histogram(options, "sgm98-figure1", "Document replication (SGM98 Figure 1)")
 }
 
-/// Bars of replicas as rows, and as a figure.
+/// Returns the bars of replicas as rows, and draws them as a figure.
 pub(in super::super) fn histogram(options: &Options, name: &str, title: &str) -> Result<Vec<Row>> {
     let found = replication(options)?;
     let mut tsv = String::from("compared by\treplicas\tpages\tshare\n");
@@ -49,8 +50,8 @@ pub(in super::super) fn histogram(options: &Options, name: &str, title: &str) ->
     Ok(rows)
 }
 
-/// "the number of pages to be visited can be reduced by 22%", "29%" for 15 four-line chunks, "33%" for 25 two-line chunks
-/// (section 3).
+/// Returns the published savings: "the number of pages to be visited can be reduced by 22%", "29%"
+/// for 15 four-line chunks, "33%" for 25 two-line chunks (section 3).
 fn published(by: By) -> Option<f64> {
     match by {
         By::Document => Some(0.22),
@@ -60,6 +61,7 @@ fn published(by: By) -> Option<f64> {
     }
 }
 
+/// Reproduces the savings of section 3.
 pub(super) fn savings(options: &Options) -> Result<Vec<Row>> {
     let row = |by: By, saved: f64, of: &str| Row {
         published: published(by),

@@ -1,52 +1,56 @@
-//! Editions of a page in other languages, which it names itself: `<link rel=alternate hreflang=...>` and the HTTP header `Link`.
+//! Editions of a page in other languages, which the page itself declares in `<link rel=alternate
+//! hreflang=...>` or in the HTTP header `Link`.
 //!
-//! The language of the page is the one under which it names its own URL, or else that of its root element. Only the first part of a
-//! language tag counts: texts for several regions are often one text, and `x-default` is no language.
+//! The language of the page is the one under which it lists its own URL, or otherwise that of its
+//! root element. Only the first part of a language tag counts, because editions for several regions
+//! often have the same text. `x-default` is not a language.
 //!
 //! # Source
-//! WHATWG HTML, section 4.6.7.1, for `alternate` with `hreflang`; BCP 47, section 2.1, for the parts of a language tag.
+//! WHATWG HTML, section 4.6.7.1, for `alternate` with `hreflang`; BCP 47, section 2.1, for the
+//! parts of a language tag.
 
 use super::entities;
 use super::tokenizer::Tag;
 use webtwin_base::ids::DocId;
 
-/// Editions of a page that are taken; of more, the first ones.
+/// Maximum number of editions of a page. Later ones are ignored.
 const MOST: usize = 256;
 
-/// The first part of a language tag: two or three letters, lower case, with zeros behind.
+/// First part of a language tag: two or three letters in lower case, padded with zeros.
 pub(super) type Primary = [u8; 3];
 
-/// Editions that a page names, and what is made of them.
+/// Editions that a page declares, and buffers to evaluate them.
 #[derive(Debug, Default)]
 pub(super) struct Editions {
     named: Vec<(Primary, DocId)>,
-    /// Number of those that the transport names.
+    /// Number of editions that the transport declares.
     of_transport: usize,
     others: Vec<DocId>,
 }
 
 impl Editions {
-    /// Begins a page, of which the transport names these editions.
+    /// Begins a page with the editions that its transport declares.
     pub(super) fn begin(&mut self, of_transport: impl Iterator<Item = (Primary, DocId)>) {
         self.named.clear();
         self.named.extend(of_transport.take(MOST));
         self.of_transport = self.named.len();
     }
 
-    /// Begins with the page itself, perhaps once more.
+    /// Begins a pass over the page. A second pass discards the editions of the first.
     pub(super) fn begin_pass(&mut self) {
         self.named.truncate(self.of_transport);
     }
 
-    /// Adds an edition that the page names.
+    /// Adds an edition that the page declares.
     pub(super) fn add(&mut self, language: Primary, url: DocId) {
         if self.named.len() < MOST {
             self.named.push((language, url));
         }
     }
 
-    /// The editions in other languages than that of the page: ascending, each once, without the page itself. None if its language is not
-    /// known. `root` is the language of the root element.
+    /// Returns the editions in other languages than that of the page: ascending, without
+    /// repetitions and without the page itself. Returns none if the language of the page is
+    /// unknown. `root` is the language of the root element.
     pub(super) fn in_other_languages(&mut self, page: DocId, root: Option<Primary>) -> &[DocId] {
         let Editions { named, others, .. } = self;
         others.clear();
@@ -55,7 +59,8 @@ impl Editions {
         let is_one = own.all(|language| Some(language) == first);
         if let Some(language) = first.or(root).filter(|_| is_one) {
             others.extend(named.iter().filter(|row| row.0 != language && row.1 != page).map(|row| row.1));
-            // Some URLs have each language, as their readers ask for it.
+            // A URL that serves each reader in the preferred language is listed under several
+            // languages, so it is not an edition in another one.
             others.retain(|url| !named.contains(&(language, *url)));
             others.sort_unstable();
             others.dedup();
@@ -64,7 +69,7 @@ impl Editions {
     }
 }
 
-/// The first part of a language tag.
+/// Returns the first part of a language tag.
 pub(super) fn primary(tag: &str) -> Option<Primary> {
     let first = tag.trim().split(['-', '_']).next()?.as_bytes();
     let is_language = matches!(first.len(), 2..=3) && first.iter().all(u8::is_ascii_alphabetic);
@@ -73,14 +78,15 @@ pub(super) fn primary(tag: &str) -> Option<Primary> {
     is_language.then_some(primary)
 }
 
-/// The language of an `html` element.
+/// Returns the language of an `html` element.
 pub(super) fn language(tag: &Tag<'_>) -> Option<Primary> {
     primary(tag.value.or_else(|| tag.attribute("xml:lang"))?)
 }
 
-/// Language and reference of a `link` element that names an edition of the page.
+/// Returns the language and the reference of a `link` element that declares an edition of the page.
 pub(super) fn edition(tag: &Tag<'_>) -> Option<(Primary, String)> {
-    // Few have the attribute, and looking for two letters takes less time than reading all attributes.
+    // Few elements have the attribute. A search for one letter takes less time than parsing all
+    // attributes.
     let bytes = tag.attributes.as_bytes();
     let ends_name = |end: usize| {
         let start = (end + 1).checked_sub(NAME.len());
@@ -125,7 +131,7 @@ mod tests {
         assert_eq!(of(&[(fr, 5), (en, 1), (de, 4), (en, 3), (de, 4)], Some(fr)), [4, 5]);
         assert_eq!(of(&[(fr, 5), (de, 4)], Some(de)), [5]);
         assert!(of(&[(fr, 5), (de, 4)], None).is_empty());
-        // Its own URL is that of two languages, or another URL is.
+        // The page lists its own URL under two languages, or another URL under its language.
         assert!(of(&[(en, 1), (fr, 1), (de, 4)], Some(en)).is_empty());
         assert_eq!(of(&[(en, 1), (fr, 5), (en, 5), (de, 4)], None), [4]);
     }

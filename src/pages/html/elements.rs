@@ -1,6 +1,8 @@
-//! Elements by name: how their content is tokenized, where their text breaks, and which attribute is a link.
+//! Properties of elements by name: how their content is tokenized, where their text breaks, and
+//! which attribute is a link.
 //!
-//! One look-up per tag, so names are packed into an integer and found in a table made at compile time.
+//! Each tag takes one look-up, so names are packed into an integer and found in a table made at
+//! compile time.
 
 /// Separation of two words of text, ordered from weakest to strongest.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -10,69 +12,66 @@ pub(super) enum Gap {
     None,
     /// White space: a single space.
     Space,
-    /// The end of a line: `
-    /// `.
+    /// The end of a line: one line feed.
     Line,
-    /// An empty line: `
-    ///
-    /// `.
+    /// The end of a paragraph: two line feeds.
     Paragraph,
 }
 
-/// How the content of an element is tokenized.
+/// Way in which the content of an element is tokenized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     /// Text, character references and tags.
     Data,
     /// Text and character references up to its end tag.
     Escapable,
-    /// Text up to its end tag.
+    /// Text up to its end tag, without character references.
     Raw,
-    /// As `Raw`, but a script within a comment within a script does not end it.
+    /// Raw text, but a script within a comment within a script does not end it.
     Script,
     /// Text up to the end of the page.
     Plain,
 }
 
-/// What else an element means to a reader of the page.
+/// Special role of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// No special role.
     Usual,
-    /// Its content is not shown.
+    /// The content is not shown.
     Hidden,
-    /// Its content is the title.
+    /// The content is the title.
     Title,
-    /// Its lines are kept.
+    /// Line ends in the content are kept.
     Preformatted,
-    /// It breaks a line where it occurs.
+    /// The element ends a line.
     Break,
-    /// Its content is neither shown nor linked, tags and all.
+    /// The content is neither shown nor linked, including its tags.
     Template,
     /// SVG or MathML, in which a tag may close itself.
     Foreign,
-    /// Its attribute is the base of all links.
+    /// The attribute is the base of all links.
     Base,
-    /// Its attribute is a link.
+    /// The attribute is a link.
     Link,
     /// A `meta` element, which may lead to another page.
     Meta,
-    /// A `link` element, which may name a better URL of the page, or editions in other languages.
+    /// A `link` element, which may declare a canonical URL, or editions in other languages.
     Relation,
     /// The `html` element, which may have the language of the page.
     Root,
 }
 
-/// The properties of an element that matter here.
+/// Properties of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Element {
-    /// What separates its text from the text before and after it.
+    /// Separation of the text of the element from the text before and after it.
     pub gap: Gap,
-    /// How its content is tokenized.
+    /// Way in which the content is tokenized.
     pub content: Content,
-    /// Its special role, if any.
+    /// Special role, if any.
     pub role: Role,
-    /// The attribute with a URL, lower case; empty if there is none.
+    /// Name of the attribute with a URL, in lower case; empty if there is none.
     pub attribute: &'static str,
 }
 
@@ -82,7 +81,7 @@ const LINK: Element = Element { role: Role::Link, attribute: "href", ..USUAL };
 const HIDDEN: Element = Element { content: Content::Raw, role: Role::Hidden, ..USUAL };
 const PREFORMATTED: Element = Element { role: Role::Preformatted, ..BLOCK };
 
-/// Names with the same properties. The first row is for all names that are not listed.
+/// Names with the same properties. The first row applies to all other names.
 static ELEMENTS: [(&str, Element); 23] = [
     ("", USUAL),
     ("td th rt", Element { gap: Gap::Space, ..USUAL }),
@@ -112,21 +111,22 @@ static ELEMENTS: [(&str, Element); 23] = [
     ("svg math", Element { role: Role::Foreign, ..USUAL }),
 ];
 
-/// A tag name while it is read: lower-case bytes packed into an integer.
+/// Tag name, packed into an integer while it is read: the lower-case bytes of its last 16
+/// characters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Name(u128);
 
 impl Name {
-    /// The empty name, before the first byte.
+    /// Empty name, before the first byte.
     pub(super) const EMPTY: Name = Name(0);
 
-    /// The name with one more byte. Only the last 16 bytes count; no name that matters is longer than 10.
+    /// Appends a byte. Only the last 16 bytes count, and no name in the table is longer than 10.
     #[inline(always)]
     pub(super) const fn with(self, byte: u8) -> Name {
         Name(self.0 << 8 | byte.to_ascii_lowercase() as u128)
     }
 
-    /// Properties of elements with this name.
+    /// Returns the properties of elements with this name.
     #[inline(always)]
     pub(super) fn element(self) -> &'static Element {
         let mut slot = self.slot();
@@ -145,7 +145,8 @@ impl Name {
 
 const SLOTS: usize = 256;
 
-/// Open addressing with linear probing; an empty slot has name 0 and leads to row 0 of [`ELEMENTS`].
+/// Hash table with open addressing and linear probing. An empty slot has name 0 and refers to row 0
+/// of [`ELEMENTS`].
 static TABLE: [(u128, u8); SLOTS] = {
     let mut table = [(0, 0); SLOTS];
     let mut row = 1;

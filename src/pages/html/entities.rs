@@ -1,8 +1,9 @@
-//! Character references: `&eacute;`, `&#233;`, `&#xE9;`, and the old names that may be written without `;`.
+//! Character references: `&eacute;`, `&#233;`, `&#xE9;`, and the legacy names that may be written
+//! without `;`.
 //!
 //! # Source
-//! WHATWG HTML section 13.2.5.72 to 13.2.5.80; `entities.txt` is its table of names, sorted by bytes: name, `*` if it
-//! may lack its `;`, and the code points it stands for.
+//! WHATWG HTML section 13.2.5.72 to 13.2.5.80. `entities.txt` is its table of names, sorted by
+//! bytes: name, `*` if the `;` is optional, and the code points.
 
 use std::sync::LazyLock;
 
@@ -10,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use webtwin_base::by_hash::ByHash;
 
-/// Longest name in the table, and longest that may lack its `;`.
+/// Length of the longest name in the table, and of the longest name whose `;` is optional.
 const LONGEST: usize = 31;
 const LONGEST_LEGACY: usize = 6;
 
@@ -32,13 +33,14 @@ static NAMED: LazyLock<ByHash<Entity>> = LazyLock::new(|| {
     entities.map(|entity| (xxh3_64(entity.name.as_bytes()), entity)).collect()
 });
 
-/// Meaning of the code points 0x80 to 0x9F in a numeric reference: that of windows-1252.
+/// Characters for the code points 0x80 to 0x9F in a numeric reference, which are those of
+/// windows-1252.
 const WINDOWS_1252: [char; 32] = [
     '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}', '‘', '’',
     '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
 ];
 
-/// Where a reference occurs; in an attribute, `&copy=1` and `&copyright` are not references.
+/// Context of a reference. In an attribute, `&copy=1` and `&copyright` are not references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// Text, or the content of a title or textarea.
@@ -47,9 +49,10 @@ pub(super) enum Place {
     Attribute,
 }
 
-/// Decodes the reference that `text` begins with (its first byte is `&`) and appends the characters it stands for.
+/// Decodes the reference at the beginning of `text`, whose first byte is `&`, and appends its
+/// characters to `out`.
 ///
-/// Returns the number of bytes read; an `&` that begins no reference stands for itself.
+/// Returns the number of bytes read. An `&` that begins no reference is appended unchanged.
 pub(super) fn decode(text: &str, place: Place, out: &mut String) -> usize {
     let rest = &text.as_bytes()[1..];
     let read = match rest.first() {
@@ -69,7 +72,7 @@ pub(super) fn decode(text: &str, place: Place, out: &mut String) -> usize {
     })
 }
 
-/// Writes the attribute value `value` into `out`, with its references decoded.
+/// Appends the attribute value `value` to `out`, with its references decoded.
 pub(super) fn decode_attribute(value: &str, out: &mut String) {
     let mut rest = value;
     while let Some(at) = memchr::memchr(b'&', rest.as_bytes()) {
@@ -80,13 +83,14 @@ pub(super) fn decode_attribute(value: &str, out: &mut String) {
     out.push_str(rest);
 }
 
-/// Reads what follows `&#`.
+/// Parses a numeric reference after `&#`.
 fn numeric(rest: &[u8]) -> Option<(usize, char)> {
     let (radix, prefix) = if let Some(b'x' | b'X') = rest.first() { (16, 1) } else { (10, 0) };
     let mut length = prefix;
     let mut point = 0u32;
     while let Some(digit) = rest.get(length).and_then(|&byte| char::from(byte).to_digit(radix)) {
-        // A code point out of range stays out of range.
+        // Saturating arithmetic, so that a code point out of range cannot wrap around into the
+        // range.
         point = point.saturating_mul(radix).saturating_add(digit);
         length += 1;
     }
@@ -101,7 +105,7 @@ fn numeric(rest: &[u8]) -> Option<(usize, char)> {
     Some((length + usize::from(rest.get(length) == Some(&b';')), character))
 }
 
-/// Reads the longest name that follows `&`.
+/// Parses the longest name after `&`.
 fn named(rest: &str, place: Place) -> Option<(usize, &'static str)> {
     let bytes = rest.as_bytes();
     let name = bytes.iter().take(LONGEST + 1).take_while(|byte| byte.is_ascii_alphanumeric()).count();

@@ -1,16 +1,15 @@
-//! Where a page says that its reader should be instead: `<meta http-equiv=refresh>` and `<link rel=canonical>`.
+//! Declarations of a page that another URL takes its place: `<meta http-equiv=refresh>` and `<link
+//! rel=canonical>`.
 
 use super::entities;
 use super::tokenizer::Tag;
 
-/// Longest delay, in seconds, after which a page that refreshes to another is taken for a redirect rather than for a page
-/// that people read.
+/// Maximum delay of a refresh, in seconds, that counts as a redirect. With a longer delay, readers
+/// see the page itself.
 const LONGEST_DELAY: u32 = 10;
 
-/// The reference in a `meta` element that refreshes to another URL soon.
-///
-/// # Source
-/// WHATWG HTML, "shared declarative refresh steps".
+/// Returns the reference in a `meta` element that refreshes to another URL within the maximum
+/// delay.
 pub(super) fn refresh(tag: &Tag<'_>) -> Option<String> {
     if !tag.attribute("http-equiv")?.trim().eq_ignore_ascii_case("refresh") {
         return None;
@@ -19,7 +18,7 @@ pub(super) fn refresh(tag: &Tag<'_>) -> Option<String> {
     entities::decode_attribute(tag.value?, &mut content);
     let rest = content.trim_start_matches(is_space);
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    // `.5` is no time at all.
+    // By the standard, a delay such as `.5` is 0.
     let delay = if digits == 0 && rest.starts_with('.') { 0 } else { rest[..digits].parse().ok()? };
     let behind = rest[digits..].trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let rest = behind.trim_start_matches(is_space);
@@ -38,7 +37,7 @@ pub(super) fn refresh(tag: &Tag<'_>) -> Option<String> {
     (!url.is_empty()).then(|| url.to_owned())
 }
 
-/// The reference in a `link` element that names the URL which the page should have.
+/// Returns the reference in a `link` element that declares the canonical URL of the page.
 pub(super) fn canonical(tag: &Tag<'_>) -> Option<String> {
     let is_canonical = |word: &str| word.eq_ignore_ascii_case("canonical");
     if !tag.attribute("rel")?.split(is_space).any(is_canonical) {
@@ -49,7 +48,7 @@ pub(super) fn canonical(tag: &Tag<'_>) -> Option<String> {
     (!reference.trim().is_empty()).then_some(reference)
 }
 
-/// ASCII white space of HTML.
+/// True for ASCII white space of HTML.
 fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t' | '\n' | '\r' | '\x0c')
 }

@@ -1,12 +1,13 @@
-//! Turns references of a page into doc ids of their targets.
+//! Conversion of the references of a page into doc ids of their targets.
 //!
-//! In: values of `href` and `src`, as written, in page order. Out: doc ids of the canonical URLs they lead to, each
-//! once. References to anything but http(s) URLs are not links.
+//! Input: values of `href` and `src`, as written, in page order. Output: doc ids of the canonical
+//! URLs, without repetitions. A reference to anything but an http(s) URL is not a link.
 //!
 //! # Cost
-//! A page repeats most of its references, and most of the others are plain (`../a/b.html`, `http://host/path`).
-//! Repeated ones are recognised by hash, plain ones are assembled without parsing the base again. The `url` crate
-//! decides all others, and is the reference for this shortcut in the tests.
+//! A page repeats most of its references, and most of the others are plain (`../a/b.html`,
+//! `http://host/path`). Repeated references are recognised by hash. Plain ones are resolved without
+//! parsing the base again. All others are resolved by the `url` crate, which is also the reference
+//! implementation for the plain ones in the tests.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -15,19 +16,19 @@ use crate::url::{CanonicalUrl, LONGEST};
 use webtwin_base::by_hash::Hashes;
 use webtwin_base::ids::{DocId, doc_id, splitmix64};
 
-/// References remembered within a page; forgetting one costs only time.
+/// Number of references of a page that are remembered. A forgotten one only costs time.
 const REMEMBERED: usize = 1024;
 
-/// Collects the links of one page after another.
+/// Collector of the links of one page after another.
 #[derive(Debug)]
 pub(super) struct Links {
     limit: usize,
     too_many: bool,
-    /// Targets in page order; below, the same as a set.
+    /// Targets in page order; `known` is the same as a set.
     targets: Vec<DocId>,
     known: Hashes,
-    /// Hashes of references as written, each at the index given by its low bits and mixed with the number of its page, so that
-    /// those of earlier pages mean nothing.
+    /// Hashes of references as written. A hash is stored at the index given by its low bits. It
+    /// includes the number of the page, so that entries of earlier pages never match.
     seen: Box<[u64; REMEMBERED]>,
     page: u64,
     reference: String,
@@ -35,7 +36,7 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// Keeps at most `limit` links per page.
+    /// Makes a collector that keeps at most `limit` links per page.
     pub(super) fn new(limit: u32) -> Links {
         Links {
             limit: limit as usize,
@@ -49,7 +50,7 @@ impl Links {
         }
     }
 
-    /// Forgets the links of the previous page.
+    /// Removes the links of the previous page.
     pub(super) fn clear(&mut self) {
         self.too_many = false;
         self.targets.clear();
@@ -57,19 +58,19 @@ impl Links {
         self.page += 1;
     }
 
-    /// Whether there were more links than the limit.
+    /// True if there were more links than the limit.
     pub(super) fn too_many(&self) -> bool {
         self.too_many
     }
 
-    /// The links so far, ascending, without `page` itself.
+    /// Returns the links so far, ascending, without `page` itself.
     pub(super) fn sorted(&mut self, page: DocId) -> &[DocId] {
         self.targets.retain(|&target| target != page);
         self.targets.sort_unstable();
         &self.targets
     }
 
-    /// Adds the target of an attribute value, in which character references are still as written.
+    /// Adds the target of an attribute value in which character references are not decoded.
     pub(super) fn add(&mut self, value: &str, base: &Base) {
         if self.too_many {
             return;
@@ -82,7 +83,8 @@ impl Links {
             value
         };
         let reference = without_fragment(reference);
-        // Not the hash's own seed: of a few bytes XXH3 adds it to them, and other bytes of another page collide.
+        // The page number is not used as the seed of the hash: XXH3 adds the seed to short input,
+        // so other bytes on another page would collide.
         let hash = xxh3_64(reference.as_bytes()) ^ splitmix64(self.page);
         let seen = &mut self.seen[hash as usize % REMEMBERED];
         if *seen == hash {
@@ -94,7 +96,7 @@ impl Links {
         }
     }
 
-    /// Adds the target of a reference without character references, and returns it.
+    /// Adds the target of a decoded reference, and returns it.
     pub(super) fn add_decoded(&mut self, reference: &str, base: &Base) -> Option<DocId> {
         let target = base.leads_to(reference)?;
         if !self.too_many {
@@ -116,38 +118,41 @@ impl Links {
     }
 }
 
-/// The base URL of a page's references.
+/// Base URL of the references of a page.
 #[derive(Debug, Clone)]
 pub(super) struct Base {
     url: CanonicalUrl,
     /// Length of scheme, host and port, in bytes.
     origin: usize,
-    /// Length up to and including the last `/` of the path.
+    /// Length up to and including the last `/` of the path, in bytes.
     directory: usize,
-    /// Length up to the query.
+    /// Length of the part before the query, in bytes.
     path: usize,
 }
 
 impl Base {
+    /// Makes the base of a page without `<base href>`.
     pub(super) fn new(url: CanonicalUrl) -> Base {
         let (origin, path) = (url.origin().len(), url.without_query().len());
         let directory = url.without_query().rfind('/').expect("the path of an http URL begins with /") + 1;
         Base { url, origin, directory, path }
     }
 
-    /// The base after `<base href>` with this value; unchanged if the value leads nowhere.
+    /// Returns the base after `<base href>` with this value, or the same base if the value is not
+    /// an http(s) URL.
     pub(super) fn rebased(&self, value: &str) -> Base {
         let mut reference = String::new();
         entities::decode_attribute(value, &mut reference);
         self.url.join(&reference).map_or_else(|_| self.clone(), Base::new)
     }
 
-    /// The doc id of a reference, if it leads to an http(s) URL.
+    /// Returns the doc id of a reference, if it is an http(s) URL.
     pub(super) fn leads_to(&self, reference: &str) -> Option<DocId> {
         self.target(without_fragment(reference), &mut String::new())
     }
 
-    /// The doc id of a reference without fragment, if it leads to an http(s) URL; `buffer` is scratch.
+    /// Returns the doc id of a reference without fragment, if it is an http(s) URL. `buffer` is
+    /// scratch.
     fn target(&self, reference: &str, buffer: &mut String) -> Option<DocId> {
         if reference.len() > LONGEST {
             return None;
@@ -161,7 +166,8 @@ impl Base {
         }
     }
 
-    /// Resolves a reference of plain characters into `out`; returns false if it is not plain.
+    /// Resolves a reference of plain characters into `out`. Returns false if the reference is not
+    /// plain.
     fn put_together(&self, reference: &str, out: &mut String) -> bool {
         let base = self.url.as_str();
         let (path, query) = match memchr::memchr(b'?', reference.as_bytes()) {
@@ -200,7 +206,8 @@ impl Base {
     }
 }
 
-/// Appends the segments of `path` to `out`, which ends with `/`; the path begins with the `/` at `root`.
+/// Appends the segments of `path` to `out`, which ends with `/`. The path of the URL begins at
+/// `root`.
 fn append_path(path: &str, root: usize, out: &mut String) {
     let mut segments = path.split('/').peekable();
     while let Some(segment) = segments.next() {
@@ -220,8 +227,8 @@ fn append_path(path: &str, root: usize, out: &mut String) {
     }
 }
 
-/// Whether a host is already in the form that the `url` crate writes: a name of lower-case ASCII letters, digits and
-/// hyphens that is not an address, without user, port, or final dot.
+/// True if a host is already in the form that the `url` crate writes: a name of lower-case ASCII
+/// letters, digits and hyphens that is not an address, without user, port, or final dot.
 fn is_plain_host(host: &str) -> bool {
     let last = host.rsplit('.').next().unwrap_or("");
     host.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-'))
@@ -229,7 +236,7 @@ fn is_plain_host(host: &str) -> bool {
         && !host.contains("xn--")
 }
 
-/// The scheme of an absolute reference.
+/// Returns the scheme of an absolute reference.
 fn scheme(reference: &str) -> Option<&str> {
     let reference = reference.trim_start_matches(|character| character <= ' ');
     let end = reference
@@ -242,11 +249,11 @@ fn without_fragment(reference: &str) -> &str {
     memchr::memchr(b'#', reference.as_bytes()).map_or(reference, |at| &reference[..at])
 }
 
-/// A byte that the `url` crate keeps as it is in a path; below, in a query.
+/// Class of bytes that the `url` crate does not change in a path; `QUERY`: in a query.
 const PATH: u8 = 1;
 const QUERY: u8 = 2;
 
-/// A `%` is never plain in a path, because `%2e` is a dot.
+/// Classes of bytes. A `%` is never plain in a path, because `%2e` is a dot.
 static PLAIN: [u8; 256] = {
     let mut plain = [0; 256];
     let mut byte = 0;

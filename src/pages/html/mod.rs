@@ -1,27 +1,29 @@
-//! HTML to text and links, in one pass.
+//! Extraction of text and links from HTML, in one pass.
 //!
-//! In: bodies as fetched. Out: [`Extracted`]: the text a reader sees, in lines and paragraphs, and the pages linked to.
+//! Input: bodies as fetched. Output: [`Extracted`], the text that a reader sees, in lines and
+//! paragraphs, and the pages that are linked.
 //!
-//! **Text** is the title, an empty line, and the content of the page outside of scripts, styles, templates and frames.
-//! White space becomes one space between words. `br`, list items and table rows end a line. Paragraphs, headings,
-//! lists, tables and other blocks have an empty line before and after them; so do an empty line of preformatted text
-//! and a second `br` in a row. Table cells are separated by a space. Text that only a style sheet or a script would
-//! hide is kept, and `noscript` is shown.
+//! **Text** is the title, an empty line, and the content of the page outside of scripts, styles,
+//! templates and frames. White space becomes one space between words. `br`, list items and table
+//! rows end a line. Paragraphs, headings, lists, tables and other blocks have an empty line before
+//! and after them. So do an empty line of preformatted text and a second `br` in a row. Table cells
+//! are separated by a space. Text that only a style sheet or a script would hide is kept, and
+//! `noscript` is shown.
 //!
-//! **XHTML** is read by rules of XML where they matter (`xml`): its media type, or an XML declaration with the namespace of
-//! XHTML, says that a page is XHTML.
+//! **XHTML** is read by the rules of XML where they matter (`xml`). A page is XHTML by its media
+//! type, or by an XML declaration with the namespace of XHTML.
 //!
-//! **Links** are `href` of `a` and `area` and `src` of `frame` and `iframe`, resolved against the first `base` of the
-//! page, wherever it is, and given as doc ids of canonical URLs. A page may also lead to another as a redirect does
-//! (`leads`).
+//! **Links** are `href` of `a` and `area` and `src` of `frame` and `iframe`. They are resolved
+//! against the first `base` of the page, at any position, and returned as doc ids of canonical
+//! URLs. A page may also lead to another page, like a redirect (`leads`).
 //!
 //! # Cost
-//! Time is linear in the body, and memory a small multiple of it, whatever its tags and references; once the buffers
-//! have grown, nothing is allocated per page.
+//! Time is linear in the body and memory a small multiple of its size, for any tags and references.
+//! Once the buffers have grown, nothing is allocated per page.
 //!
 //! # Deviations
-//! - There is no tree, so tags that a browser would ignore or move (`</p>` alone, text in a table) break lines where
-//!   they are written.
+//! - There is no tree, so tags that a browser would ignore or move (`</p>` alone, text in a table)
+//!   break lines at the position where they are written.
 //! - A base that is not an http(s) URL is ignored.
 
 mod editions;
@@ -49,7 +51,7 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, doc_id};
 use webtwin_job::{Limits, Links as Follow};
 
-/// Extracts one page after another, reusing its buffers.
+/// Extractor of text and links that reuses its buffers for one page after another.
 ///
 /// # Examples
 /// ```
@@ -78,34 +80,37 @@ pub struct Extractor {
 /// Text and links of one page, borrowed from the extractor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extracted<'a> {
-    /// Lines ended by `
-    /// `, except for the last; an empty line ends a paragraph.
+    /// Text of the page. Lines end with a line feed, except for the last; an empty line ends a
+    /// paragraph.
     pub text: &'a str,
-    /// Its title, as in the text; empty if it has none.
+    /// Title of the page, as in the text; empty if it has none.
     pub title: &'a str,
-    /// Doc ids of the pages it links to: ascending, each once, without the page itself.
+    /// Doc ids of the linked pages: ascending, without repetitions and without the page itself.
     pub links: &'a [DocId],
-    /// Doc id of the URL that the page leads to, if any: by its refresh, or else by its canonical URL.
+    /// Doc id of the URL to which the page leads, if any: by its refresh, or else by its canonical
+    /// URL.
     pub leads_to: Option<DocId>,
-    /// Doc id of the URL that it calls canonical, if that is another.
+    /// Doc id of the canonical URL that the page declares, if it is not its own.
     pub canonical: Option<DocId>,
-    /// Doc ids of the URLs that it calls editions of it in other languages: ascending, each once.
+    /// Doc ids of the URLs that the page declares as editions in other languages: ascending,
+    /// without repetitions.
     pub editions: &'a [DocId],
-    /// Whether it has more links than `limits.links`, of which only the first are kept.
+    /// True if the page has more links than `limits.links`. Only the first ones are kept.
     pub too_many_links: bool,
-    /// Whether a part of it could not be read, and the text is that of the rest.
+    /// True if a part of the page could not be read. The text is that of the rest.
     pub is_partial: bool,
-    /// Number of malformed sequences that U+FFFD replaced.
+    /// Number of malformed sequences that were replaced by U+FFFD.
     pub replaced: u64,
 }
 
 impl Extractor {
-    /// Keeps at most `limits.links` links per page, and follows no page to another.
+    /// Makes an extractor that keeps at most `limits.links` links per page and ignores redirects.
     pub fn new(limits: &Limits) -> Extractor {
         Extractor::following(limits, &Follow { redirects: false, refresh: false, canonical: false })
     }
 
-    /// Keeps at most `limits.links` links per page, and tells where pages lead as `follow` says.
+    /// Makes an extractor that keeps at most `limits.links` links per page and reports the
+    /// redirects that `follow` selects.
     pub fn following(limits: &Limits, follow: &Follow) -> Extractor {
         Extractor {
             decoder: Decoder::default(),
@@ -117,10 +122,11 @@ impl Extractor {
         }
     }
 
-    /// Text and links of a page of any form, fetched from `url`; or why it has none.
+    /// Returns text and links of a page of any form, fetched from `url`, or the reason why it has
+    /// none.
     ///
     /// # Errors
-    /// When the helper for documents made for paper cannot be started.
+    /// Returns an error if the helper process for PDF and PostScript cannot be started.
     pub fn page<'a>(
         &'a mut self,
         page: &RawPage,
@@ -145,14 +151,16 @@ impl Extractor {
         }))
     }
 
-    /// Text and links of HTML fetched from `url`, with the charset that its transport named. It is read as XHTML if it begins
-    /// with an XML declaration and has the namespace of XHTML.
+    /// Returns text and links of HTML fetched from `url`, with the charset that its transport
+    /// declared. The body is read as XHTML if it begins with an XML declaration and has the
+    /// namespace of XHTML.
     pub fn html<'a>(&'a mut self, body: &[u8], transport_charset: Option<&str>, url: &CanonicalUrl) -> Extracted<'a> {
         self.editions.begin(std::iter::empty());
         self.markup(body, transport_charset, url, false)
     }
 
-    /// As [`Extractor::html`], for a page that is XHTML by its media type or name.
+    /// Returns text and links like [`Extractor::html`], for a page that is XHTML by its media type
+    /// or name.
     pub fn xhtml<'a>(&'a mut self, body: &[u8], transport_charset: Option<&str>, url: &CanonicalUrl) -> Extracted<'a> {
         self.editions.begin(std::iter::empty());
         self.markup(body, transport_charset, url, true)
@@ -182,7 +190,7 @@ impl Extractor {
                 None => tokenize(page, &mut pass),
             }
             match pass.late_base {
-                // References before the base are relative to it, too.
+                // References before a late base are relative to it, too, so the page is read again.
                 Some(late) => (base, based) = (late, true),
                 None => break (pass.refresh, pass.canonical, pass.title, pass.language),
             }
@@ -198,7 +206,8 @@ impl Extractor {
         Extracted { text, title, links, leads_to, canonical, editions, too_many_links, is_partial: false, replaced }
     }
 
-    /// Text that was extracted already: white space is normalised as for HTML, and nothing else is done.
+    /// Returns text that was already extracted. White space is normalised as for HTML, and nothing
+    /// else is changed.
     pub fn text<'a>(&'a mut self, body: &[u8], transport_charset: Option<&str>) -> Extracted<'a> {
         let Decoded { text, replaced } = self.decoder.decode(body, transport_charset, false);
         self.lines.clear();
@@ -218,7 +227,8 @@ impl Extractor {
         }
     }
 
-    /// What a document made for paper says: its title, an empty line, and its lines; links are relative to `url`.
+    /// Returns text and links of a PDF or PostScript document: its title, an empty line, and its
+    /// lines. Links are relative to `url`.
     fn document(&mut self, document: &Document, url: &CanonicalUrl) -> Extracted<'_> {
         self.lines.clear();
         self.lines.push(&document.title);
@@ -246,26 +256,26 @@ impl Extractor {
     }
 }
 
-/// One pass over a page.
+/// State of one pass over a page.
 struct Pass<'a> {
     lines: &'a mut Lines,
     links: &'a mut Links,
     editions: &'a mut Editions,
     base: Base,
-    /// Whether the page's base has been found.
+    /// True if the base of the page has been found.
     based: bool,
-    /// Whether a link has been found; below, the base that came after it.
+    /// True if a link has been found; `late_base` is a base that came after it.
     linked: bool,
     late_base: Option<Base>,
     follow: Follow,
-    /// Where the first refresh leads; below, the first canonical URL.
+    /// Target of the first refresh; `canonical` is the first canonical URL.
     refresh: Option<DocId>,
     canonical: Option<DocId>,
     /// Language of the root element.
     language: Option<Primary>,
-    /// Where the title is in the lines, once it was found.
+    /// Range of the title in the lines, once it has been found.
     title: Option<std::ops::Range<usize>>,
-    /// Number of open templates; below, of open SVG or MathML elements.
+    /// Number of open templates; `foreign` counts open SVG and MathML elements.
     templates: u32,
     foreign: u32,
     /// True if the page is XHTML.
@@ -303,7 +313,7 @@ impl<'a> Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Writes the content of an element in which there are references, but no tags.
+    /// Appends the content of an element that contains references, but no tags.
     fn escapable(&mut self, text: &str) {
         match self.is_xml {
             true => character_data(text, |piece, is_verbatim| match is_verbatim {
@@ -321,7 +331,7 @@ impl Pass<'_> {
         }
     }
 
-    /// A reader of the page is led to the target of its first refresh, as if by a link.
+    /// Adds the target of the first refresh to the links, because readers are led there.
     fn refresh(&mut self, tag: &Tag<'_>) {
         if self.follow.refresh
             && self.refresh.is_none()
@@ -391,7 +401,7 @@ impl Sink for Pass<'_> {
                 Role::Break => self.lines.end_line(),
                 Role::Foreign => self.foreign += u32::from(self.is_xml || !tag.closes_itself),
                 Role::Base => self.rebase(tag.value),
-                // Frames are hidden, but their source is a link.
+                // Content of frames is hidden, but their source is a link.
                 Role::Link | Role::Hidden => self.link(tag.value),
                 Role::Meta => self.refresh(tag),
                 Role::Relation => {
@@ -402,7 +412,8 @@ impl Sink for Pass<'_> {
                 Role::Usual | Role::Title | Role::Template => {}
             }
         }
-        // In SVG, `<style/>` is complete; in HTML, style follows it.
+        // In SVG, `<style/>` is complete. In HTML, `/` is ignored, so the content of the style
+        // follows.
         !(tag.closes_itself && self.foreign > 0)
     }
 
@@ -411,7 +422,7 @@ impl Sink for Pass<'_> {
             return;
         }
         if element.role == Role::Title {
-            // Titles inside drawings are tooltips.
+            // Titles in SVG are tooltips.
             if self.foreign == 0 && self.title.is_none() {
                 self.lines.separate(Gap::Paragraph);
                 let from = self.lines.as_str().len();

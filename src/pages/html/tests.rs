@@ -94,7 +94,7 @@ fn in_xhtml_what_closes_itself_swallows_nothing() {
     let prefixed = declared("h:html", prefixed).replacen("<h:html", &format!("<h:html xmlns:h='{NAMESPACE}'"), 1);
     let extracted = extractor.html(prefixed.as_bytes(), None, &url);
     assert_eq!((extracted.text, extracted.links), ("a\n\nb\n\nd", &[doc_id("http://example.com/c")][..]));
-    // Without its declaration, or its namespace, it is HTML.
+    // Without its declaration, or without its namespace, the page is HTML.
     for html in [declared("html", "<script/>a</script>b"), format!("<html xmlns='{NAMESPACE}'><script/>a</script>b")] {
         assert_eq!(extractor.html(html.as_bytes(), None, &url).text, "b", "{html}");
     }
@@ -163,7 +163,7 @@ fn a_refresh_leads_on_within_ten_seconds_and_is_a_link() {
     assert_eq!(leads("<link rel=canonical href=page>"), (None, vec![]));
     let both = "<link rel=canonical href=other><meta http-equiv=refresh content='0;url=next'>";
     assert_eq!(leads(both), (Some(next), vec![next]));
-    // What is canonical is told whether links follow it or not.
+    // The canonical URL is reported whether links follow it or not.
     let url = CanonicalUrl::parse("http://example.com/page").unwrap();
     let canonical = |html: &str| Extractor::new(&Limits::default()).html(html.as_bytes(), None, &url).canonical;
     assert_eq!(canonical(both), Some(doc_id("http://example.com/other")));
@@ -213,7 +213,8 @@ fn seconds(html: &str) -> f64 {
     start.elapsed().as_secs_f64()
 }
 
-/// Eight times the page should take 8 times as long, and 64 times were it quadratic; a busy machine gets more tries.
+/// Checks that a page of 8 times the size takes about 8 times as long. Quadratic time would take 64
+/// times as long. A busy machine gets more tries.
 fn assert_linear(what: &str, page: impl Fn(usize) -> String) {
     let (short, long) = (page(1), page(8));
     let ratios = std::iter::repeat_with(|| seconds(&long) / seconds(&short));
@@ -358,7 +359,7 @@ fn the_transport_names_editions_of_pages_of_any_markup() {
     };
     let expected = targets(&["http://example.com/dir/a", "http://example.com/x/b"]);
     assert_eq!(extractor.page(&page, &url).unwrap().unwrap().editions, expected);
-    // They are not those of the next page.
+    // Editions of one page are not reported for the next.
     page.editions.clear();
     assert!(extractor.page(&page, &url).unwrap().unwrap().editions.is_empty());
 }

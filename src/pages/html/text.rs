@@ -1,33 +1,36 @@
 //! Text in the form in which it is compared: lines of words, paragraphs of lines.
 //!
-//! In: words and breaks as they come. Out: words with one space between them, lines ended by `
-//! ` except for the last, one empty line between paragraphs, and no other white space.
+//! Input: words and breaks in page order. Output: words separated by one space, lines that end with
+//! a line feed except for the last, one empty line between paragraphs, and no other white space.
 
 use super::elements::Gap;
 use super::entities::{self, Place};
 
-/// Writes text. A separation is written only when a word follows, and only the strongest of several.
+/// Writer of text. A separation is written only when a word follows, and only the strongest of
+/// several.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     out: String,
     gap: Gap,
-    /// Number of open preformatted elements: within them, line ends count.
+    /// Number of open preformatted elements, in which line ends are kept.
     preformatted: u32,
     character: String,
 }
 
 impl Lines {
+    /// Removes all text, for the next page.
     pub(super) fn clear(&mut self) {
         self.out.clear();
         self.gap = Gap::None;
         self.preformatted = 0;
     }
 
+    /// Returns the text so far.
     pub(super) fn as_str(&self) -> &str {
         &self.out
     }
 
-    /// Separates the next word by at least `gap`.
+    /// Separates the next word by `gap` or a stronger separation.
     #[inline(always)]
     pub(super) fn separate(&mut self, gap: Gap) {
         self.gap = self.gap.max(gap);
@@ -38,12 +41,12 @@ impl Lines {
         self.separate(if self.gap < Gap::Line { Gap::Line } else { Gap::Paragraph });
     }
 
-    /// From here on, line ends in the text count.
+    /// Keeps the line ends of the following text.
     pub(super) fn enter_preformatted(&mut self) {
         self.preformatted += 1;
     }
 
-    /// Undoes one [`Lines::enter_preformatted`], if there is one.
+    /// Undoes one [`Lines::enter_preformatted`], if any.
     pub(super) fn leave_preformatted(&mut self) {
         self.preformatted = self.preformatted.saturating_sub(1);
     }
@@ -85,7 +88,7 @@ impl Lines {
                     at += wide_space(&bytes[at..]);
                 }
                 _ => {
-                    // Words with single spaces between them are copied in one piece.
+                    // Words with single spaces between them are copied together.
                     let from = at;
                     at += 1;
                     loop {
@@ -110,7 +113,7 @@ impl Lines {
         }
     }
 
-    /// Takes a run of white space.
+    /// Processes a run of white space.
     #[inline(always)]
     fn space(&mut self, run: &[u8]) {
         self.separate(Gap::Space);
@@ -138,12 +141,13 @@ impl Lines {
     }
 }
 
-/// Length of a run of printable ASCII without `&` and without two spaces in a row; it may stop a few bytes early.
+/// Returns the length of a run of printable ASCII without `&` and without two spaces in a row. The
+/// result may be a few bytes too short.
 #[inline(always)]
 fn plain_length(bytes: &[u8]) -> usize {
     let mut length = 0;
     while let Some(window) = bytes[length..].first_chunk::<17>() {
-        // Sixteen bytes at a time, without a branch between them, compile to vector instructions.
+        // Sixteen bytes without a branch between them compile to vector instructions.
         let mut odd = [0u8; 16];
         for (at, odd) in odd.iter_mut().enumerate() {
             let (byte, next) = (window[at], window[at + 1]);
@@ -158,7 +162,7 @@ fn plain_length(bytes: &[u8]) -> usize {
     length
 }
 
-/// Length of the non-ASCII white space that `bytes` begins with; 0 if there is none.
+/// Returns the length of the non-ASCII white space at the beginning of `bytes`; 0 if there is none.
 fn wide_space(bytes: &[u8]) -> usize {
     match bytes {
         [0xc2, 0x85 | 0xa0, ..] => 2,
@@ -171,10 +175,10 @@ fn wide_space(bytes: &[u8]) -> usize {
 /// Class of bytes within a word.
 const WORD: u8 = 0;
 const SPACE: u8 = 1;
-/// Class of NUL, which a page cannot contain.
+/// Class of NUL, which is dropped from text.
 const NUL: u8 = 2;
 const AMPERSAND: u8 = 3;
-/// Class of the first bytes of non-ASCII white space, and of some other characters.
+/// Class of the first bytes of non-ASCII white space, which also begin some other characters.
 const WIDE: u8 = 4;
 
 static CLASS: [u8; 256] = {
@@ -245,7 +249,7 @@ mod tests {
             let paragraphs = lines.split("\n\n").map(|p| p.trim_matches('\n')).filter(|p| !p.is_empty());
             prop_assert_eq!(plain(&text, true), paragraphs.collect::<Vec<_>>().join("\n\n"));
 
-            // Cut anywhere but within a character or a line's end, it is the same text.
+            // A text cut anywhere, except within a character or a line end, yields the same result.
             let cut = (0..=cut.min(text.len())).rev().find(|&cut| text.is_char_boundary(cut) && !text[..cut].ends_with('\r')).unwrap();
             let mut lines = Lines::default();
             lines.push(&text[..cut]);

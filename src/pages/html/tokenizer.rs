@@ -1,19 +1,21 @@
-//! Characters to text, tags and the contents of raw elements, in one pass that never goes back.
+//! Tokenizer of pages: characters become text, tags and the contents of raw elements, in one pass
+//! without backtracking.
 //!
-//! In: a page, decoded. Out: calls of a [`Sink`], in page order. Comments, doctypes, processing instructions and, in HTML,
-//! CDATA sections are skipped. There is no tree, so depth costs nothing: for each start tag the sink says whether its content
-//! is to be read as [`Element::content`] says, as a tree builder would.
+//! Input: a page, decoded. Output: calls of a [`Sink`], in page order. Comments, doctypes,
+//! processing instructions and, in HTML, CDATA sections are skipped. There is no tree, so depth
+//! costs nothing. For each start tag the sink decides whether its content is read as
+//! [`Element::content`] requires; in a browser, the tree builder decides that.
 //!
 //! # Cost
-//! Linear in the page for any page: every search ends either at what is consumed next, or at the end of the page, and
-//! then consumes it all.
+//! Linear in the page for any page: every search ends either at the next token, or at the end of
+//! the page and then consumes the whole rest.
 //!
 //! # Source
-//! WHATWG HTML section 13.2.5 ("tokenization"); comments name its states.
+//! WHATWG HTML section 13.2.5 ("tokenization"), whose states are named in comments.
 //!
 //! # Deviations
 //! - In HTML a CDATA section is a bogus comment everywhere, not only outside of SVG and MathML.
-//! - A NUL in a name is not made U+FFFD; no name that matters has either.
+//! - A NUL in a name is not replaced by U+FFFD, because no name in the table contains either.
 
 use std::ops::Range;
 
@@ -23,41 +25,46 @@ use super::elements::{Content, Element, Name};
 use super::xml::Xml;
 use crate::sniff::doctype_end;
 
-/// Receives the parts of a page.
+/// Receiver of the parts of a page.
 pub(super) trait Sink {
-    /// Text between tags, character references as written; a run of text may come in several calls, cut before `<`.
+    /// Receives text between tags, with character references as written. A run of text may be
+    /// passed in several calls, cut before `<`.
     fn text(&mut self, text: &str);
 
-    /// Text of a CDATA section of XHTML, in which nothing is a reference.
+    /// Receives text of a CDATA section of XHTML, in which nothing is a reference.
     fn verbatim(&mut self, text: &str);
 
-    /// A start tag. Returns whether to read its content as raw, if [`Element::content`] says so.
+    /// Receives a start tag. Returns true if its content must be read as [`Element::content`]
+    /// requires.
     fn start(&mut self, tag: &Tag<'_>) -> bool;
 
-    /// The whole content of a raw element, as written.
+    /// Receives the whole content of a raw element, as written.
     fn content(&mut self, element: &'static Element, text: &str);
 
-    /// An end tag of this element; in XHTML also that of an element that closes itself.
+    /// Receives an end tag of this element. In XHTML, an element that closes itself has one, too.
     fn end(&mut self, element: &'static Element);
 }
 
-/// A start tag with the attribute that matters.
+/// A start tag, with the value of the attribute that is a URL.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tag<'a> {
-    /// The name as written.
+    /// Name as written.
     pub name: &'a str,
-    /// The properties of the element named.
+    /// Properties of elements with that name.
     pub element: &'static Element,
-    /// Everything between the name and the end of the tag, with its `>`; only for elements with an attribute that matters.
+    /// Everything between the name and the end of the tag, including `>`. Empty for elements
+    /// without an attribute in their properties.
     pub attributes: &'a str,
-    /// Value of the first attribute named [`Element::attribute`], character references as written.
+    /// Value of the first attribute named [`Element::attribute`], with character references as
+    /// written.
     pub value: Option<&'a str>,
-    /// Whether it ends with `/>`.
+    /// True if the tag ends with `/>`.
     pub closes_itself: bool,
 }
 
 impl<'a> Tag<'a> {
-    /// Value of the first attribute of this name, character references as written.
+    /// Returns the value of the first attribute with this name, with character references as
+    /// written.
     pub(super) fn attribute(&self, name: &str) -> Option<&'a str> {
         let mut found = None;
         attributes(self.attributes.as_bytes(), &mut 0, |other, value| {
@@ -69,12 +76,12 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// Reads a whole page of HTML into `sink`.
+/// Passes a whole page of HTML to `sink`.
 pub(super) fn tokenize(page: &str, sink: &mut impl Sink) {
     read::<false>(page, &Xml::default(), sink);
 }
 
-/// Reads a whole page of XHTML into `sink`.
+/// Passes a whole page of XHTML to `sink`.
 pub(super) fn tokenize_xml(page: &str, xml: &Xml, sink: &mut impl Sink) {
     read::<true>(page, xml, sink);
 }
@@ -125,12 +132,13 @@ fn read<const XML: bool>(page: &str, xml: &Xml, sink: &mut impl Sink) {
                     at = end;
                     continue;
                 }
-                // The first one only: each may be sought for up to the end of the page.
+                // Only the first doctype may contain brackets. A search for each would go to the
+                // end of the page and make reading quadratic.
                 let is_doctype = std::mem::take(&mut expects_doctype);
                 let end = if is_doctype { doctype_end(&bytes[open..]) } else { None };
                 at = end.map_or_else(|| bogus_comment_end(bytes, at), |length| open + length);
             }
-            // A doctype, too, ends at the first `>`, even within its quotes.
+            // A doctype ends at the first `>`, too, even within its quotes.
             Some(b'!' | b'?') => at = bogus_comment_end(bytes, at),
             _ => sink.text("<"),
         }
@@ -140,7 +148,8 @@ fn read<const XML: bool>(page: &str, xml: &Xml, sink: &mut impl Sink) {
     }
 }
 
-/// Reads a start tag from its name; `None` if the page ends within it, which makes it no tag.
+/// Parses a start tag from its name. Returns `None` if the page ends within it, because then it is
+/// not a tag.
 #[inline(always)]
 fn start_tag<'a, const XML: bool>(page: &'a str, at: &mut usize, xml: &Xml) -> Option<Tag<'a>> {
     let bytes = page.as_bytes();
@@ -164,7 +173,7 @@ fn start_tag<'a, const XML: bool>(page: &'a str, at: &mut usize, xml: &Xml) -> O
     Some(tag)
 }
 
-/// Reads a tag name (tag name state).
+/// Parses a tag name (tag name state).
 #[inline(always)]
 fn name<const XML: bool>(bytes: &[u8], at: &mut usize, xml: &Xml) -> Name {
     let mut name = Name::EMPTY;
@@ -180,9 +189,10 @@ fn name<const XML: bool>(bytes: &[u8], at: &mut usize, xml: &Xml) -> Name {
     name
 }
 
-/// Reads attributes from the end of a tag name up to and including `>`, yielding each name and the place of its value.
+/// Parses attributes from the end of a tag name up to and including `>`. Passes each name, and the
+/// range of its value, to `attribute`.
 ///
-/// Returns whether the tag closes itself, or `None` if the bytes end first.
+/// Returns true if the tag closes itself, or `None` if the bytes end first.
 #[inline(always)]
 pub(crate) fn attributes<'a>(
     bytes: &'a [u8],
@@ -239,13 +249,13 @@ pub(crate) fn attributes<'a>(
     }
 }
 
-/// End of the bogus comment that contains `at`: after the next `>`.
+/// Returns the end of the bogus comment that contains `at`: the position after the next `>`.
 fn bogus_comment_end(bytes: &[u8], at: usize) -> usize {
     memchr(b'>', &bytes[at..]).map_or(bytes.len(), |length| at + length + 1)
 }
 
-/// End of the comment whose opening dashes are at `dashes`: after `-->`, which may share them (`<!-->`, `<!--->`), or
-/// after `--!>`, which may not.
+/// Returns the end of the comment whose opening dashes are at `dashes`. It is the position after
+/// `-->`, which may share the opening dashes (`<!-->`, `<!--->`), or after `--!>`, which may not.
 fn comment_end(bytes: &[u8], dashes: usize) -> usize {
     let mut at = dashes + 2;
     while let Some(length) = memchr(b'>', &bytes[at..]) {
@@ -258,7 +268,8 @@ fn comment_end(bytes: &[u8], dashes: usize) -> usize {
     bytes.len()
 }
 
-/// End of the content of a raw element: its end tag, or the end of the page.
+/// Returns the end of the content of a raw element: the position of its end tag, or the end of the
+/// page.
 fn content_end(bytes: &[u8], from: usize, name: &str, content: Content) -> usize {
     match content {
         Content::Data => from,
@@ -277,7 +288,7 @@ fn content_end(bytes: &[u8], from: usize, name: &str, content: Content) -> usize
     }
 }
 
-/// End of a script. Within `<!-- … -->` it may contain scripts, each with its end tag.
+/// Returns the end of a script. Within `<!-- … -->` it may contain scripts, each with its end tag.
 fn script_end(bytes: &[u8], from: usize) -> usize {
     #[derive(PartialEq)]
     enum State {
@@ -297,7 +308,7 @@ fn script_end(bytes: &[u8], from: usize) -> usize {
                 state = State::Usual;
             }
         } else if state == State::Usual && rest.starts_with(b"<!--") {
-            // Looks at the dashes again: they may be those of `-->`.
+            // Advances only by one byte, because the dashes may also be those of `-->`.
             state = State::Escaped;
             at += 1;
         } else if rest.get(1) == Some(&b'/') && named(&rest[2..], b"script") {
@@ -312,7 +323,7 @@ fn script_end(bytes: &[u8], from: usize) -> usize {
     }
 }
 
-/// Whether `rest` begins with a tag name, in any case, and the name ends there.
+/// True if `rest` begins with a tag name, in upper or lower case, and the name ends there.
 pub(super) fn named(rest: &[u8], name: &[u8]) -> bool {
     rest.len() > name.len()
         && CLASS[rest[name.len()] as usize] & (SPACE | END) != 0
@@ -346,7 +357,7 @@ mod tests {
 
     use super::*;
 
-    /// All text there is, and the start tags with the values of their attributes.
+    /// All text of a page, and its start tags with the values of their attributes.
     #[derive(Debug, Default, PartialEq)]
     struct Seen {
         text: String,
@@ -433,7 +444,7 @@ mod tests {
         assert_eq!(xhtml("<p>a<![CDATA[ <b> & ]]>c</p>").text, "a <b> & c");
         assert_eq!(xhtml("<script>//<![CDATA[\nx = '</script>'\n//]]></script><p>b</p>").tags.len(), 2);
         assert_eq!(xhtml("<style><!-- </style> --></style><p>b</p>").tags.len(), 2);
-        // What is never closed is no section.
+        // An opening mark that is never closed does not begin a section.
         assert_eq!(xhtml("<script><![CDATA[ x </script><p>b</p>").tags.len(), 2);
         assert_eq!(xhtml("<p>a<![CDATA[b</p><i>c</i>").tags.len(), 2);
         assert_eq!(xhtml("<!DOCTYPE html [ <!ENTITY a '<b>'> ]><p>b</p>").text, "b");
@@ -460,7 +471,8 @@ mod tests {
             ], 0..24)
         ) {
             let page = parts.concat();
-            // After `=>`, lol_html 3.0.3 forgets that the content of a script is raw; the test above has the standard's way.
+            // After `=>`, lol_html 3.0.3 does not treat the content of a script as raw. The test
+            // above follows the standard.
             prop_assume!(!page.split_whitespace().collect::<String>().contains("=>"));
             prop_assert_eq!(ours(&page), oracle(&page), "{}", page);
         }

@@ -1,11 +1,14 @@
-//! Rules of XML by which XHTML differs from HTML: any element may close itself, and CDATA sections are text.
+//! Rules of XML that XHTML has and HTML does not: any element may close itself, and CDATA sections
+//! are text.
 //!
-//! XHTML is often not well formed, and a browser would refuse such a page. Here it is read as far as HTML can be: unknown
-//! entities stay as written, and tags need not match.
+//! XHTML is often not well formed, and a browser would refuse such a page. This reader accepts as
+//! much as in HTML: unknown entities stay as written, and tags need not match.
 //!
 //! # Deviations
-//! - The elements of `<script>` and `<style>` are not read, as in HTML; only CDATA sections and comments may hold their end tag.
-//! - Names are those of HTML in either case. The namespace of the root counts, not those that elements declare further down.
+//! - Child elements of `<script>` and `<style>` are not parsed, as in HTML. Only CDATA sections and
+//!   comments may contain their end tag.
+//! - Names of elements are those of HTML, in upper or lower case. Only the namespace of the root
+//!   counts, not the namespaces that elements below it declare.
 //! - Entities that the doctype declares are not replaced.
 
 use memchr::memchr;
@@ -18,31 +21,34 @@ const CDATA_END: &[u8] = b"]]>";
 const COMMENT: &[u8] = b"<!--";
 const COMMENT_END: &[u8] = b"-->";
 
-/// What is known of a whole page of XHTML before it is read.
+/// Properties of a whole page of XHTML that must be known before it is read.
 #[derive(Debug, Default)]
 pub(super) struct Xml {
-    /// What the names of its elements begin with, colon included; empty if XHTML is the default namespace.
+    /// Prefix of the names of its elements, including the colon; empty if XHTML is the default
+    /// namespace.
     pub prefix: Vec<u8>,
-    /// Where the last `]]>` is; below, the last `-->`. A section that is open beyond it is none, which keeps reading linear.
+    /// Position of the last `]]>`; `last_comment_end` is that of the last `-->`. A section that
+    /// opens after it is never closed and is not searched for its end, which keeps reading linear.
     last_cdata_end: usize,
     last_comment_end: usize,
 }
 
 impl Xml {
-    /// Prepares to read a page; `prefix` is that of its root element.
+    /// Prepares to read a page. `prefix` is that of its root element.
     pub(super) fn new(page: &str, prefix: &[u8]) -> Xml {
         let prefix = if prefix.is_empty() { Vec::new() } else { [prefix, b":"].concat() };
         let last = |mark| rfind(page.as_bytes(), mark).unwrap_or(0);
         Xml { prefix, last_cdata_end: last(CDATA_END), last_comment_end: last(COMMENT_END) }
     }
 
-    /// Text of the CDATA section that begins at `at`, and where the section ends.
+    /// Returns the text of the CDATA section that begins at `at`, and the end of the section.
     pub(super) fn cdata<'p>(&self, page: &'p str, at: usize) -> Option<(&'p str, usize)> {
         let (from, end) = self.section(page.as_bytes(), at, CDATA, CDATA_END, self.last_cdata_end)?;
         Some((&page[from..end], end + CDATA_END.len()))
     }
 
-    /// End of the content of a raw element: its end tag outside of CDATA sections and comments, or the end of the page.
+    /// Returns the end of the content of a raw element: the position of its end tag outside of
+    /// CDATA sections and comments, or the end of the page.
     pub(super) fn content_end(&self, bytes: &[u8], from: usize, name: &str) -> usize {
         let mut at = from;
         while let Some(length) = memchr(b'<', &bytes[at..]) {
@@ -57,7 +63,7 @@ impl Xml {
         bytes.len()
     }
 
-    /// Range of the content of a section that begins at `at`.
+    /// Returns the range of the content of a section that begins at `at`.
     fn section(&self, bytes: &[u8], at: usize, open: &[u8], close: &[u8], last: usize) -> Option<(usize, usize)> {
         let from = at + open.len();
         let is_closed = from <= last && bytes[at..].starts_with(open);
@@ -66,8 +72,8 @@ impl Xml {
     }
 }
 
-/// Yields the character data of an element: text with references, and CDATA sections, for which `is_verbatim` is true.
-/// Comments are skipped.
+/// Passes the character data of an element to `push`: text with references, and CDATA sections, for
+/// which the flag is true. Comments are skipped.
 pub(super) fn character_data(text: &str, mut push: impl FnMut(&str, bool)) {
     let xml = Xml::new(text, b"");
     let (mut at, mut from) = (0, 0);

@@ -57,7 +57,7 @@ fn good(number: usize) -> String {
     format!("{{\"url\":\"http://h.example/{number}\",\"text\":\"page {number}\"}}")
 }
 
-/// Bad-input ids 120-129: one odd line between good ones costs at most itself.
+/// Bad-input ids 120-129: one bad line between good ones loses at most itself.
 #[test]
 fn an_odd_line_costs_at_most_itself() {
     let deep = format!("{{\"url\":\"http://x/\",\"text\":\"t\",\"z\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
@@ -97,7 +97,7 @@ fn an_odd_line_costs_at_most_itself() {
     }
 }
 
-/// Bad-input ids 126, 129-131: legal, if odd.
+/// Bad-input ids 126, 129-131: unusual, but legal.
 #[test]
 fn odd_but_legal_files_give_all_their_pages() {
     let Found::Page(page) = one("{\"url\":\"a\",\"url\":\"http://h.example/x\",\"text\":\"t\"}") else { panic!() };
@@ -109,7 +109,7 @@ fn odd_but_legal_files_give_all_their_pages() {
     assert_eq!(all(b""), []);
 }
 
-/// Bad-input id 132; that all are bad is for the caller to judge.
+/// Bad-input id 132. The caller decides about a file in which all lines are bad.
 #[test]
 fn every_bad_line_is_counted() {
     assert_eq!(reasons(&all(&b"no json here\n".repeat(50))).len(), 50);
@@ -197,7 +197,7 @@ fn numbers_that_are_none_are_null_and_text_keeps_their_names() {
     for line in [r#"{"url":"a","text":NaNs}"#, r#"{"url":"a","text":"t" NaN}"#, r#"{"url":"a","text":"NaN}"#, "NaN"] {
         assert_eq!(reasons(&all(line.as_bytes())), [(0, Reason::BadJson)], "{line}");
     }
-    // A field that must be text is none.
+    // The value of a text field is replaced by null, so the field is missing.
     assert_eq!(reasons(&all(br#"{"url":NaN,"text":"t"}"#)), [(0, Reason::BadField)]);
 }
 

@@ -1,13 +1,14 @@
-//! Addresses of servers, which `WARC-IP-Address` and the heads of ARC records have.
+//! Addresses of servers, in `WARC-IP-Address` and in the heads of ARC records.
 
 use std::net::{IpAddr, SocketAddr};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The hash that stands for an address of version 4 or 6, with a port or without; 0 for what is none.
+/// Returns the hash of an IPv4 or IPv6 address, with or without a port; 0 for any other text.
 ///
-/// An address of version 4 that is written as one of version 6 is the same. Of no server are `0.0.0.0`, which crawlers write
-/// where they do not know it, and the addresses by which a machine calls itself, such as that of a proxy next to the crawler.
+/// An IPv4 address that is written as IPv6 has the same hash. Addresses that identify no server
+/// have hash 0: `0.0.0.0`, which crawlers write if they do not know the address, and loopback
+/// addresses, such as that of a proxy on the machine of the crawler.
 pub(super) fn name(written: &[u8]) -> u64 {
     let Ok(written) = std::str::from_utf8(written) else { return 0 };
     let alone = || written.trim_start_matches('[').trim_end_matches(']').parse();

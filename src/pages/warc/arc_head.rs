@@ -1,13 +1,14 @@
-//! The head of an ARC record: one line of five fields (version 1) or ten (version 2), separated by spaces.
+//! Head of an ARC record: one line of five fields (version 1) or ten (version 2), separated by
+//! spaces.
 //!
 //! ```text
 //! URL IP-address Archive-date Content-type Archive-length
 //! URL IP-address Archive-date Content-type Result-code Checksum Location Offset Filename Archive-length
 //! ```
 //!
-//! URLs and content types may contain spaces in spite of the standard, so the last address before a date says
-//! where the URL ends. Which version a line has is told by itself, not by the file's first record,
-//! which a reader of a range has not seen.
+//! URLs and content types may contain spaces in spite of the standard, so the URL ends before the
+//! last address that a date follows. The version is detected for each line, not taken from the
+//! first record of the file, which a reader of a range has not read.
 //!
 //! # Source
 //! Burner, Kahle: *ARC File Format*, Internet Archive, 1996.
@@ -19,28 +20,28 @@ use super::fields::{next_line, text};
 use super::media_type::media_type;
 use super::record_head::Head;
 
-/// Bytes after a place from which [`starts`] decides: more than any URL that servers accept.
+/// Number of bytes at a place from which [`starts`] decides: more than any URL that servers accept.
 pub(super) const LOOK_BYTES: usize = 8 << 10;
 
-/// Schemes of the URLs in ARC files, by which a member is told from other content.
+/// Schemes of the URLs in ARC files, by which a record is distinguished from other content.
 const SCHEMES: [&[u8]; 7] = [b"filedesc:", b"http:", b"https:", b"dns:", b"ftp:", b"whois:", b"gopher:"];
 
-/// Length of the longest of them.
+/// Length of the longest scheme, with its colon.
 pub(super) const SCHEME_BYTES: usize = 9;
 
-/// Whether an ARC record starts here: its line ends within [`LOOK_BYTES`].
+/// True if an ARC record starts here, with a line that ends within [`LOOK_BYTES`].
 pub(super) fn starts(bytes: &[u8]) -> bool {
-    // Most lines of a page are told by their first bytes.
+    // The first bytes reject most lines of a page, so they are checked before the fields.
     let look = &bytes[..bytes.len().min(LOOK_BYTES)];
     begins(look) && look.contains(&b'\n') && fields(next_line(look).0).is_some()
 }
 
-/// Whether bytes begin like a record, by the scheme of its URL.
+/// True if the bytes begin with the scheme of a URL in an ARC head.
 pub(super) fn begins(bytes: &[u8]) -> bool {
     SCHEMES.iter().any(|scheme| bytes.get(..scheme.len()).is_some_and(|first| first.eq_ignore_ascii_case(scheme)))
 }
 
-/// The first place in `bytes` that [`begins`] like a record.
+/// Returns the first position in `bytes` at which [`begins`] is true.
 pub(super) fn next_candidate(bytes: &[u8]) -> Option<usize> {
     memchr_iter(b':', bytes).find_map(|colon| {
         let before = &bytes[..=colon];
@@ -51,7 +52,7 @@ pub(super) fn next_candidate(bytes: &[u8]) -> Option<usize> {
     })
 }
 
-/// Reads a head, given as its line.
+/// Parses a head, given as its line.
 pub(super) fn parse(line: &[u8]) -> Option<Head> {
     let Fields { uri, address, date, media, length } = fields(next_line(line).0)?;
     let (media, charset) = media_type(&text(media));
@@ -94,7 +95,8 @@ fn fields(line: &[u8]) -> Option<Fields<'_>> {
     Some(Fields { uri, address: words[at - 1], date: words[at], media, length })
 }
 
-/// Whether a word looks like an address of version 4 or 6, or stands for none: `0` in the description of the format.
+/// True if a word looks like an IPv4 or IPv6 address, or denotes an unknown one: `-`, or `0` in the
+/// description of the format.
 fn is_address(word: &[u8]) -> bool {
     let are_digits = |byte: &u8| byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':');
     matches!(word, b"-" | b"0") || (word.iter().all(are_digits) && word.iter().any(|byte| matches!(byte, b'.' | b':')))

@@ -1,18 +1,19 @@
-//! A file seen through its two latest blocks, so that stepping back after damage costs no second read.
+//! Cache of the two latest blocks of a file, so that a step back after damage needs no second read.
 
 use memchr::memmem;
 
 use webtwin_base::error::Result;
 use webtwin_base::read_at::ReadAt;
 
-/// Bytes requested from the store at a time.
+/// Number of bytes that are requested from the store at a time.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
 
-/// Blocks of fixed size at multiples of that size; the two used last are kept.
+/// Reader of a file in blocks of fixed size, aligned to that size. The two most recently used
+/// blocks are cached.
 pub(super) struct Blocks<'f> {
     file: &'f dyn ReadAt,
     block_bytes: u64,
-    /// (start, bytes), newest first.
+    /// Start and bytes of each cached block, most recently used first.
     held: [(u64, Vec<u8>); 2],
 }
 
@@ -21,12 +22,13 @@ impl<'f> Blocks<'f> {
         Blocks { file, block_bytes: block_bytes as u64, held: [(u64::MAX, Vec::new()), (u64::MAX, Vec::new())] }
     }
 
-    /// Length of the file, in bytes.
+    /// Returns the length of the file, in bytes.
     pub(super) fn len(&self) -> u64 {
         self.file.len()
     }
 
-    /// Returns the bytes from `at` to the end of its block: at least one, except at the end of the file.
+    /// Returns the bytes from `at` to the end of its block: at least one, except at the end of the
+    /// file.
     pub(super) fn from(&mut self, at: u64) -> Result<&[u8]> {
         let start = at - at % self.block_bytes;
         if self.held[0].0 != start {
@@ -41,7 +43,7 @@ impl<'f> Blocks<'f> {
         Ok(&bytes[((at - start) as usize).min(bytes.len())..])
     }
 
-    /// Returns a copy of `length` bytes from `at`, fewer only at the end of the file.
+    /// Returns a copy of `length` bytes from `at`, or fewer at the end of the file.
     pub(super) fn peek(&mut self, at: u64, length: usize) -> Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(length);
         while bytes.len() < length {
@@ -55,12 +57,14 @@ impl<'f> Blocks<'f> {
         Ok(bytes)
     }
 
-    /// Returns the smallest position in `from..until` at which `needle` begins (it may end after `until`).
+    /// Returns the smallest position in `from..until` at which `needle` begins. The needle may end
+    /// after `until`.
     pub(super) fn find(&mut self, needle: &[u8], from: u64, until: u64) -> Result<Option<u64>> {
         self.find_any(&[needle], from, until)
     }
 
-    /// Returns the smallest position in `from..until` at which any of `needles` begins (it may end after `until`).
+    /// Returns the smallest position in `from..until` at which any of `needles` begins. That needle
+    /// may end after `until`.
     pub(super) fn find_any(&mut self, needles: &[&[u8]], from: u64, until: u64) -> Result<Option<u64>> {
         let longest = needles.iter().map(|needle| needle.len()).max().unwrap_or(0);
         let until = until.min(self.len());
@@ -72,12 +76,14 @@ impl<'f> Blocks<'f> {
             }
             let mut nearest = None;
             for needle in needles {
-                // Only what is before the others counts, and may be close.
+                // Only a match before the nearest one so far counts. The limit keeps the search
+                // short.
                 let bytes = nearest.map_or(bytes, |i: usize| &bytes[..(i + needle.len() - 1).min(bytes.len())]);
                 nearest = memmem::find(bytes, needle).or(nearest);
             }
             let (found, end) = (nearest.map(|i| at + i as u64), at + bytes.len() as u64);
-            // A needle that begins before that one may end beyond the block.
+            // A needle that begins before the nearest match may extend beyond the block, where the
+            // search above did not find it.
             let straddling = end.saturating_sub(longest as u64 - 1).max(at);
             for start in straddling..found.unwrap_or(end).min(until) {
                 let bytes = self.peek(start, longest)?;

@@ -1,6 +1,7 @@
-//! Members that follow one another, as one source: what they decode to is one sequence of bytes.
+//! A chain of consecutive members as one source, whose decoded bytes form one sequence.
 //!
-//! The sequence ends before a member that starts with a record, because there a range may begin to read.
+//! The sequence ends before a member that starts with a record, because another range may begin to
+//! read there.
 
 use super::{
     decoder::Codec,
@@ -9,33 +10,35 @@ use super::{
 };
 use webtwin_base::error::Result;
 
-/// Decoded bytes requested at a time; most members are smaller and need one call.
+/// Number of decoded bytes that are requested at a time. Most members are smaller and need one
+/// call.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Members that are kept though no record needs them any more, so that they are removed many at a time.
+/// Number of members that are kept although no record needs them, so that they are removed in
+/// batches.
 const PASSED_PIECES: usize = 256;
 
 /// A member of a chain.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Piece {
-    /// Position of its first byte in the decoded sequence.
+    /// Position of the first byte of the member in the decoded sequence.
     pub at: u64,
-    /// Where it starts in the file.
+    /// Start of the member in the file.
     pub start: u64,
-    /// Where it ends there, once known.
+    /// End of the member in the file, once known.
     pub end: Option<u64>,
 }
 
-/// The members from the one opened last, as a source of records. The offset of a record is the start of
-/// the member in which it begins.
+/// The chain that begins with the member that was opened last, as a source of records. The offset
+/// of a record is the start of the member in which it begins.
 pub(super) struct Chain<'m, 'f, 'l> {
     pub members: &'m mut Members<'f, 'l>,
-    /// Position of its first record, behind line ends that belong to it.
+    /// Position of the first record, after line ends that belong to it.
     pub first: u64,
 }
 
 impl Chain<'_, '_, '_> {
-    /// The member that holds the byte at `position`, or the last one.
+    /// Returns the member that contains the byte at `position`, or the last member, with its index.
     fn piece(&self, position: u64) -> (usize, Piece) {
         let pieces = &self.members.pieces;
         let number = pieces.partition_point(|piece| piece.at <= position).max(1) - 1;
@@ -46,7 +49,8 @@ impl Chain<'_, '_, '_> {
         piece.end.unwrap_or_else(|| self.members.decoder.at())
     }
 
-    /// Opens the next member, if it goes on with the content; else notes what follows.
+    /// Opens the next member if it continues the content, and otherwise stores what follows.
+    /// Returns true if it was opened.
     fn follow(&mut self, to: &mut Buffer) -> Result<bool> {
         let members = &mut *self.members;
         let end = members.decoder.at();

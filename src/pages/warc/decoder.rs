@@ -1,4 +1,4 @@
-//! Compressed members (gzip) and frames (zstd), decoded piece by piece.
+//! Incremental decoding of compressed members (gzip) and frames (zstd).
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 use zstd::zstd_safe::{InBuffer, OutBuffer};
@@ -14,22 +14,22 @@ use crate::zstd_head;
 use webtwin_base::error::Result;
 use webtwin_job::Limits;
 
-/// Longest file name or comment in the head of a gzip member.
+/// Maximum length of the file name or comment in the head of a gzip member.
 const GZIP_TEXT_BYTES: usize = 1024;
 
-/// First bytes of a gzip member that holds deflate data.
+/// First bytes of a gzip member that contains deflate data.
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b, 0x08];
 
-/// Bytes after the data of a gzip member: checksum and length.
+/// Number of bytes after the data of a gzip member: checksum and length.
 pub(super) const TRAILER_BYTES: usize = 8;
 
-/// Largest expansion that deflate allows.
+/// Maximum expansion that deflate allows.
 const DEFLATE_RATIO: u64 = 1032;
 
-/// Largest expansion of zstd in practice: a block of 128 KiB from four bytes.
+/// Maximum expansion of zstd in practice: a block of 128 KiB from four bytes.
 const ZSTD_RATIO: u64 = 1 << 15;
 
-/// How a member is compressed.
+/// Compression of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Codec {
     Gzip,
@@ -37,10 +37,10 @@ pub(super) enum Codec {
 }
 
 impl Codec {
-    /// Both of them.
+    /// All codecs.
     pub(super) const ALL: [Codec; 2] = [Codec::Gzip, Codec::Zstd];
 
-    /// First bytes of every member.
+    /// Returns the first bytes of every member.
     pub(super) const fn magic(self) -> &'static [u8] {
         match self {
             Codec::Gzip => GZIP_MAGIC,
@@ -54,7 +54,7 @@ impl Codec {
     }
 }
 
-/// Decodes one member after another, of either codec.
+/// Decoder of one member after another, of either codec.
 pub(super) struct Decoder {
     codec: Codec,
     inflate: Decompress,
@@ -72,17 +72,17 @@ impl Decoder {
         Decoder { codec: Codec::Gzip, inflate, crc, frames, start: 0, at: 0, decoded: 0 }
     }
 
-    /// Adds a dictionary, for the frames that follow it in the file.
+    /// Adds a dictionary for the frames that follow it in the file.
     pub(super) fn learn(&mut self, dictionary: &[u8]) {
         self.frames.learn(dictionary);
     }
 
-    /// The codec of the member opened last.
+    /// Returns the codec of the member that was opened last.
     pub(super) fn codec(&self) -> Codec {
         self.codec
     }
 
-    /// Upper bound of decoded bytes per encoded byte.
+    /// Returns an upper bound of decoded bytes per encoded byte.
     pub(super) fn ratio(&self) -> u64 {
         match self.codec {
             Codec::Gzip => DEFLATE_RATIO,
@@ -90,15 +90,17 @@ impl Decoder {
         }
     }
 
-    /// Position in the file after the bytes decoded so far; the member's end, once it has ended.
+    /// Returns the position in the file after the bytes decoded so far. After the last byte of a
+    /// member, that is the end of the member.
     pub(super) fn at(&self) -> u64 {
         self.at
     }
 
-    /// Prepares to decode the member at `start`, or says why there is none.
+    /// Prepares to decode the member at `start`, or returns the reason why there is none.
     ///
     /// # Errors
-    /// Those of the file; [`Error::Input`](webtwin_base::error::Error::Input) for a window over the limit.
+    /// Returns any error of the file, and [`Error::Input`](webtwin_base::error::Error::Input) for a
+    /// window that exceeds the limit.
     pub(super) fn open(
         &mut self,
         blocks: &mut Blocks,
@@ -125,8 +127,9 @@ impl Decoder {
         Ok(Ok(()))
     }
 
-    /// Prepares to decode the member opened last once more, in another way; returns false if there is no other. If it
-    /// could not be decoded in the first, a dictionary is searched for.
+    /// Prepares to decode the member that was opened last again, with or without another
+    /// dictionary. Returns false if there is no alternative. If the first attempt failed
+    /// (`is_damaged`), a dictionary is searched for.
     pub(super) fn open_differently(&mut self, blocks: &mut Blocks, limits: &Limits, is_damaged: bool) -> Result<bool> {
         let is_other =
             self.codec == Codec::Zstd && self.frames.choose_another(blocks, self.start, limits, is_damaged)?;
@@ -136,7 +139,8 @@ impl Decoder {
         Ok(is_other)
     }
 
-    /// Decodes up to `room` more bytes to the end of `to`, fewer only if the member ends; says how it ended.
+    /// Appends up to `room` decoded bytes to `to`, fewer only if the member ends. Returns how the
+    /// member has ended, if it has.
     pub(super) fn more(
         &mut self,
         blocks: &mut Blocks,
@@ -182,12 +186,13 @@ impl Decoder {
             if ended.is_some() {
                 return Ok(ended);
             }
-            // Without progress the decoder would spin: either the file ends here, or the member is damaged.
+            // Without this check, the decoder would loop: the file ends here, or the member is
+            // damaged.
             if consumed == 0 && produced == 0 {
                 return Ok(Some(if no_input { Ending::Cut } else { Ending::Damaged }));
             }
-            // Both limits must be exceeded: a long member of many records is no bomb, nor is a short one that
-            // compresses well.
+            // Both limits must be exceeded. A long member of many records is not a bomb, nor is a
+            // short one that compresses well.
             if self.decoded > limits.record_bytes && self.decoded / (self.at - self.start) > RATIO {
                 return Ok(Some(Ending::Bomb));
             }
@@ -195,7 +200,7 @@ impl Decoder {
         Ok(None)
     }
 
-    /// Reads the bytes after the data of a member; zstd checks its own.
+    /// Reads the bytes after the data of a gzip member. The zstd library checks its own.
     fn trailer(&mut self, blocks: &mut Blocks) -> Result<Ending> {
         if self.codec == Codec::Zstd {
             return Ok(Ending::Member);
@@ -209,7 +214,7 @@ impl Decoder {
         let length = trailer[4..] == (self.decoded as u32).to_le_bytes();
         Ok(match (checksum, length) {
             (true, true) => Ending::Member,
-            // Either match alone proves that the data are whole.
+            // A match of either is enough evidence that the data are intact.
             (true, false) | (false, true) => Ending::WrongCrc,
             (false, false) => Ending::Damaged,
         })

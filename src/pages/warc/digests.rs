@@ -1,4 +1,5 @@
-//! Digests as WARC files write them: `algorithm:value`, the value in base32, hexadecimal or base64.
+//! Digests in the notation of WARC files: `algorithm:value`, with the value in base32, hexadecimal
+//! or base64.
 
 use std::borrow::Cow;
 
@@ -8,16 +9,16 @@ use sha1::Sha1;
 use sha2::{Digest as _, Sha256, Sha512};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A digest that is written with a known algorithm.
+/// A digest with a known algorithm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Digest {
-    /// Its algorithm.
+    /// Algorithm of the digest.
     pub algorithm: Algorithm,
-    /// Its bytes.
+    /// Value of the digest.
     pub bytes: Vec<u8>,
 }
 
-/// An algorithm that some crawler writes digests of.
+/// Algorithm that some crawler uses for digests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Md5,
@@ -27,7 +28,7 @@ pub(super) enum Algorithm {
 }
 
 impl Algorithm {
-    /// Names as written, with the length in bytes.
+    /// Names as written, with the length of the digest in bytes.
     const NAMES: [(&str, Algorithm, usize); 6] = [
         ("md5", Algorithm::Md5, 16),
         ("sha1", Algorithm::Sha1, 20),
@@ -49,11 +50,12 @@ impl Digest {
     }
 }
 
-/// Whether a record has digests, and none of them is that of what it holds.
+/// True if a record has digests, and none of them matches its content.
 ///
-/// One that fits is enough: a crawler that edits HTTP heads breaks the digest of the block, and the page is whole all the same.
-/// That of the payload may be of the body as received, without its chunks, or decoded: crawlers differ. So these are asked for,
-/// `block` first and `forms` in their order, only until one fits. Digests of unknown algorithms say nothing.
+/// One match is enough. A crawler that edits HTTP heads breaks the digest of the block, although
+/// the page is intact. Crawlers compute the digest of the payload over the body as received,
+/// without its chunk framing, or decoded. These are therefore compared in turn until one matches:
+/// first `block`, then `forms` in their order. Digests with unknown algorithms are ignored.
 pub(super) fn mismatch<'b>(
     (block_digest, block): (&str, &[u8]),
     payload_digest: &str,
@@ -69,21 +71,23 @@ pub(super) fn mismatch<'b>(
     }
 }
 
-/// Reads a digest; `None` for one of an unknown algorithm, or of a length that its algorithm does not have.
+/// Parses a digest. Returns `None` for an unknown algorithm, or a length that the algorithm does
+/// not have.
 pub(super) fn parse(text: &str) -> Option<Digest> {
     let (name, value) = text.split_once(':')?;
     let known = |(known, ..): &&(&str, Algorithm, usize)| name.trim().eq_ignore_ascii_case(known);
     let &(_, algorithm, length) = Algorithm::NAMES.iter().find(known)?;
     let value = value.trim().trim_end_matches('=');
     let upper = value.to_ascii_uppercase();
-    // The length of the value tells the encoding: no two of these agree for any of these algorithms.
+    // The length of the value determines the encoding: for each of these algorithms, the encodings
+    // have different lengths.
     let ways: [(&Encoding, &str); 3] = [(&HEXLOWER_PERMISSIVE, value), (&BASE32_NOPAD, &upper), (&BASE64_NOPAD, value)];
     let decoded = ways.iter().filter(|(encoding, _)| encoding.encode_len(length) == value.len());
     let bytes = decoded.filter_map(|(encoding, value)| encoding.decode(value.as_bytes()).ok()).next()?;
     Some(Digest { algorithm, bytes })
 }
 
-/// The hash that stands for the SHA-1 of a payload, as [`name`].
+/// Returns the hash of the SHA-1 digest of a payload, in the form of [`name`].
 pub(super) fn name_of(payload: &[u8]) -> u64 {
     hash(&Digest { algorithm: Algorithm::Sha1, bytes: Sha1::digest(payload).to_vec() })
 }
@@ -92,7 +96,8 @@ fn hash(digest: &Digest) -> u64 {
     xxh3_64(&[&[digest.algorithm as u8], &digest.bytes[..]].concat())
 }
 
-/// The hash that stands for a digest, the same however it is encoded; 0 for an empty one.
+/// Returns the hash of a digest, which is the same for every encoding of its value; 0 for an empty
+/// text.
 pub(super) fn name(text: &str) -> u64 {
     match parse(text) {
         Some(digest) => hash(&digest),

@@ -1,4 +1,4 @@
-//! Content encodings, each removed within the limits.
+//! Removal of content encodings, within the limits.
 
 use std::{
     borrow::Cow,
@@ -12,13 +12,13 @@ use crate::record::{Reason, Refusal};
 use crate::sniff;
 use webtwin_job::Limits;
 
-/// Largest window of a zstd body, as a power of two: the limit of RFC 9659.
+/// Binary logarithm of the largest window of a zstd body: the limit of RFC 9659.
 const ZSTD_WINDOW_LOG: u32 = 23;
 
-/// Content encodings that may be stacked on a page: servers have one, and proxies may add one.
+/// Maximum number of content encodings of a page. Servers apply one, and proxies may add another.
 const ENCODINGS: u32 = 3;
 
-/// Decoded bytes from which on the ratio is checked.
+/// Number of decoded bytes from which on the ratio is checked.
 const RATIO_FROM: u64 = 1 << 20;
 
 /// A content encoding that can be removed.
@@ -41,7 +41,7 @@ impl Coding {
         }
     }
 
-    /// The encoding of a body that begins with the mark of one.
+    /// Detects the encoding from the first bytes of a body.
     fn marked(body: &[u8]) -> Option<Coding> {
         match body {
             [0x1f, 0x8b, 8, ..] => Some(Coding::Gzip),
@@ -50,7 +50,7 @@ impl Coding {
         }
     }
 
-    /// Decodes a body; without its bytes, it is not in this encoding.
+    /// Decodes a body. Returns no bytes if the body is not in this encoding.
     fn remove(self, body: &[u8], limits: &Limits) -> Result<Decoded, Refusal> {
         match self {
             Coding::Gzip if !body.starts_with(&[0x1f, 0x8b]) => Ok(LIE),
@@ -65,8 +65,8 @@ impl Coding {
     }
 }
 
-/// The words of a `Content-Encoding` or `Transfer-Encoding`, lower case and without parameters (`gzip;q=1.0`); `identity` is
-/// none.
+/// Returns the words of a `Content-Encoding` or `Transfer-Encoding`, in lower case and without
+/// parameters (`gzip;q=1.0`). `identity` and empty words are omitted.
 pub(super) fn words(value: &str) -> impl Iterator<Item = String> {
     let bare = |word: &str| {
         word.split(';').next().unwrap_or_default().trim_matches(['"', '\'', ' ', '\t']).to_ascii_lowercase()
@@ -74,16 +74,18 @@ pub(super) fn words(value: &str) -> impl Iterator<Item = String> {
     value.split(',').map(bare).filter(|word| !word.is_empty() && word != "identity")
 }
 
-/// Removes the encodings that `words` name, beginning with the one applied last.
+/// Removes the encodings in `words`, beginning with the one that was applied last.
 ///
-/// A body that is not encoded as its head says is taken as it is, with [`Reason::EncodingLie`]; if decoding breaks off,
-/// the part that decodes is returned. The first damage is reported.
+/// A body that is not in a declared encoding is used unchanged, with [`Reason::EncodingLie`]. If
+/// decoding fails in the middle, the part that decodes is returned. Only the first damage is
+/// reported.
 ///
-/// A word that names no encoding (`none`, `utf-8`) leaves the body as it is, with [`Reason::UnknownEncoding`], as browsers do;
-/// unless the body begins with the mark of an encoding, which is removed, or is no text.
+/// A word that is not the name of an encoding (`none`, `utf-8`) leaves the body unchanged, with
+/// [`Reason::UnknownEncoding`], as in browsers. There are two exceptions: a body that begins with
+/// the magic number of an encoding is decoded, and a body that is not text is refused.
 ///
 /// # Errors
-/// When the body is over the limits, or in an encoding that cannot be told.
+/// Returns a refusal if the body exceeds the limits, or is in an unknown encoding.
 pub(super) fn decode<'m>(
     words: &[String],
     body: Cow<'m, [u8]>,
@@ -91,7 +93,8 @@ pub(super) fn decode<'m>(
 ) -> Result<(Cow<'m, [u8]>, Option<Reason>), Refusal> {
     let (mut body, mut mended) = (body, None);
     let mut removed = 0;
-    // What the body is not in, as it is now: a head may name an encoding thousands of times.
+    // Encodings that the current body is not in. They are remembered because a head may repeat an
+    // encoding thousands of times.
     let mut refuted: Vec<Coding> = Vec::new();
     for word in words.iter().rev() {
         if body.is_empty() {
@@ -127,27 +130,28 @@ pub(super) fn decode<'m>(
     Ok((body, mended))
 }
 
-/// True if a word cannot be the name of an encoding: it names a charset, a media type, or that there is none.
+/// True if a word cannot be the name of an encoding: it is a charset, a media type, or a word for
+/// "none".
 fn names_no_encoding(word: &str) -> bool {
     const NONE: [&str; 8] = ["none", "null", "no", "plain", "text", "binary", "7bit", "8bit"];
     NONE.contains(&word) || word.contains(['/', '*']) || encoding_rs::Encoding::for_label(word.as_bytes()).is_some()
 }
 
-/// The first bytes of what is in gzip; as many as there are if it is damaged.
+/// Returns the first decoded bytes of a gzip body, or fewer if it is damaged.
 pub(super) fn gunzipped_head(body: &[u8]) -> Vec<u8> {
     let mut head = Vec::new();
-    // Damage is told when all is decoded.
+    // Damage is reported when the whole body is decoded.
     _ = MultiGzDecoder::new(body).take(64).read_to_end(&mut head);
     head
 }
 
-/// The decoded bytes, if any, and the damage found.
+/// Decoded bytes, if any, and the damage found.
 type Decoded = (Option<Vec<u8>>, Option<Reason>);
 
-/// The body is not in the encoding.
+/// Result for a body that is not in the encoding.
 const LIE: Decoded = (None, Some(Reason::EncodingLie));
 
-/// RFC 9110 defines `deflate` as zlib; many servers send it raw.
+/// Decodes `deflate`. RFC 9110 defines it as zlib, but many servers send raw deflate data.
 fn deflate(body: &[u8], limits: &Limits) -> Result<Decoded, Refusal> {
     let zlib = body.len() > 2 && body[0] & 0x0f == 8 && u16::from_be_bytes([body[0], body[1]]).is_multiple_of(31);
     if zlib {
@@ -159,8 +163,8 @@ fn deflate(body: &[u8], limits: &Limits) -> Result<Decoded, Refusal> {
     Ok(unmarked(drain(DeflateDecoder::new(body), body, limits)?, body))
 }
 
-/// Judges a failure of a format without a magic number: a body that reads like text, or that begins with the magic number of
-/// another format, was never encoded in this one.
+/// Reinterprets a failure of a format without a magic number. A body that reads like text, or that
+/// begins with the magic number of another format, was never in this encoding.
 fn unmarked(decoded: Decoded, body: &[u8]) -> Decoded {
     let start = &body[..body.len().min(512)];
     let like_text = start.iter().all(|&byte| byte >= b' ' || matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c));
@@ -209,10 +213,11 @@ mod tests {
     use super::*;
 
     const PAGE: &[u8] = b"<html><p>to be decoded, to be decoded, to be decoded</p></html>";
-    /// `brotli -q 5` of [`PAGE`] written by hand as one uncompressed meta-block: a window of 16 bits, then
-    /// length - 1 in 16 bits, the bytes, and an empty last meta-block.
+    /// Returns `brotli -q 5` of [`PAGE`], written by hand as one uncompressed meta-block: a window
+    /// of 16 bits, then length - 1 in 16 bits, the bytes, and an empty last meta-block.
     fn brotli_stored(page: &[u8]) -> Vec<u8> {
-        // Bits, low first: 0 (WBITS = 16), 0 (ISLAST), 00 (4 nibbles), 16 bits of length - 1, 1 (ISUNCOMPRESSED).
+        // Bits, low first: 0 (WBITS = 16), 0 (ISLAST), 00 (4 nibbles), 16 bits of length - 1, 1
+        // (ISUNCOMPRESSED).
         let head = ((page.len() as u32 - 1) << 4) | 1 << 20;
         let mut bytes = head.to_le_bytes()[..3].to_vec();
         bytes.extend_from_slice(page);
@@ -262,7 +267,7 @@ mod tests {
         }
         assert_eq!(decoded(&["gzip", "gzip"], &gzip(PAGE)), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))));
         assert_eq!(decoded(&["gzip"; 4], PAGE), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))));
-        // Some servers send back what the client accepts.
+        // Some servers echo the `Accept-Encoding` of the client.
         let accepted = ["gzip", "deflate", "br", "zstd"];
         assert_eq!(decoded(&accepted, &gzip(PAGE)), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))));
         assert_eq!(decoded(&["br"; 20_000], PAGE), Ok((PAGE.to_vec(), Some(Reason::EncodingLie))));
@@ -288,7 +293,7 @@ mod tests {
         let utf16: Vec<u8> = "<p>x".encode_utf16().flat_map(u16::to_le_bytes).collect();
         assert_eq!(decoded(&["utf-16le"], &utf16), Ok((utf16.clone(), Some(Reason::UnknownEncoding))));
         assert_eq!(decoded(&["exi"], b"\x80\x02\x00\x01"), Err(Reason::UnknownEncoding));
-        // The media type decides of a picture, whatever its encoding is called.
+        // The media type decides about a picture, for any name of its encoding.
         assert_eq!(decoded(&["exi"], b"GIF89a\0").map(|decoded| decoded.1), Ok(Some(Reason::UnknownEncoding)));
     }
 
@@ -304,7 +309,7 @@ mod tests {
         let text: Vec<u8> =
             (0..40_000u32).flat_map(|i| (i.wrapping_mul(2_654_435_761) >> 7).to_string().into_bytes()).collect();
         let stored: Vec<u8> = brotli_stored(&text[..60_000]);
-        // The brotli decoder does not tell an early end from other damage.
+        // The brotli decoder does not distinguish an early end from other damage.
         for (encoding, body, damage) in [
             ("gzip", gzip(&text), Reason::Truncated),
             ("zstd", zstd::bulk::compress(&text, 3).unwrap(), Reason::Truncated),

@@ -1,4 +1,4 @@
-//! Header lines of WARC and HTTP: `name: value`, continued by lines that start with a blank.
+//! Header lines of WARC and HTTP: `name: value`, continued by lines that start with a space or tab.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 pub(super) enum Line<'h> {
     /// A name and its value, both trimmed.
     Field(&'h [u8], Cow<'h, [u8]>),
-    /// A line without a colon, or with an impossible name.
+    /// A line without a colon, or with an invalid name.
     Odd,
 }
 
@@ -40,8 +40,8 @@ pub(super) fn lines(head: &[u8]) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// Splits off the first line, without its line end: LF after any number of CRs, for files that were once taken for text
-/// have `\r\r\n`.
+/// Splits off the first line, without its line end. A line end is LF after any number of CRs,
+/// because files that were once converted as text have `\r\r\n`.
 pub(super) fn next_line(bytes: &[u8]) -> (&[u8], &[u8]) {
     let (line, rest) = match memchr::memchr(b'\n', bytes) {
         Some(end) => (&bytes[..end], &bytes[end + 1..]),
@@ -50,12 +50,12 @@ pub(super) fn next_line(bytes: &[u8]) -> (&[u8], &[u8]) {
     (&line[..line.len() - line.iter().rev().take_while(|&&byte| byte == b'\r').count()], rest)
 }
 
-/// Whether a line, without its LF, ends a head.
+/// True if a line, given without its LF, ends a head.
 pub(super) fn is_blank(line: &[u8]) -> bool {
     line.iter().all(|&byte| byte == b'\r')
 }
 
-/// Returns header bytes as text: UTF-8 if valid, else Latin-1.
+/// Returns header bytes as text: UTF-8 if valid, otherwise Latin-1.
 pub(super) fn text(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),

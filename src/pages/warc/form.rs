@@ -1,26 +1,30 @@
-//! Decides whether a body is a page, and in which form: by its media type, what the crawler identified, and its first bytes.
+//! Classification of bodies: a body is a page, and in which form, by its media type, the type that
+//! the crawler identified, and its first bytes.
 //!
-//! A body is a page where a browser would show it as HTML or plain text. A type that says nothing (`*/*`, `unknown/unknown`,
-//! `html`, none at all) leaves it to the bytes; `application/octet-stream` and types of other formats do not, for a browser
-//! would save such a body to a file.
+//! A body is a page if a browser would show it as HTML or plain text. A type without information
+//! (`*/*`, `unknown/unknown`, `html`, or none) leaves the decision to the bytes.
+//! `application/octet-stream` and types of other formats do not, because a browser would save such
+//! a body to a file.
 //!
 //! # Source
 //! WHATWG MIME Sniffing, section 7.
 //!
 //! # Deviations
-//! - A text without a media type is no page: most such bodies are scripts, style sheets or data.
-//! - Types that no browser knows but that name HTML (`application/html`, `text/x-html`) are HTML.
-//! - A body that is certainly a picture or archive is none, whatever the server calls it.
+//! - A text without a media type is not a page: most such bodies are scripts, style sheets or data.
+//! - Types that browsers do not know but that name HTML (`application/html`, `text/x-html`) are
+//!   HTML.
+//! - A body that is certainly a picture or archive is not a page under any media type.
 
 use super::media_type::is_media_type;
 use crate::record::{Form, Reason, Refusal};
 use crate::sniff;
 use webtwin_job::Input;
 
-/// Decides by media type, `WARC-Identified-Payload-Type` and first bytes whether there is text, and in which form.
+/// Returns the form of a body that has text, by media type, `WARC-Identified-Payload-Type` and
+/// first bytes.
 ///
 /// # Errors
-/// Why there is none.
+/// Returns the reason if the body has no text.
 pub(super) fn form(media: &str, identified: &str, body: &[u8], input: &Input) -> Result<Form, Refusal> {
     let shown = || if media.is_empty() { "no media type" } else { media };
     let declared = form_of_media(media);
@@ -41,7 +45,7 @@ pub(super) fn form(media: &str, identified: &str, body: &[u8], input: &Input) ->
     declared.or_else(by_bytes).ok_or_else(|| not_text(shown()))
 }
 
-/// Why a page of this media type, if it is given, has no text, whatever its bytes are.
+/// Returns the refusal of a page whose media type excludes text, for any body.
 pub(super) fn no_text(media: &str, input: &Input) -> Option<Refusal> {
     match form_of_media(media) {
         Some(form) if form.is_wanted(input) => None,
@@ -50,7 +54,8 @@ pub(super) fn no_text(media: &str, input: &Input) -> Option<Refusal> {
     }
 }
 
-/// Why a page whose body cannot be decoded is no loss: its media type is not that of a page.
+/// Returns the refusal of a page that is no loss if its body cannot be decoded, because its media
+/// type is not that of a page.
 pub(super) fn no_text_declared(media: &str) -> Option<Refusal> {
     (!media.is_empty() && form_of_media(media).is_none()).then(|| not_text(media))
 }
@@ -59,17 +64,18 @@ fn not_text(what: &str) -> Refusal {
     (Reason::NotText, what.chars().take(80).collect())
 }
 
-/// True if a media type leaves it to the bytes what they are, or to who identified them.
+/// True if a media type leaves the decision to the bytes, or to the type that the crawler
+/// identified.
 pub(super) fn leaves_it_to_the_bytes(media: &str) -> bool {
     says_nothing(media) || matches!(media, "application/octet-stream" | "binary/octet-stream")
 }
 
-/// True if a media type is none, or unknown by its own words.
+/// True if a value is not a media type, or is one that declares itself unknown.
 fn says_nothing(media: &str) -> bool {
     !is_media_type(media) || media.split(['/', '-', '.', '+']).any(|word| matches!(word, "unknown" | "*"))
 }
 
-/// True if a media type is that of gzip, whatever is inside.
+/// True if a media type is that of gzip, with any content.
 pub(super) fn is_gzip(media: &str) -> bool {
     matches!(media, "application/gzip" | "application/x-gzip")
 }
@@ -78,12 +84,12 @@ fn is_xml(media: &str) -> bool {
     matches!(media, "text/xml" | "application/xml")
 }
 
-/// True if a media type is that of pictures, sounds, moving pictures or fonts.
+/// True if a media type is that of pictures, sounds, videos or fonts.
 fn is_picture(media: &str) -> bool {
     ["image/", "audio/", "video/", "font/"].iter().any(|kind| media.starts_with(kind))
 }
 
-/// The form that a media type names.
+/// Returns the form that a media type denotes.
 pub(super) fn form_of_media(media: &str) -> Option<Form> {
     let names = |wanted: &[&str]| {
         let of_text = media.strip_prefix("text/").or_else(|| media.strip_prefix("application/"));

@@ -1,4 +1,5 @@
-//! What tells WARC from ARC: where a record may start, and how its head is read. All else is alike.
+//! Differences between WARC and ARC: where a record may start, and how its head is parsed. The rest
+//! of the reader is common to both.
 
 use std::borrow::Cow;
 
@@ -7,17 +8,17 @@ use memchr::memchr;
 use super::record_head::{self, Head, HeadEnd, MAGIC};
 use super::{arc_head, http};
 
-/// The format of the records of a file.
+/// Format of the records of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// WARC or WET.
     Warc,
-    /// ARC, the forerunner of WARC.
+    /// ARC, the predecessor of WARC.
     Arc,
 }
 
 impl Format {
-    /// Bytes after a place from which [`Format::starts`] decides.
+    /// Returns the number of bytes at a place from which [`Format::starts`] decides.
     pub(super) fn look_bytes(self) -> usize {
         match self {
             Format::Warc => record_head::LOOK_BYTES,
@@ -25,7 +26,7 @@ impl Format {
         }
     }
 
-    /// Whether a record starts here. The answer depends on these bytes alone.
+    /// True if a record starts here. The result depends only on these bytes.
     pub(super) fn starts(self, bytes: &[u8]) -> bool {
         match self {
             Format::Warc => record_head::starts(bytes),
@@ -33,7 +34,7 @@ impl Format {
         }
     }
 
-    /// The first place in `bytes` where a record may start.
+    /// Returns the first position in `bytes` at which a record may start.
     pub(super) fn next_candidate(self, bytes: &[u8]) -> Option<usize> {
         match self {
             Format::Warc => record_head::find_magic(bytes),
@@ -41,7 +42,8 @@ impl Format {
         }
     }
 
-    /// Bytes at the end of some without a candidate that may be part of one.
+    /// Returns the number of bytes at the end of a buffer without a candidate that may be the
+    /// beginning of one.
     pub(super) fn straddling_bytes(self) -> u64 {
         match self {
             Format::Warc => MAGIC.len() as u64 - 1,
@@ -49,8 +51,8 @@ impl Format {
         }
     }
 
-    /// Whether the first bytes of a member are those of a record. One of ARC may begin with a line end, which belongs to
-    /// the record in the words of its standard.
+    /// True if the first bytes of a member are those of a record. An ARC record may begin with a
+    /// line end, which belongs to the record by its standard.
     pub(super) fn begins(self, first: &[u8]) -> bool {
         match self {
             Format::Warc => record_head::has_magic(first),
@@ -58,7 +60,8 @@ impl Format {
         }
     }
 
-    /// Whether a file that ends after these bytes of a member may have been cut within the start of a record.
+    /// True if these are the only bytes of a member before the end of the file, and may be the
+    /// cut-off start of a record.
     pub(super) fn may_begin(self, first: &[u8]) -> bool {
         match self {
             Format::Warc => record_head::may_have_magic(first),
@@ -66,7 +69,7 @@ impl Format {
         }
     }
 
-    /// Looks for the end of the head at the start of `bytes`.
+    /// Searches for the end of the head at the start of `bytes`.
     pub(super) fn head_end(self, bytes: &[u8]) -> HeadEnd {
         match self {
             Format::Warc => record_head::head_end(bytes),
@@ -74,7 +77,7 @@ impl Format {
         }
     }
 
-    /// Reads a head; `None` if it is none.
+    /// Parses a head; returns `None` if it is not one.
     pub(super) fn parse(self, head: &[u8]) -> Option<Head> {
         match self {
             Format::Warc => Some(record_head::parse(head)),
@@ -82,7 +85,8 @@ impl Format {
         }
     }
 
-    /// Line ends after a record, which prove its length, whatever follows them.
+    /// Returns the number of line ends after a record that confirm its length, regardless of the
+    /// bytes that follow.
     pub(super) fn line_ends(self) -> usize {
         match self {
             Format::Warc => 2,
@@ -90,8 +94,10 @@ impl Format {
         }
     }
 
-    /// The head of a record in the light of its payload: in ARC, what a server sent without an HTTP head (HTTP/0.9) is the
-    /// page itself, and a record without any content is what archives leave in the place of one that they took out.
+    /// Corrects the head of a record by its payload.
+    ///
+    /// In ARC, a response without an HTTP head (HTTP/0.9) is the page itself, and a record without
+    /// any content is the placeholder of a record that an archive has removed.
     pub(super) fn settle<'h>(self, head: &'h Head, payload: &[u8]) -> Cow<'h, Head> {
         match self {
             Format::Arc if payload.iter().all(|&byte| byte == 0 || byte.is_ascii_whitespace()) => {

@@ -1,4 +1,4 @@
-//! Zstd frames: which window and which dictionary each needs, and the contexts that decode them.
+//! Zstd frames: the window and the dictionary that each needs, and the contexts that decode them.
 
 use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 
@@ -7,21 +7,23 @@ use crate::zstd_head::{FrameHead, HEAD_BYTES, LARGEST_WINDOW_LOG, MAGIC, refuse_
 use webtwin_base::error::Result;
 use webtwin_job::Limits;
 
-/// First bytes of a skippable frame that holds a dictionary, in `.warc.zst` files.
+/// First bytes of a skippable frame that contains a dictionary, in `.warc.zst` files.
 const DICTIONARY_MAGIC: &[u8] = &[0x5d, 0x2a, 0x4d, 0x18];
 
 /// First bytes of a dictionary that has an id.
 const ID_MAGIC: &[u8] = &[0x37, 0xa4, 0x30, 0xec];
 
-/// Bytes that hold the head of a frame and its first block.
+/// Number of bytes that contain the head of a frame and its first block.
 const FIRST_BLOCK_BYTES: usize = (128 << 10) + HEAD_BYTES + 3;
 
-/// Searches for dictionaries that may find none, in one range. Bounds the reads that forged frames can cause.
+/// Maximum number of unsuccessful searches for dictionaries in one range. Bounds the reads that
+/// forged frames can cause.
 const VAIN_SEARCHES: usize = 4;
 
-/// A decoding context for each dictionary of a file, and one without any.
+/// Decoding contexts: one for each dictionary of a file, and one without a dictionary.
 pub(super) struct Frames {
-    /// With the id of its dictionary, which is 0 if it has none; in the order of the file, the one without is the first.
+    /// Contexts with the id of their dictionary, which is 0 if it has none, in the order of the
+    /// file. The first context has no dictionary.
     contexts: Vec<(u32, DCtx<'static>)>,
     current: usize,
     window_bytes: u64,
@@ -29,37 +31,40 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// Makes no context yet: most files need none.
+    /// Makes no context yet, because most files need none.
     pub(super) fn new(limits: &Limits) -> Frames {
         Frames { contexts: Vec::new(), current: 0, window_bytes: limits.window_bytes, vain_searches: 0 }
     }
 
-    /// Makes the context without a dictionary, unless it is there.
+    /// Makes the context without a dictionary, unless it exists.
     fn begin(&mut self) {
         if self.contexts.is_empty() {
             self.contexts.push((0, context(self.window_bytes)));
         }
     }
 
-    /// Adds a dictionary, which is used from here on by frames that name it or none.
+    /// Adds a dictionary. From now on it is used by frames that name it, and by frames that name
+    /// none.
     pub(super) fn learn(&mut self, dictionary: &[u8]) {
         self.begin();
         let mut context = context(self.window_bytes);
-        // If the dictionary cannot be loaded, each frame that needs it counts as damaged.
+        // If the dictionary cannot be loaded, each frame that needs it is reported as damaged.
         let _ = context.load_dictionary(dictionary);
         self.contexts.push((id(dictionary), context));
     }
 
-    /// Chooses the context for a frame that starts at `start`; searches the file before it for its dictionary if that
-    /// is not known. Returns false if the frame cannot be decoded.
+    /// Selects the context for a frame that starts at `start`. If its dictionary is not known, the
+    /// file before the frame is searched for it. Returns false if the frame cannot be decoded.
     ///
     /// # Errors
-    /// [`Error::Input`](webtwin_base::error::Error::Input) if the window is over the limit; those of the file.
+    /// Returns [`Error::Input`](webtwin_base::error::Error::Input) if the window exceeds the limit,
+    /// and any error of the file.
     pub(super) fn choose(&mut self, blocks: &mut Blocks, start: u64, limits: &Limits) -> Result<bool> {
         self.begin();
         let Some(head) = FrameHead::parse(&blocks.peek(start, HEAD_BYTES)?) else { return Ok(true) };
         if head.window > self.window_bytes {
-            // Damage may look like a large window, but nothing decodes then.
+            // A damaged head may look like a large window, but then its first block does not
+            // decode.
             return match begins_well(&blocks.peek(start, FIRST_BLOCK_BYTES)?) {
                 true => Err(refuse_window(head.window, self.window_bytes)),
                 false => Ok(false),
@@ -79,8 +84,9 @@ impl Frames {
         Ok(true)
     }
 
-    /// Chooses the next context to try for a frame that names no dictionary and is no record, or even
-    /// `is_damaged`, with the one chosen last. Returns false if there is none.
+    /// Selects the next context to try for a frame that names no dictionary and did not decode to a
+    /// record with the previous context, or did not decode at all (`is_damaged`). Returns false if
+    /// there is none.
     pub(super) fn choose_another(
         &mut self,
         blocks: &mut Blocks,
@@ -103,7 +109,7 @@ impl Frames {
         Ok(true)
     }
 
-    /// The context chosen last.
+    /// Returns the context that was selected last.
     pub(super) fn context(&mut self) -> &mut DCtx<'static> {
         &mut self.contexts[self.current].1
     }
@@ -112,7 +118,8 @@ impl Frames {
         self.context().reset(ResetDirective::SessionOnly).expect("a session can be reset at any time");
     }
 
-    /// Searches for the last dictionary before `end` that has this id, and learns it.
+    /// Searches backward from `end` for a dictionary with this id, and adds it. Returns false if
+    /// there is none.
     fn search(&mut self, blocks: &mut Blocks, end: u64, limits: &Limits, wanted: u32) -> Result<bool> {
         if self.vain_searches == VAIN_SEARCHES {
             return Ok(false);
@@ -137,7 +144,7 @@ impl Frames {
     }
 }
 
-/// Whether the first bytes of a frame decode, whatever window it needs.
+/// True if the first bytes of a frame decode, with a window of any size.
 fn begins_well(bytes: &[u8]) -> bool {
     let mut first = [0];
     let (mut input, mut output) = (InBuffer::around(bytes), OutBuffer::around(&mut first));
@@ -151,7 +158,7 @@ fn context(window_bytes: u64) -> DCtx<'static> {
     context
 }
 
-/// The id of a dictionary; 0 if it has none.
+/// Returns the id of a dictionary; 0 if it has none.
 fn id(dictionary: &[u8]) -> u32 {
     let number = dictionary.strip_prefix(ID_MAGIC).and_then(|rest| rest.first_chunk());
     number.map_or(0, |&bytes| u32::from_le_bytes(bytes))
@@ -164,7 +171,8 @@ pub(super) fn skippable(head: &[u8]) -> Option<u64> {
     (mark & 0xf0 == 0x50).then(|| u64::from(u32::from_le_bytes(length)))
 }
 
-/// Reads the dictionary in the skippable frame at `at`, compressed or not; `None` if it is no such frame.
+/// Reads the dictionary in the skippable frame at `at`, compressed or not. Returns `None` if there
+/// is no such frame.
 pub(super) fn dictionary(blocks: &mut Blocks, at: u64, limits: &Limits) -> Result<Option<Vec<u8>>> {
     let head = blocks.peek(at, 8)?;
     let Some(length) = skippable(&head).filter(|&length| head[0] == 0x5d && length <= limits.record_bytes) else {
@@ -183,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_frame_begins_well_whatever_its_window_but_not_if_it_is_damaged() {
-        // A raw block, in frames of windows of 2 GiB and 4 GiB.
+        // A raw block, in frames with windows of 2 GiB and 4 GiB.
         let frame = |window: u8| [MAGIC, &[0, window << 3, 33, 0, 0], b"text"].concat();
         assert!(begins_well(&frame(21)) && !begins_well(&frame(22)) && !begins_well(&frame(21)[..8]));
     }

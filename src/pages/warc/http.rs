@@ -1,4 +1,4 @@
-//! An HTTP response as a crawler stored it: status, head, and a body in its transfer encoding.
+//! HTTP responses as crawlers store them: status, head, and a body in its transfer encoding.
 
 use std::borrow::Cow;
 
@@ -8,36 +8,37 @@ use super::media_type::media_type;
 use crate::record::{Reason, Refusal};
 use webtwin_job::Limits;
 
-/// A response, its body still encoded.
+/// A response whose body is still encoded.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Response<'m> {
     /// HTTP status code, three digits.
     pub status: u16,
-    /// Media type, lower case; empty if not given.
+    /// Media type in lower case; empty if absent.
     pub media: String,
-    /// Charset that `Content-Type` names.
+    /// Charset that `Content-Type` declares.
     pub charset: Option<String>,
-    /// Whether the head says that the body is chunked.
+    /// True if the head declares that the body is chunked.
     pub chunked: bool,
-    /// Content encodings as written, in the order in which they were applied, lower case.
+    /// Content encodings as written but in lower case, in the order in which they were applied.
     pub encodings: Vec<String>,
-    /// `Location`, as written; empty if not given.
+    /// Header `Location` as written; empty if absent.
     pub location: String,
-    /// Target of the link in `Link` that is canonical, as written.
+    /// Target of the canonical link in `Link`, as written.
     pub canonical: Option<String>,
-    /// Language and target of the links in `Link` that name editions, as written.
+    /// Language and target of the links in `Link` that declare editions, as written.
     pub editions: Vec<(String, String)>,
-    /// Everything after the head.
+    /// Bytes after the head.
     pub body: &'m [u8],
 }
 
-/// Reads the head of a response; interim responses (1xx) before it are skipped. Only a page (2xx) needs a blank line.
+/// Parses the head of a response. Skips interim responses (1xx) before it. Only a page (2xx)
+/// requires a blank line after the head.
 pub(super) fn parse<'m>(mut message: &'m [u8], limits: &Limits) -> Result<Response<'m>, Refusal> {
     loop {
         let status = status(message)?;
         let held = &message[..message.len().min(limits.head_bytes as usize)];
         let Some(end) = blank_line(held) else {
-            // A redirect or an error says what it has to say without a body.
+            // A redirect or an error is complete without a body.
             if held.len() == message.len() && !(100..300).contains(&status) {
                 return Ok(with_fields(status, message, &[]));
             }
@@ -56,7 +57,7 @@ pub(super) fn parse<'m>(mut message: &'m [u8], limits: &Limits) -> Result<Respon
     }
 }
 
-/// True if a message begins with a status line: that of HTTP, or of the streams of SHOUTcast (`ICY 200 OK`).
+/// True if a message begins with a status line of HTTP or of a SHOUTcast stream (`ICY 200 OK`).
 pub(super) fn begins(message: &[u8]) -> bool {
     let starts_with = |name: &[u8]| message.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
     starts_with(b"HTTP/") || starts_with(b"ICY")
@@ -73,7 +74,7 @@ fn status(message: &[u8]) -> Result<u16, Refusal> {
     }
 }
 
-/// Length of the head, including its blank line.
+/// Returns the length of the head, including its blank line.
 pub(super) fn blank_line(bytes: &[u8]) -> Option<usize> {
     let mut line = 0;
     for end in memchr::memchr_iter(b'\n', bytes) {
@@ -129,7 +130,7 @@ struct Link<'f> {
     parameters: &'f str,
 }
 
-/// The links in a `Link` field.
+/// Returns the links in a `Link` field.
 ///
 /// # Source
 /// RFC 8288, section 3.
@@ -142,7 +143,7 @@ fn links(field: &str) -> impl Iterator<Item = Link<'_>> {
 }
 
 impl<'f> Link<'f> {
-    /// The values of all parameters of this name, without quotes.
+    /// Returns the values of all parameters with this name, without quotes.
     fn values(&self, name: &'static str) -> impl Iterator<Item = &'f str> + use<'f> {
         pieces(self.parameters, ';').filter_map(move |parameter| {
             let (own, value) = parameter.split_once('=').unwrap_or((parameter, ""));
@@ -154,14 +155,15 @@ impl<'f> Link<'f> {
         self.values("rel").flat_map(str::split_ascii_whitespace).any(|word| word.eq_ignore_ascii_case(relation))
     }
 
-    /// Language and target, for each language of the target, if it is an edition of the page.
+    /// Returns language and target, for each language of the target, if the link declares an
+    /// edition of the page.
     fn editions(&self) -> Vec<(String, String)> {
         let languages = self.values("hreflang").filter(|_| self.is("alternate"));
         languages.map(|language| (language.to_owned(), self.target.to_owned())).collect()
     }
 }
 
-/// The target of the first link in a `Link` field that says `rel=canonical`, as written.
+/// Returns the target of the first link with `rel=canonical` in a `Link` field, as written.
 ///
 /// # Source
 /// RFC 6596.
@@ -169,7 +171,7 @@ fn canonical(field: &str) -> Option<String> {
     links(field).find(|link| link.is("canonical")).map(|link| link.target.to_owned())
 }
 
-/// What stands between separators that are in no quoted string and no `<>`.
+/// Splits a text at separators that are not in a quoted string or in `<>`.
 fn pieces(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_target) = (false, false);
     text.split(move |character| {
@@ -184,8 +186,9 @@ fn pieces(text: &str, separator: char) -> impl Iterator<Item = &str> {
 
 /// Removes the chunk framing from a body.
 ///
-/// A body that does not start with a chunk is returned as it is, with [`Reason::EncodingLie`]: Common Crawl, for
-/// example, stores decoded bodies under the head as received. If a body breaks off, the part received is returned.
+/// A body that does not start with a chunk is returned unchanged, with [`Reason::EncodingLie`].
+/// Common Crawl, for example, stores decoded bodies under the head as received. If a body is cut
+/// off, the received part is returned.
 pub(super) fn unchunk<'m>(body: &'m [u8], limits: &Limits) -> Result<(Cow<'m, [u8]>, Option<Reason>), Refusal> {
     let mut whole = Vec::new();
     let mut rest = body;
@@ -215,7 +218,8 @@ pub(super) fn unchunk<'m>(body: &'m [u8], limits: &Limits) -> Result<(Cow<'m, [u
     }
 }
 
-/// Splits off the line with the length of a chunk: its hexadecimal digits, and what follows the line.
+/// Splits off the line with the length of a chunk. Returns its hexadecimal digits, and the bytes
+/// after the line.
 fn chunk_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     const LONGEST: usize = 4096;
     let line = memchr::memchr(b'\n', &bytes[..bytes.len().min(LONGEST)]).map_or(bytes.len(), |end| end + 1);

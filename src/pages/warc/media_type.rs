@@ -1,15 +1,17 @@
-//! Media types as servers write them: doubled, joined, quoted, or none at all.
+//! Media types as servers write them: repeated, joined, quoted, or missing.
 //!
 //! # Source
-//! WHATWG Fetch, "extract a MIME type": of several types the last one counts, `*/*` never does, and a charset holds on while
-//! the type stays the same.
+//! WHATWG Fetch, "extract a MIME type": of several types the last one counts, `*/*` never does, and
+//! a charset stays valid while the type remains the same.
 //!
 //! # Deviations
-//! - A value that only begins with a media type (`text/html:charset=utf-8`) is that type; the standard discards it.
+//! - A value that only begins with a media type (`text/html:charset=utf-8`) is that type. The
+//!   standard discards it.
 
-/// Reads the values of `Content-Type`, joined by commas: the media type in lower case, and the charset it names.
+/// Parses the values of `Content-Type`, joined by commas. Returns the media type in lower case, and
+/// the charset.
 ///
-/// Where no value is a media type, the first part of the last one is returned (`html`, `*/*`).
+/// If no value is a media type, the first part of the last value is returned (`html`, `*/*`).
 pub(super) fn media_type(values: &str) -> (String, Option<String>) {
     let (mut media, mut charset) = (String::new(), None);
     for value in parts(values).filter(|value| !value.is_empty()) {
@@ -24,7 +26,7 @@ pub(super) fn media_type(values: &str) -> (String, Option<String>) {
     (media, charset)
 }
 
-/// True if this is a type and a subtype, both of which say something.
+/// True if this is a type and a subtype other than `*/*`.
 pub(super) fn is_media_type(essence: &str) -> bool {
     essence != "*/*"
         && essence
@@ -49,7 +51,7 @@ fn essence(value: &str) -> String {
     value[..end].to_ascii_lowercase()
 }
 
-/// The value of a parameter `charset`, whatever separates it from what comes before.
+/// Returns the value of a parameter `charset`, after any separator.
 fn charset_of(value: &str) -> Option<String> {
     const NAME: &str = "charset";
     let lower = value.to_ascii_lowercase();

@@ -1,15 +1,16 @@
-//! A file as a sequence of members (gzip) or frames (zstd) and plain bytes between them.
+//! A file as a sequence of members (gzip) or frames (zstd), and plain bytes between them.
 //!
-//! What they decode to, one after another, is what counts: a record may begin in one member and end in
-//! another. A member that starts with a record is only a hint: a range may begin to read there. Each
-//! range reads from the first such member in it to the first one beyond it, and everything between them:
-//! members that start elsewhere (bgzip), plain records. In a file that begins plain, a plain record is
-//! such a hint, too. Elsewhere it is not, because compressed data may hold the bytes of one.
+//! The records are in the sequence of bytes to which the members decode: a record may begin in one
+//! member and end in another. A member that starts with a record is an entry point, at which a
+//! range may begin to read. Each range reads from its first entry point to the first one after its
+//! end, and everything between them: members that start elsewhere (bgzip), and plain records. In a
+//! file that begins plain, a plain record is an entry point, too. In other files it is not, because
+//! compressed data may contain the bytes of one.
 //!
-//! A member counts as the start of records if it decodes to `WARC/` or, in ARC, a URL. After a member
-//! that ended well, the next is expected immediately. After a damaged one, it is searched for from the
-//! byte after its start, because a decoder that has lost its way may run far into the following members
-//! before it notices.
+//! A member starts with a record if it decodes to `WARC/` or, in ARC, to a URL. After a member that
+//! ended well, the next one is expected immediately. After a damaged member, the next one is
+//! searched for from the byte after the start of the damaged one, because a decoder may read far
+//! into the following members before it detects damage.
 
 use super::{
     Format, RangeEnd,
@@ -25,38 +26,40 @@ use crate::record::Reason;
 use webtwin_base::error::Result;
 use webtwin_job::Limits;
 
-/// Decoded bytes by which a place is judged; few, because many places may merely look like members.
+/// Number of decoded bytes by which a place is classified. It is small because many places only
+/// look like members.
 const GLANCE_BYTES: usize = 64;
 
-/// Decoded bytes requested at a time where they are not kept.
+/// Number of decoded bytes that are requested at a time if they are not kept.
 const CHECK_BYTES: usize = 64 << 10;
 
-/// Line ends and blanks before a plain record that follows a member.
+/// Maximum number of line ends and blanks before a plain record that follows a member.
 const PADDING_BYTES: usize = 1024;
 
-/// Damaged members in a row before everything they span is given up. Bounds the cost of decoding a pile of forged
-/// members to a multiple of its size.
+/// Number of consecutive damaged members after which everything that they span is skipped. Bounds
+/// the cost of decoding a pile of forged members to a multiple of its size.
 const RETRIES: u32 = 64;
 
-/// What is found at a place of a compressed file.
+/// Classification of a place in a compressed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// A member that starts with a record; it has been opened.
+    /// A member that starts with a record. It has been opened.
     Record,
-    /// A member that starts with other content, which may belong to what is before it; it has been opened.
+    /// A member that starts with other content, which may continue the content before it. It has
+    /// been opened.
     More,
-    /// An empty member, up to this position.
+    /// An empty member that ends at this position.
     Empty(u64),
     /// No member, or one that is damaged from the start.
     Other(Reason),
 }
 
-/// What follows a position.
+/// Content after a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     /// A place from which records can be read.
     Start(Start),
-    /// Bytes that are neither.
+    /// Bytes, from this position on, from which no record can be read.
     Other(u64, Reason),
     /// The end of the file.
     End,
@@ -70,17 +73,17 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// Position in the file.
+    /// Returns the position in the file.
     pub(super) fn at(self) -> u64 {
         self.at
     }
 
-    /// Whether it is a member that starts with a record.
+    /// True if this is a member that starts with a record.
     pub(super) fn is_record(self) -> bool {
         self.from == From::Record
     }
 
-    /// Whether it is a member that may go on with what is before it.
+    /// True if this is a member that may continue the content before it.
     pub(super) fn continues(self) -> bool {
         self.from == From::More
     }
@@ -88,53 +91,56 @@ impl Start {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum From {
-    /// A member that starts with a record; it has been opened.
+    /// A member that starts with a record. It has been opened.
     Record,
-    /// A member that starts with other content; it has been opened. Bytes before its first record are reported.
+    /// A member that starts with other content. It has been opened. Bytes before its first record
+    /// are reported.
     More,
-    /// The same, but they are not: they have been lost with what is before.
+    /// A member like `More`, but bytes before its first record are not reported, because they
+    /// belong to damage before it.
     MoreSilently,
     /// A plain record.
     Plain,
-    /// Plain bytes; those before the first record are reported.
+    /// Plain bytes. Those before the first record are reported.
     PlainGap,
     /// Plain bytes in which records are searched for.
     PlainSearch,
 }
 
-/// How a reader finds its first record.
+/// Way in which a reader finds its first record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// By searching.
+    /// The first record is searched for.
     Search,
-    /// A record with this place has been read before.
+    /// The first record is at a place where a record has been read before.
     Known,
 }
 
-/// Reads the records of one file.
+/// Reader of the records of one file.
 pub(super) struct Members<'f, 'l> {
     pub(super) blocks: Blocks<'f>,
     pub(super) decoder: Decoder,
     pub(super) limits: &'l Limits,
     format: Format,
-    /// Whether the file begins with plain bytes.
+    /// True if the file begins with plain bytes.
     begins_plain: bool,
     entry: Entry,
-    /// First bytes of the member opened last; below, how it ended, if it did.
+    /// First bytes of the member that was opened last; `ended` is how that member ended, if it has.
     pub(super) first: Buffer,
     pub(super) ended: Option<Ending>,
-    /// The members of the chain at hand, and the decoded bytes in them.
+    /// Members of the current chain; `decoded` is the number of decoded bytes in them.
     pub(super) pieces: Vec<Piece>,
     pub(super) decoded: u64,
-    /// What follows the chain at hand, once known.
+    /// Content after the current chain, once known.
     pub(super) next: Option<Next>,
-    /// The memory of windows.
+    /// Memory of the window, reused for each chain.
     buffer: Buffer,
     retries: u32,
     furthest: u64,
 }
 
 impl<'f, 'l> Members<'f, 'l> {
+    /// Makes a reader. Loads the dictionary at the start of the file, if there is one.
     pub(super) fn new(mut blocks: Blocks<'f>, format: Format, begins_plain: bool, limits: &'l Limits) -> Result<Self> {
         let mut decoder = Decoder::new(limits);
         if let Some(dictionary) = dictionary(&mut blocks, 0, limits)? {
@@ -158,7 +164,8 @@ impl<'f, 'l> Members<'f, 'l> {
         })
     }
 
-    /// Reads what starts in `from..until`; `from` 0 is the start of the file, where records are expected at once.
+    /// Reads the records that start in `from..until`. If `from` is 0, the start of the file,
+    /// records are expected there without a search.
     pub(super) fn read(&mut self, from: u64, until: u64, entry: Entry, out: &mut Out) -> Result<RangeEnd> {
         self.entry = entry;
         let mut end = RangeEnd { first_start: None, last_start: None, end: from, records: 0 };
@@ -183,7 +190,7 @@ impl<'f, 'l> Members<'f, 'l> {
         Ok(end)
     }
 
-    /// Whether a range may begin to read here.
+    /// True if a range may begin to read here.
     fn is_hint(&self, start: Start) -> bool {
         start.from == From::Record || start.from == From::Plain && self.begins_plain
     }
@@ -195,7 +202,8 @@ impl<'f, 'l> Members<'f, 'l> {
         }
     }
 
-    /// Reads the member at `start`, which has been opened, and those that go on with its content; returns what is next.
+    /// Reads the member at `start`, which has been opened, and the members that continue its
+    /// content. Returns the next start.
     fn read_members(&mut self, start: Start, until: u64, out: &mut Out, end: &mut RangeEnd) -> Result<Option<Start>> {
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
@@ -239,7 +247,7 @@ impl<'f, 'l> Members<'f, 'l> {
         self.start_behind_damage(ended, place, out)
     }
 
-    /// Reads plain bytes up to the next member; returns what is next.
+    /// Reads plain bytes up to the next member. Returns the next start.
     fn read_plain(&mut self, start: Start, until: u64, out: &mut Out, end: &mut RangeEnd) -> Result<Option<Start>> {
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
@@ -263,7 +271,7 @@ impl<'f, 'l> Members<'f, 'l> {
         }
     }
 
-    /// Returns the next start from `at` on; bytes that are none are reported.
+    /// Returns the next start from `at` on. Bytes before it are reported.
     fn start_behind(&mut self, at: u64, out: &mut Out) -> Result<Option<Start>> {
         let next = self.behind(at)?;
         self.start_of(next, out)
@@ -285,15 +293,17 @@ impl<'f, 'l> Members<'f, 'l> {
         Ok(start)
     }
 
-    /// Returns the next start behind a member that ended badly. `place` is the position in the file where
-    /// the record or gap read last begins.
+    /// Returns the next start after a member that ended badly. `place` is the position in the file
+    /// where the last record or gap begins.
     fn start_behind_damage(&mut self, ended: Ending, place: Option<u64>, out: &mut Out) -> Result<Option<Start>> {
         let reached = self.decoder.at();
         let damaged = self.pieces.last().map_or(reached, |piece| piece.start);
         let from = match ended {
-            // The data are whole, but the next member may begin within what was read as the trailer.
+            // The data are intact, but the next member may begin within the bytes that were read as
+            // the trailer.
             Ending::WrongCrc => reached - TRAILER_BYTES as u64,
-            // These bytes have been examined; going back to them would only find the member again.
+            // These bytes have been examined. A step back to them would only find the same member
+            // again.
             Ending::Bomb => reached.max(damaged + 1),
             _ => damaged + 1,
         };
@@ -315,7 +325,7 @@ impl<'f, 'l> Members<'f, 'l> {
         let reason = if ended == Ending::Cut { Reason::Truncated } else { Reason::BadCompression };
         match place {
             _ if ended == Ending::WrongCrc => (),
-            // What is not decoded is the rest of the record, which is refused already.
+            // The bytes that were not decoded are the rest of a record that is already refused.
             Some(place) if ended == Ending::Bomb && out.refused_last(until.saturating_sub(place)) => (),
             Some(place) => out.lose(damaged, reason, until.saturating_sub(place), behind)?,
             None => out.lose_more(behind),
@@ -323,7 +333,8 @@ impl<'f, 'l> Members<'f, 'l> {
         Ok(next)
     }
 
-    /// Returns what follows `at`, behind a member that ended well. Empty members, zeros and skippable frames are skipped.
+    /// Classifies the content at `at`, after a member that ended well. Skips empty members, zeros
+    /// and skippable frames.
     pub(super) fn behind(&mut self, mut at: u64) -> Result<Next> {
         loop {
             at = self.blocks.skip_zeros(at)?;
@@ -380,7 +391,8 @@ impl<'f, 'l> Members<'f, 'l> {
         Ok(found.map(|at| Start { at, from: From::Record }))
     }
 
-    /// Returns the position of the first member in `from..until` that starts with a record, and opens it.
+    /// Returns the position of the first member in `from..until` that starts with a record, and
+    /// opens it.
     pub(super) fn find_record(&mut self, from: u64, until: u64) -> Result<Option<u64>> {
         let mut at = from;
         while let Some(found) = self.find_magic(at, until)? {
@@ -392,7 +404,8 @@ impl<'f, 'l> Members<'f, 'l> {
         Ok(None)
     }
 
-    /// Returns the first member from `from` on that starts with a record or is whole, and opens it.
+    /// Returns the first member from `from` on that starts with a record or can be decoded to its
+    /// end, and opens it.
     fn scan(&mut self, from: u64) -> Result<Option<Start>> {
         let mut at = from;
         while let Some(found) = self.find_magic(at, u64::MAX)? {
@@ -408,8 +421,9 @@ impl<'f, 'l> Members<'f, 'l> {
         Ok(None)
     }
 
-    /// As [`Members::scan`], but what follows a blank line may be a plain record, too. Without one, it may be data of a
-    /// member whose start is damaged, and happen to look so.
+    /// Returns the first start like [`Members::scan`], or a plain record after a blank line.
+    /// Without the blank line, the bytes could be data of a member with a damaged start that only
+    /// look like a record.
     fn scan_among_garbage(&mut self, from: u64) -> Result<Option<Start>> {
         let member = self.scan(from)?;
         let until = member.map_or(self.blocks.len(), |start| start.at);
@@ -435,7 +449,7 @@ impl<'f, 'l> Members<'f, 'l> {
         self.blocks.find_any(&Codec::ALL.map(Codec::magic), from, until)
     }
 
-    /// Whether the member opened last can be decoded to its end.
+    /// True if the member that was opened last can be decoded to its end.
     fn is_whole(&mut self) -> Result<bool> {
         while self.ended.is_none() {
             self.first.clear();
@@ -444,8 +458,9 @@ impl<'f, 'l> Members<'f, 'l> {
         Ok(self.ended == Some(Ending::Member))
     }
 
-    /// Examines the place `at`. Decodes the same bytes in the same steps whether a member is expected there or not, so
-    /// that the content of a damaged one does not depend on how reading got there.
+    /// Classifies the place `at` and opens a member there. The same bytes are decoded in the same
+    /// steps whether a member is expected there or not, so that the content of a damaged member
+    /// does not depend on the way in which the reader has reached it.
     pub(super) fn open(&mut self, at: u64) -> Result<Place> {
         let place = self.glance(at)?;
         let is_damaged = match place {
@@ -453,7 +468,7 @@ impl<'f, 'l> Members<'f, 'l> {
             Place::More => false,
             Place::Other(_) => true,
         };
-        // It may need the dictionary at hand, or none.
+        // The frame may need the last dictionary, or none.
         if !self.decoder.open_differently(&mut self.blocks, self.limits, is_damaged)? {
             return Ok(place);
         }
@@ -471,7 +486,7 @@ impl<'f, 'l> Members<'f, 'l> {
         }
     }
 
-    /// Decodes the first bytes of the member opened last.
+    /// Classifies the member that was opened last, by its first decoded bytes.
     fn judge(&mut self) -> Result<Place> {
         self.first.clear();
         self.ended = self.decoder.more(&mut self.blocks, self.limits, GLANCE_BYTES, &mut self.first)?;
@@ -486,12 +501,12 @@ impl<'f, 'l> Members<'f, 'l> {
         })
     }
 
-    /// The codec of the member opened last.
+    /// Returns the codec of the member that was opened last.
     pub(super) fn codec(&self) -> Codec {
         self.decoder.codec()
     }
 
-    /// First decoded bytes of the member opened last.
+    /// Returns the first decoded bytes of the member that was opened last.
     pub(super) fn first_bytes(&self) -> &[u8] {
         self.first.filled()
     }

@@ -1,38 +1,41 @@
-//! WARC, WET and ARC files: records of web archives, read in ranges, past any damage.
+//! Reader of WARC, WET and ARC files: records of web archives, read in ranges, past any damage.
 //!
-//! In: a file of WARC 0.18, 1.0 or 1.1 records, or of ARC records of version 1 or 2, plain, in gzip members
-//! or zstd frames (one for each record, or fewer), or a stream of decoded bytes.
-//! Out: a [`Found`](super::record::Found) for each record, in file order, and one for each stretch of bytes outside
-//! records.
+//! Input: a file of WARC 0.18, 1.0 or 1.1 records, or of ARC records of version 1 or 2: plain, in
+//! gzip members or zstd frames (one for each record, or fewer), or a stream of decoded bytes.
+//! Output: a [`Found`](super::record::Found) for each record, in file order, and one for each range
+//! of bytes outside of records.
 //!
-//! | layer | file | question |
+//! | layer | file | task |
 //! |---|---|---|
-//! | bytes | `blocks`, `window`, `plain`, `stream` | what is at this position? |
-//! | members | `members`, `chain`, `decoder`, `frames` | where does a member start, how does it end, what follows? |
-//! | records | `records`, `format`, `record_head`, `arc_head`, `fields` | where does a record start, and how long is it really? |
-//! | pages | `page`, `form`, `media_type`, `http`, `encodings` | what does it say? |
-//! | stored records | `stored` | which bytes are whole records, to be moved rather than read? |
-//! | references | `revisits`, `segments`, `digests` | which record has what it does not say itself? |
+//! | bytes | `blocks`, `window`, `plain`, `stream` | bytes at a position |
+//! | members | `members`, `chain`, `decoder`, `frames` | start and end of a member, and the content after it |
+//! | records | `records`, `format`, `record_head`, `arc_head`, `fields` | start and true length of a record |
+//! | pages | `page`, `form`, `media_type`, `http`, `encodings` | content of a record as a page |
+//! | stored records | `stored` | bytes of whole records, to be moved rather than read |
+//! | references | `revisits`, `segments`, `digests` | other records to which a record refers |
 //!
 //! # Ranges
-//! One large file is work for many workers: each reads the records that *start* in its range, to their ends. A range
-//! finds its first record by searching, so it may start inside a record that itself holds an archive. Whether a record
-//! starts at a position is decided by the bytes there alone, so such a reader meets the true records at the next one of
-//! them; [`settle`] determines from which offset on.
+//! One large file is divided among many workers. Each reads the records that *start* in its range,
+//! up to their ends. A range finds its first record by a search, so it may start inside a record
+//! that itself contains an archive. The test whether a record starts at a position depends only on
+//! the bytes there. Such a reader therefore continues with the true records from the next true one
+//! on; [`settle`] determines the offset from which on its records are true.
 //!
 //! # Members
-//! What the members of a file decode to, one after another, are its records, wherever members begin and
-//! end: one for each record, as the standard recommends, blocks of a fixed size (bgzip), the head of a
-//! record and its body, or some records in members and others plain. Where each record has a member of
-//! its own, ranges share the work. Other records are read by the range that has the last member before
-//! them that starts with a record.
+//! The records of a file are in the bytes to which its members decode, one after another, for any
+//! division into members: one for each record, as the standard recommends; blocks of a fixed size
+//! (bgzip); the head of a record and its body; or some records in members and others plain. Where
+//! each record has a member of its own, ranges share the work. Other records are read by the range
+//! with the last member before them that starts with a record.
 //!
 //! # Damage
-//! Damage costs the record it is in. A record ends, by decreasing trust, at the end of its compressed member, at its
-//! `Content-Length` if a record may end there, or at the next place where a record starts.
+//! Damage costs the record that contains it. A record ends, in order of decreasing trust, at the
+//! end of its compressed member, at its `Content-Length` if a record may end there, or at the next
+//! place where a record starts.
 //!
 //! # Cost
-//! Linear in the bytes of the file, whatever they are; memory is two blocks of 1 MiB and twice the record limit.
+//! Time is linear in the bytes of the file, for any content. Memory is two blocks of 1 MiB and
+//! twice the record limit.
 
 use std::io::Read;
 use std::ops::Range;
@@ -78,13 +81,14 @@ use plain::Plain;
 use records::{Out, Records};
 use window::{Buffer, Window};
 
-/// Bytes read at a time to detect the format of a file.
+/// Number of bytes that are read at a time to detect the format of a file.
 const PROBE_BYTES: usize = 16 << 10;
 
-/// Bytes at the start of a file that may be damaged without the file counting as another format.
+/// Number of bytes at the start of a file that may be damaged without a change of the detected
+/// format.
 const DAMAGED_START_BYTES: u64 = 1 << 20;
 
-/// How the records of a WARC file are compressed.
+/// Compression of the records of a WARC file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
     /// Not compressed.
@@ -95,15 +99,15 @@ pub enum Compression {
     Zstd,
 }
 
-/// The outcome of reading a range.
+/// Outcome of reading a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RangeEnd {
-    /// Offset of the first record read.
+    /// Offset of the first record that was read.
     pub first_start: Option<u64>,
-    /// Offset of the last record read.
+    /// Offset of the last record that was read.
     pub last_start: Option<u64>,
-    /// No record that starts before this offset is left to later ranges: the start of the record after the last one
-    /// read, if known.
+    /// Start of the record after the last one that was read, if known. No record that starts before
+    /// this offset is left to later ranges.
     pub end: u64,
     /// Number of calls of the sink.
     pub records: u64,
@@ -117,13 +121,15 @@ impl RangeEnd {
     }
 }
 
-/// Reads the records of `file` that start in `range`, and the bytes between each and the next.
+/// Reads the records of `file` that start in `range`, and the bytes between each record and the
+/// next.
 ///
-/// All ranges of a file together, each filtered by [`settle`], yield the same as the range `0..file.len()`. A file that
-/// is not a WARC ([`probe`]) yields one [`Reason::Garbage`] at offset 0.
+/// All ranges of a file together, each filtered by [`settle`], yield the same as the range
+/// `0..file.len()`. A file that is not a WARC ([`probe`]) yields one [`Reason::Garbage`] at offset
+/// 0.
 ///
 /// # Errors
-/// Those of `file` and `sink`.
+/// Returns any error of `file` and `sink`.
 ///
 /// # Cost
 /// Reads the range, the rest of its last record, and the first bytes of the file.
@@ -131,20 +137,21 @@ pub fn read_range(file: &dyn ReadAt, range: Range<u64>, input: &Input, sink: &mu
     read_in_blocks(file, range, Entry::Search, &mut Out::new(input, sink), BLOCK_BYTES)
 }
 
-/// Reads the records of a stream of decoded bytes, for compressions that cannot be entered at a record. Offsets and lengths
-/// are those of decoded bytes.
+/// Reads the records of a stream of decoded bytes, for compressions that cannot be entered at a
+/// record. Offsets and lengths count decoded bytes.
 ///
 /// # Errors
-/// Those of the stream that are failures of storage; those of `sink`. Damage ends the stream with a refusal.
+/// Returns failures of storage in the stream, and any error of `sink`. Damage ends the stream with
+/// a refusal.
 pub fn read_stream(stream: impl Read + OfFile, input: &Input, sink: &mut Sink) -> Result<RangeEnd> {
     stream::read(stream, &mut Out::new(input, sink))
 }
 
-/// Reads the records whose offsets are in `places`, and possibly others. `places` begins with the offset
-/// of a record that was read before.
+/// Reads the records whose offsets are in `places`, and possibly others. `places` must begin with
+/// the offset of a record that was read before.
 ///
 /// # Errors
-/// As [`read_range`].
+/// Returns any error of [`read_range`].
 pub fn read_again(file: &dyn ReadAt, places: Range<u64>, input: &Input, sink: &mut Sink) -> Result<()> {
     read_in_blocks(file, places, Entry::Known, &mut Out::new(input, sink), BLOCK_BYTES).map(drop)
 }
@@ -173,18 +180,20 @@ fn read_in_blocks(
     Ok(end)
 }
 
-/// For every range of a file, the smallest offset from which on its records are true; any before that lie inside a
-/// record of an earlier range. `ends` has the outcomes of all ranges of the file, in file order.
+/// Returns for every range of a file the smallest offset from which on its records are true.
+/// Records before it lie inside a record of an earlier range. `ends` contains the outcomes of all
+/// ranges of the file, in file order.
 ///
-/// This is exact, with one exception: an archive that is embedded in a record and cut off there, whose last record
-/// claims to end, beyond that record, exactly at the start or end of another one; in ARC, at the end of any line. Even then the outcome depends only on
-/// the file and its ranges.
+/// The result is exact, with one exception: an archive that is embedded in a record and cut off
+/// there, and whose last record claims to end, after that outer record, exactly at the start or end
+/// of another one (in ARC, at the end of any line). Even then the result depends only on the file
+/// and its ranges.
 pub fn settle(ends: &[RangeEnd]) -> Vec<u64> {
     let mut true_from = 0;
     let mut offsets = Vec::with_capacity(ends.len());
     for range in ends {
         offsets.push(true_from);
-        // The end of a record that is not true means nothing.
+        // The end of a record that is not true has no meaning.
         if range.last_start.is_some_and(|last| last >= true_from) {
             true_from = true_from.max(range.end);
         }
@@ -192,12 +201,13 @@ pub fn settle(ends: &[RangeEnd]) -> Vec<u64> {
     offsets
 }
 
-/// Whether `file` is a WARC or ARC file, and how it is compressed, judged by its first bytes.
+/// Detects the format and compression of `file` from its first bytes. Returns `None` if it is not a
+/// WARC or ARC file.
 ///
-/// Its first MiB may be damaged, as long as it contains a record or member.
+/// The first MiB may be damaged if it contains a record or member.
 ///
 /// # Errors
-/// Those of `file`.
+/// Returns any error of `file`.
 pub fn probe(file: &dyn ReadAt) -> Result<Option<(Format, Compression)>> {
     let first = Blocks::new(file, PROBE_BYTES).peek(0, PROBE_BYTES)?;
     let formats = [Format::Warc, Format::Arc];
@@ -213,7 +223,7 @@ pub fn probe(file: &dyn ReadAt) -> Result<Option<(Format, Compression)>> {
 }
 
 fn probe_for(file: &dyn ReadAt, format: Format) -> Result<Option<Compression>> {
-    // A window over the limit is for the reader to refuse.
+    // The reader refuses windows that exceed the limit, so detection accepts all.
     let limits = Limits { window_bytes: 1 << LARGEST_WINDOW_LOG, ..Limits::default() };
     let first = Blocks::new(file, PROBE_BYTES).peek(0, PROBE_BYTES)?;
     let mut members = Members::new(Blocks::new(file, PROBE_BYTES), format, false, &limits)?;
@@ -229,7 +239,7 @@ fn probe_for(file: &dyn ReadAt, format: Format) -> Result<Option<Compression>> {
             if format.begins(start_of_text(&content)) {
                 return Ok(codec);
             }
-            // A whole member with other content means that the whole file is of another kind.
+            // An intact member with other content means that the whole file is of another kind.
             return Ok(None);
         }
         Next::Start(_) | Next::End => (0, false),
@@ -249,15 +259,15 @@ fn probe_for(file: &dyn ReadAt, format: Format) -> Result<Option<Compression>> {
     Ok(found.map(|_| Compression::Plain))
 }
 
-/// Whether a line, without its end, is the head of an ARC record.
+/// True if a line, given without its end, is the head of an ARC record.
 pub(super) fn is_arc_line(line: &[u8]) -> bool {
     arc_head::begins(line) && arc_head::parse(line).is_some()
 }
 
-/// A few words, for a message, on what a file that is not a WARC seems to be.
+/// Returns a short description of a file that is not a WARC, for a message.
 ///
 /// # Errors
-/// Those of `file`.
+/// Returns any error of `file`.
 pub fn looks_like(file: &dyn ReadAt) -> Result<&'static str> {
     let limits = Limits::default();
     let first = Blocks::new(file, PROBE_BYTES).peek(0, PROBE_BYTES)?;

@@ -1,4 +1,4 @@
-//! A whole WARC record becomes a page, or a reason why it does not.
+//! Conversion of a whole WARC record into a page, or into the reason why it is not one.
 
 use std::borrow::Cow;
 
@@ -9,10 +9,11 @@ use crate::record::{Form, Names, RawPage, Reason, Refusal};
 use crate::url::scheme_beyond_web;
 use webtwin_job::{Input, Limits};
 
-/// Makes a page of a record; the caller fills in its place in the file. `mended` is the damage found so far.
+/// Makes a page of a record. The caller sets its place in the file. `mended` is the damage found so
+/// far.
 ///
 /// # Errors
-/// The reason why the record is refused.
+/// Returns the reason why the record is refused.
 pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, input: &Input) -> Result<RawPage, Refusal> {
     no_page(head).map_or(Ok(()), |refusal| Err(revisits::refusal(head, payload, input).unwrap_or(refusal)))?;
     if head.uri.is_empty() {
@@ -41,19 +42,20 @@ pub(super) fn page(head: &Head, payload: &[u8], mended: Option<Reason>, input: &
     Ok(page)
 }
 
-/// Whether digests say that a record is not what was written; `decoded` is the body of its page.
+/// True if the digests of a record do not match its content. `decoded` is the body of its page.
 pub(super) fn is_other(head: &Head, block: &[u8], decoded: &[u8], limits: &Limits) -> bool {
     digests::mismatch((&head.block_digest, block), &head.payload_digest, payload_forms(head, block, decoded, limits))
 }
 
-/// What stands for the digest of a payload, for each form of which a crawler may have written it.
+/// Returns the hashes of the payload digest, for each form of the payload over which a crawler may
+/// have computed it.
 pub(super) fn payload_names(head: &Head, block: &[u8], decoded: &[u8], limits: &Limits) -> Vec<u64> {
     let mut names: Vec<u64> = payload_forms(head, block, decoded, limits).map(|form| digests::name_of(&form)).collect();
     names.dedup();
     names
 }
 
-/// The payload as received, without its chunks, and decoded.
+/// Returns the forms of a payload: as received, without its chunk framing, and decoded.
 fn payload_forms<'b>(
     head: &Head,
     block: &'b [u8],
@@ -71,7 +73,7 @@ fn payload_forms<'b>(
         .chain(std::iter::once(Cow::Borrowed(decoded)))
 }
 
-/// Why a record with this head cannot be a page, whatever its payload.
+/// Returns the refusal of a record that cannot be a page, by its head alone.
 pub(super) fn no_page(head: &Head) -> Option<Refusal> {
     if let Some(version) = &head.bad_version {
         return Some((Reason::BadVersion, version.clone()));
@@ -80,7 +82,8 @@ pub(super) fn no_page(head: &Head) -> Option<Refusal> {
     match head.kind.as_str() {
         "response" if !is_http(head) => Some(other(&format!("response {}", head.media))),
         "resource" | "conversion" if head.media == "text/dns" => Some(other(&format!("{} text/dns", head.kind))),
-        // What crawlers write about a crawl (`metadata://gnu.org/...`, `urn:pageinfo:...`), or fetch from other servers.
+        // Data of a crawler about its crawl (`metadata://gnu.org/...`, `urn:pageinfo:...`), or
+        // content from servers other than web servers.
         "response" | "resource" | "conversion" | "revisit" if scheme_beyond_web(&head.uri).is_some() => {
             Some(other(&format!("{} {}", head.kind, head.uri)))
         }
@@ -94,16 +97,17 @@ pub(super) fn no_page(head: &Head) -> Option<Refusal> {
     }
 }
 
-/// Whether the payload is an HTTP message: the record says so, or is the response of a web server and says nothing
-/// else.
+/// True if the payload is an HTTP message: the record declares it, or is a response with an http(s)
+/// target or without a media type.
 pub(super) fn is_http(head: &Head) -> bool {
     let uri = head.uri.trim_start_matches('<');
     let web = uri.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http"));
     head.media == "application/http" || (head.kind == "response" && (web || head.media.is_empty()))
 }
 
-/// Whether the response of a web server is the page alone, under its own type and without an HTTP head, as some programs
-/// write it. By the standard its type would be that of the message.
+/// True if the response of a web server is the page alone, under its own media type and without an
+/// HTTP head. Some programs write such records. By the standard the type would be that of the
+/// message.
 fn is_bare(head: &Head, payload: &[u8]) -> bool {
     !http::begins(payload) && form_of_media(&head.media).is_some()
 }
@@ -116,7 +120,7 @@ fn from_http(head: &Head, payload: &[u8], input: &Input) -> Result<RawPage, Refu
     }
     no_text(&response.media, input).map_or(Ok(()), Err)?;
     let decoded = decode(&response, limits);
-    // What no head calls a page is no loss.
+    // A body that its head does not declare as a page is no loss, so it is not reported as damaged.
     let decoded = decoded.map_err(|refusal| no_text_declared(&response.media).unwrap_or(refusal));
     let (body, mended) = decoded?;
     let (body, broken) = unwrapped(&response.media, body, limits)?;
@@ -126,8 +130,10 @@ fn from_http(head: &Head, payload: &[u8], input: &Input) -> Result<RawPage, Refu
     Ok(RawPage { canonical: response.canonical, editions: response.editions, ..page })
 }
 
-/// The document made for paper that a file in gzip holds, such as `paper.ps.gz`, and the damage found; the body as it is
-/// where it is none. Servers send such files with a content encoding, or as the document without one, or as gzip.
+/// Returns the PDF or PostScript document that a gzip file contains, such as `paper.ps.gz`, and the
+/// damage found. Any other body is returned unchanged.
+///
+/// Servers send such files with a content encoding, or as the document without one, or as gzip.
 fn unwrapped<'b>(
     media: &str,
     body: Cow<'b, [u8]>,
@@ -138,7 +144,8 @@ fn unwrapped<'b>(
     }
     let is_document = match form_of_media(media) {
         Some(Form::Pdf | Form::PostScript) => true,
-        // Before all of it is decoded: most such files are programs.
+        // The first bytes decide before the whole body is decoded, because most such files are
+        // programs.
         None if leaves_it_to_the_bytes(media) || is_gzip(media) => {
             Form::printed(&encodings::gunzipped_head(&body)).is_some()
         }
@@ -147,7 +154,7 @@ fn unwrapped<'b>(
     if is_document { encodings::decode(&["gzip".to_owned()], body, limits) } else { Ok((body, None)) }
 }
 
-/// The body without transfer and content encodings, and what was mended in it.
+/// Returns the body without transfer and content encodings, and the damage that was repaired in it.
 fn decode<'b>(response: &http::Response<'b>, limits: &Limits) -> Result<(Cow<'b, [u8]>, Option<Reason>), Refusal> {
     let (body, broken_chunks) = match response.chunked {
         true => http::unchunk(response.body, limits)?,
@@ -203,7 +210,7 @@ mod tests {
                 assert_eq!(of(&typed(media), &gzip("a program")), Err(Reason::NotText), "{media} {encoding}");
             }
         }
-        // Twice: the server packs what is packed.
+        // The server compresses a file that is already compressed.
         let twice = {
             let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
             std::io::Write::write_all(&mut encoder, &gzip(ps)).unwrap();
@@ -211,7 +218,7 @@ mod tests {
         };
         let fields = "Content-Type: application/postscript\r\nContent-Encoding: gzip\r\n";
         assert_eq!(of(fields, &twice), document(Form::PostScript, ps));
-        // What is torn is kept as far as it goes, as in any other encoding.
+        // The decoded part of a truncated file is kept, as with any other encoding.
         let torn = &gzip(&ps.repeat(50))[..40];
         assert!(of("Content-Type: application/postscript\r\n", torn).is_ok_and(|(form, _)| form == Form::PostScript));
         assert_eq!(of("Content-Type: text/html\r\n", &gzip(ps)), Err(Reason::NotText));

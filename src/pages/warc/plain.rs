@@ -8,7 +8,7 @@ use super::{
 };
 use webtwin_base::error::Result;
 
-/// The bytes of the file from some position on. Positions are those of the file.
+/// Bytes of the file from a position on. Positions of the source are positions in the file.
 pub(super) struct Plain<'m, 'f, 'l> {
     pub members: &'m mut Members<'f, 'l>,
     pub at: u64,

@@ -1,4 +1,4 @@
-//! The head of a WARC record: where one may start, and what it says.
+//! Head of a WARC record: where one may start, and its fields.
 
 use memchr::{memchr_iter, memmem};
 
@@ -6,38 +6,40 @@ use super::address;
 use super::fields::{Line, is_blank, lines, next_line, text};
 use super::media_type::media_type;
 
-/// Bytes after a place from which [`starts`] decides.
+/// Number of bytes at a place from which [`starts`] decides.
 pub(super) const LOOK_BYTES: usize = 512;
 
-/// The first bytes of every record, whatever its version, as nearly all programs write them.
+/// First bytes of a record of any version, as nearly all programs write them.
 pub(super) const MAGIC: &[u8] = b"WARC/";
 
-/// All forms of them: words of the standard's grammar are the same in either case. Mixed ones nobody writes.
+/// Accepted forms of the first bytes. Words of the grammar in the standard are case-insensitive,
+/// but programs do not write mixed case.
 const MAGICS: [&[u8]; 2] = [MAGIC, b"warc/"];
 
-/// Whether bytes begin like a record.
+/// True if the bytes begin like a record.
 pub(super) fn has_magic(bytes: &[u8]) -> bool {
     MAGICS.iter().any(|magic| bytes.starts_with(magic))
 }
 
-/// Whether bytes are the beginning of what a record begins with.
+/// True if the bytes are a prefix of the first bytes of a record.
 pub(super) fn may_have_magic(bytes: &[u8]) -> bool {
     MAGICS.iter().any(|magic| magic.starts_with(bytes))
 }
 
-/// The first place that looks like the beginning of a record.
+/// Returns the first position that looks like the beginning of a record.
 pub(super) fn find_magic(bytes: &[u8]) -> Option<usize> {
     let [upper, lower] = MAGICS;
     let first = memmem::find(bytes, upper);
-    // Not beyond it, or a file with few of one form would be searched again and again.
+    // The second search stops at the first match. Otherwise a file with few matches of one form
+    // would be searched to its end again and again.
     memmem::find(&bytes[..first.unwrap_or(bytes.len())], lower).or(first)
 }
 
-/// Whether a record of a known version starts here: `WARC/0.x` or `WARC/1.x` alone on its line and, within
-/// [`LOOK_BYTES`] and before the blank line, a `WARC-` or `Content-` field.
+/// True if a record of a known version starts here: `WARC/0.x` or `WARC/1.x` alone on its line and,
+/// within [`LOOK_BYTES`] and before the blank line, a `WARC-` or `Content-` field.
 ///
-/// The answer depends on these bytes alone, never on how reading got here; that makes readers from different sides
-/// agree.
+/// The result depends only on these bytes, never on the way in which the reader has reached them.
+/// Readers that come from different positions therefore agree.
 pub(super) fn starts(bytes: &[u8]) -> bool {
     let bytes = &bytes[..bytes.len().min(LOOK_BYTES)];
     if !is_known_version(bytes) || memchr::memchr(b'\n', bytes).is_none() {
@@ -68,19 +70,19 @@ fn is_known_version(bytes: &[u8]) -> bool {
 /// Outcome of the search for the end of a head.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HeadEnd {
-    /// The head has this many bytes, including the blank line.
+    /// The head has this number of bytes, including the blank line.
     At(usize),
     /// Another record starts at this byte, before any blank line.
     Another(usize),
-    /// It is not within these bytes.
+    /// The end is not within these bytes.
     Unseen,
 }
 
-/// Looks for the end of the head at the start of `bytes`.
+/// Searches for the end of the head at the start of `bytes`.
 ///
 /// # Cost
-/// One pass, which never goes beyond the next start of a record: a pile of heads without ends is read once, not once
-/// per head.
+/// One pass, which never goes beyond the next start of a record. A pile of heads without ends is
+/// therefore read once, not once per head.
 pub(super) fn head_end(bytes: &[u8]) -> HeadEnd {
     let mut line = 0;
     for end in memchr_iter(b'\n', bytes) {
@@ -99,53 +101,55 @@ pub(super) fn head_end(bytes: &[u8]) -> HeadEnd {
     HeadEnd::Unseen
 }
 
-/// The fields of a record's head.
+/// Fields of the head of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Head {
-    /// The version line, if the version is unknown.
+    /// Version line, if the version is unknown.
     pub bad_version: Option<String>,
-    /// `WARC-Type`, lower case; empty if absent.
+    /// `WARC-Type` in lower case; empty if absent.
     pub kind: String,
-    /// `WARC-Target-URI`, as written; empty if absent.
+    /// `WARC-Target-URI` as written; empty if absent.
     pub uri: String,
-    /// `WARC-Date`, as written; empty if absent.
+    /// `WARC-Date` as written; empty if absent.
     pub date: String,
-    /// Media type of the payload, lower case, without parameters.
+    /// Media type of the payload, in lower case, without parameters.
     pub media: String,
-    /// Charset that `Content-Type` names.
+    /// Charset that `Content-Type` declares.
     pub charset: Option<String>,
-    /// `WARC-Identified-Payload-Type`: the media type that the crawler found, lower case; empty if absent.
+    /// `WARC-Identified-Payload-Type`: the media type that the crawler identified, in lower case;
+    /// empty if absent.
     pub identified: String,
-    /// `Content-Length`, or what is wrong with it.
+    /// `Content-Length`, or a description of the error in it.
     pub length: Result<u64, String>,
-    /// Whether a line is not a header line.
+    /// True if some line is not a header line.
     pub odd_line: bool,
-    /// `WARC-Segment-Number`, from 1 on, 0 if it is no number; `None` for a record that is no segment.
+    /// `WARC-Segment-Number`, counted from 1, or 0 if the value is not a number; `None` for a
+    /// record that is not a segment.
     pub segment: Option<u32>,
-    /// `WARC-Segment-Origin-ID`, without angle brackets; empty if absent.
+    /// `WARC-Segment-Origin-ID` without angle brackets; empty if absent.
     pub segment_origin: String,
     /// `WARC-Segment-Total-Length`; 0 if absent.
     pub segment_total: u64,
-    /// `WARC-Record-ID`, without angle brackets; empty if absent, as all texts that follow.
+    /// `WARC-Record-ID` without angle brackets; empty if absent.
     pub id: String,
-    /// `WARC-Block-Digest`, as written.
+    /// `WARC-Block-Digest` as written; empty if absent.
     pub block_digest: String,
-    /// `WARC-Payload-Digest`, as written.
+    /// `WARC-Payload-Digest` as written; empty if absent.
     pub payload_digest: String,
-    /// What stands for `WARC-IP-Address`; 0 if absent.
+    /// Hash of `WARC-IP-Address`; 0 if absent.
     pub address: u64,
-    /// `WARC-Profile`, as written.
+    /// `WARC-Profile` as written, without angle brackets; empty if absent.
     pub profile: String,
-    /// `WARC-Refers-To`, without angle brackets.
+    /// `WARC-Refers-To` without angle brackets; empty if absent.
     pub refers_to: String,
-    /// `WARC-Refers-To-Target-URI`, as written.
+    /// `WARC-Refers-To-Target-URI` as written; empty if absent.
     pub refers_to_uri: String,
-    /// `WARC-Refers-To-Date`, as written.
+    /// `WARC-Refers-To-Date` as written; empty if absent.
     pub refers_to_date: String,
 }
 
 impl Head {
-    /// A head that says nothing.
+    /// Returns a head without fields.
     pub(super) fn empty() -> Head {
         Head {
             bad_version: None,
@@ -172,7 +176,7 @@ impl Head {
     }
 }
 
-/// Reads a head, given from its version line to its blank line.
+/// Parses a head, given from its version line to its blank line.
 pub(super) fn parse(bytes: &[u8]) -> Head {
     let mut head = Head::empty();
     if !is_known_version(bytes) {
@@ -202,6 +206,7 @@ pub(super) fn parse(bytes: &[u8]) -> Head {
         } else if is("WARC-Profile") {
             head.profile = without_brackets(&value);
         } else if is("WARC-Segment-Number") {
+            // 0 is not a valid segment number, so it marks a value that cannot be parsed.
             head.segment = Some(text(&value).parse().unwrap_or(0));
         } else if is("WARC-Segment-Origin-ID") {
             head.segment_origin = without_brackets(&value);
@@ -220,6 +225,8 @@ pub(super) fn parse(bytes: &[u8]) -> Head {
         } else if is("Content-Length") {
             match &length {
                 None => head.length = number(&value),
+                // An equal repetition is harmless, but of two different lengths neither can be
+                // trusted.
                 Some(before) if *before != value => head.length = Err("two different Content-Lengths".to_owned()),
                 Some(_) => (),
             }
@@ -229,7 +236,7 @@ pub(super) fn parse(bytes: &[u8]) -> Head {
     head
 }
 
-/// A URI as WARC 1.1 writes it; WARC 1.0 puts angle brackets around it.
+/// Returns a URI in the notation of WARC 1.1. WARC 1.0 puts angle brackets around it.
 fn without_brackets(value: &[u8]) -> String {
     let value = value.strip_prefix(b"<").unwrap_or(value);
     text(value.strip_suffix(b">").unwrap_or(value))

@@ -1,8 +1,9 @@
-//! Records in sequence in a [`Source`]: how long each really is, and where the next one starts.
+//! Records in sequence in a [`Source`]: the true length of each, and the start of the next one.
 //!
-//! `Content-Length` is believed if the bytes after it look like the end of a record ([`landing`]); otherwise the record
-//! reaches to the next place where one starts, or to the end of its source. Both depend on the bytes there alone, so
-//! two readers that start at different places agree from the first record on that both reach.
+//! `Content-Length` is trusted if the bytes after it look like the end of a record ([`landing`]).
+//! Otherwise the record extends to the next place where a record starts, or to the end of its
+//! source. Both tests depend only on the bytes there, so two readers that start at different places
+//! agree from the first record on that both reach.
 
 use memchr::memmem;
 
@@ -16,25 +17,27 @@ use crate::record::{Found, Means, RawPage, Reason, Refusal, Refused, Sink};
 use webtwin_base::error::Result;
 use webtwin_job::{Digests, Input};
 
-/// Bytes of line ends between two records that [`landing`] examines.
+/// Maximum number of bytes of line ends between two records that [`landing`] examines.
 const TRAILER_BYTES: usize = 1024;
 
-/// Bytes within which the head of a member is expected to end.
+/// Number of bytes within which the head of a member is expected to end.
 const MEMBER_HEAD_BYTES: u64 = 64;
 
-/// Records over the limits that may in turn claim a far end, with none of them right, before such claims are no longer
-/// checked. Bounds the reads that a pile of forged heads can cause.
+/// Number of consecutive records that exceed the limit and claim a wrong end far away, after which
+/// such claims are no longer checked. Bounds the reads that a pile of forged heads can cause.
 const FAR_CLAIMS: u32 = 64;
 
-/// Lost bytes up to which a record that is whole stands for them, too: checksums, ends of streams.
+/// Maximum number of lost bytes that are not reported if the record before them is intact:
+/// checksums, ends of streams.
 const NEGLIGIBLE_BYTES: u64 = 64;
 
-/// Receives the findings and counts them.
+/// Receiver of pages and refusals, which counts them.
 pub(super) struct Out<'r, 's> {
     pub input: &'r Input,
     sink: &'r mut Sink<'s>,
     pub found: u64,
-    /// The finding received last, if it is a refusal: how many bytes are lost with it may turn out later.
+    /// Last result, if it is a refusal. The number of bytes that are lost with it may become known
+    /// later.
     held: Option<Refused>,
 }
 
@@ -43,16 +46,19 @@ impl<'r, 's> Out<'r, 's> {
         Out { input, sink, found: 0, held: None }
     }
 
+    /// Passes a page to the sink.
     pub(super) fn page(&mut self, page: RawPage) -> Result<()> {
         self.flush()?;
         self.found += 1;
         (self.sink)(Found::Page(page))
     }
 
+    /// Holds a new refusal. Passes the previous one to the sink.
     pub(super) fn refuse(&mut self, offset: u64, reason: Reason, detail: impl Into<String>, bytes: u64) -> Result<()> {
         self.hand_on(Refused { bytes, ..Refused::new(offset, reason, detail) })
     }
 
+    /// Holds a refusal. Passes the previous one to the sink.
     pub(super) fn hand_on(&mut self, refused: Refused) -> Result<()> {
         self.flush()?;
         self.found += 1;
@@ -60,20 +66,20 @@ impl<'r, 's> Out<'r, 's> {
         Ok(())
     }
 
-    /// Passes on the refusal that is held, if any.
+    /// Passes the held refusal, if any, to the sink.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.held.take().map_or(Ok(()), |refused| (self.sink)(Found::Refused(refused)))
     }
 
-    /// Counts bytes that are lost with what was refused last.
+    /// Adds lost bytes to the last refusal.
     pub(super) fn lose_more(&mut self, bytes: u64) {
         if let Some(held) = self.held.as_mut().filter(|held| held.reason.is_bad()) {
             held.bytes += bytes;
         }
     }
 
-    /// Counts the rest of a stream, which cannot be decoded from `offset` on: with the record refused last
-    /// if that is damaged.
+    /// Counts the rest of a stream, which cannot be decoded from `offset` on. The bytes are added
+    /// to the last refusal if its record is damaged.
     pub(super) fn lose_rest(&mut self, offset: u64, reason: Reason, bytes: u64) -> Result<()> {
         match self.held.as_mut().filter(|held| held.reason.is_bad()) {
             Some(held) => held.bytes += bytes,
@@ -84,13 +90,14 @@ impl<'r, 's> Out<'r, 's> {
         Ok(())
     }
 
-    /// Returns true if the record read last is refused, and counts these bytes for it.
+    /// Returns true if the last record is refused, and sets the number of bytes of that refusal.
     pub(super) fn refused_last(&mut self, bytes: u64) -> bool {
         self.held.as_mut().map(|held| held.bytes = bytes).is_some()
     }
 
-    /// Counts the bytes lost by damage at `offset`: `with_last` if the record read last is damaged,
-    /// otherwise `behind`, for which a refusal of their own stands unless they are negligible.
+    /// Counts the bytes that are lost by damage at `offset`. If the last record is damaged, its
+    /// refusal gets `with_last` bytes. Otherwise a new refusal gets `behind` bytes, unless they are
+    /// negligible.
     pub(super) fn lose(&mut self, offset: u64, reason: Reason, with_last: u64, behind: u64) -> Result<()> {
         if let Some(held) = self.held.as_mut().filter(|held| held.reason.is_bad()) {
             held.bytes = with_last;
@@ -101,16 +108,17 @@ impl<'r, 's> Out<'r, 's> {
     }
 }
 
-/// What follows a record.
+/// Content after a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// A record, at this position.
+    /// A record at this position.
     Record(u64),
-    /// The end of the source, at this position.
+    /// The end of the source at this position.
     End(u64),
-    /// Other bytes, from this position on.
+    /// Other bytes from this position on.
     Gap(u64),
-    /// Nothing can be concluded from the record; the next one must be searched from here.
+    /// Unknown content: nothing can be concluded from the record, so the next one must be searched
+    /// for from this position on.
     Lost(u64),
 }
 
@@ -121,17 +129,17 @@ impl Next {
     }
 }
 
-/// Reads the records of one source.
+/// Reader of the records of one source.
 pub(super) struct Records<'o, 'r, 's, S> {
     pub window: Window<S>,
     pub out: &'o mut Out<'r, 's>,
-    /// Start of the first record read.
+    /// Start of the first record that was read.
     pub first: Option<u64>,
-    /// Start of the last record read.
+    /// Start of the last record that was read.
     pub last: Option<u64>,
-    /// Start of the record that follows the last one read, or the end of the source.
+    /// Start of the record after the last one that was read, or the end of the source.
     pub end: u64,
-    /// Where the record or gap at hand begins in the file, if any was read.
+    /// Position in the file at which the current record or gap begins, if one was read.
     pub place: Option<u64>,
     far_claims: u32,
     format: Format,
@@ -142,13 +150,14 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         Records { window, out, first: None, last: None, end: 0, place: None, far_claims: 0, format }
     }
 
-    /// Bytes after a record from which [`landing`] decides.
+    /// Returns the number of bytes after a record from which [`landing`] decides.
     fn landing_bytes(&self) -> usize {
         TRAILER_BYTES + self.format.look_bytes()
     }
 
-    /// Reads records, beginning with the one at `next`, as long as their offsets are below `until`; bytes between and
-    /// after them are reported, too. Returns the first record beyond.
+    /// Reads records, beginning with the one at `next`, while their offsets are below `until`.
+    /// Bytes between and after them are reported, too. Returns the first record at or after
+    /// `until`.
     pub(super) fn run(&mut self, mut next: Option<u64>, until: u64) -> Result<Option<u64>> {
         while let Some(start) = next {
             let offset = self.window.source.offset(start);
@@ -163,8 +172,9 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         Ok(next)
     }
 
-    /// Returns the first position in `from..until` where a record starts. Keeps the bytes after `keep` as long as they
-    /// are within the record limit; without `keep`, keeps none of the bytes passed.
+    /// Returns the first position in `from..until` where a record starts. Keeps the bytes from
+    /// `keep` on in the window while they are within the record limit. Without `keep`, drops all
+    /// bytes that it passes.
     pub(super) fn find(&mut self, from: u64, until: u64, keep: Option<u64>) -> Result<Option<u64>> {
         let mut at = from.max(self.window.base());
         while at < until {
@@ -197,21 +207,22 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         Ok(None)
     }
 
-    /// Whether a record starts at `at`.
+    /// True if a record starts at `at`.
     fn starts(&mut self, at: u64) -> Result<bool> {
         let look = at + self.format.look_bytes() as u64;
         self.window.fill(look)?;
         Ok(self.format.starts(self.window.get(at, look)))
     }
 
-    /// Whether the record at `at` lies in a member of its own, which a damaged member has decoded as if it were its
-    /// data. It will be read when that member's turn comes.
+    /// True if the record at `at` lies in a separate member, whose bytes a damaged member has
+    /// decoded as its own data. The record is read later, with its own member.
     fn swallowed(&self, at: u64) -> bool {
         let before = self.window.get(at.saturating_sub(MEMBER_HEAD_BYTES), at);
         self.window.source.member_magics().iter().any(|magic| memmem::find(before, magic).is_some())
     }
 
-    /// Moves from `from` to the next record. Blanks and zeros are padding; anything else is reported.
+    /// Moves from `from` to the next record. Blanks and zeros are padding. Other bytes are
+    /// reported.
     pub(super) fn gap(&mut self, mut from: u64) -> Result<Option<u64>> {
         while self.window.fill(from + 1)? {
             let held = self.window.get(from, u64::MAX);
@@ -244,6 +255,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
             false => Reason::Garbage,
         };
         let next = self.find(from, u64::MAX, None)?;
+        // If the source ends within the gap, the way in which it ends is the better explanation.
         let reason = match (next, self.window.ended()) {
             (None, Some(Ending::Cut)) => Reason::Truncated,
             (None, Some(Ending::File)) if about == Reason::BadHeader => Reason::Truncated,
@@ -299,7 +311,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         self.misjudged(start, &head, body, claimed)
     }
 
-    /// Reads the head at `start`; returns it and the position of the payload.
+    /// Reads the head at `start`. Returns it with the position of the payload.
     fn head(&mut self, start: u64) -> Result<std::result::Result<(record_head::Head, u64), Refusal>> {
         let most = self.out.input.limits.head_bytes;
         loop {
@@ -331,7 +343,8 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         }
     }
 
-    /// Examines what follows position `claimed`, which is in the window.
+    /// Determines from the bytes at `claimed` whether a record may end there. The position must be
+    /// in the window.
     fn landing(&mut self, claimed: u64) -> Result<Option<(u64, Next)>> {
         let to = claimed + self.landing_bytes() as u64;
         self.window.fill(to)?;
@@ -345,7 +358,8 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         }))
     }
 
-    /// Skips a record that claims to be over the limit, if it is: returns what follows. Otherwise returns `None`.
+    /// Skips a record that claims to exceed the limit, if its claim is right. Returns the content
+    /// after it, or `None` if the claim is wrong.
     fn oversized(&mut self, start: u64, head: &record_head::Head, body: u64, claimed: u64) -> Result<Option<Next>> {
         let limit = self.out.input.limits.record_bytes;
         let next = if self.far_claims < FAR_CLAIMS {
@@ -355,7 +369,8 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
                 None if self.window.fill(body + limit + 1)? => {
                     self.window.seek(claimed)?;
                     let landed = if self.window.fill(claimed)? { self.landing(claimed)? } else { None };
-                    // The bytes between may be gone for good.
+                    // The window may have dropped the bytes between, so there is no way back to
+                    // them.
                     let base = self.window.base();
                     landed.or_else(|| (base > body).then_some((claimed, Next::Lost(base))))
                 }
@@ -374,7 +389,7 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         Ok(Some(next))
     }
 
-    /// Yields a record whose length is wrong: it reaches to the next record.
+    /// Yields a record with a wrong length. The record extends to the next record.
     fn misjudged(&mut self, start: u64, head: &record_head::Head, body: u64, claimed: u64) -> Result<Option<u64>> {
         let next = self.find(body, u64::MAX, Some(body))?;
         let to = next.unwrap_or(self.window.end());
@@ -447,7 +462,8 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         }
     }
 
-    /// Refuses a record up to `end` that cannot be read, unless it would not have been a page anyhow.
+    /// Refuses a record up to `end` that cannot be read, or gives the reason why it is not a page,
+    /// if its head has one.
     fn refuse_unread(
         &mut self,
         start: u64,
@@ -466,14 +482,14 @@ impl<'o, 'r, 's, S: Source> Records<'o, 'r, 's, S> {
         self.out.refuse(offset, reason, detail, bytes)
     }
 
-    /// Bytes of the file from the record at hand to `end`.
+    /// Returns the number of bytes of the file from the start of the current record to `end`.
     fn bytes_to(&self, end: u64) -> u64 {
         let end = self.window.source.reached(end);
         self.place.map_or(0, |place| end.saturating_sub(place))
     }
 }
 
-/// The damage of a record that is whole although its source ended badly right after it.
+/// Returns the damage of an intact record whose source ended badly directly after it.
 fn broken_off(ended: Option<Ending>) -> Option<Reason> {
     match ended? {
         Ending::File | Ending::Member => None,
@@ -483,11 +499,12 @@ fn broken_off(ended: Option<Ending>) -> Option<Reason> {
     }
 }
 
-/// Judges whether a record may end at `claimed`, from the bytes there and whether they are the last; returns where its
-/// payload ends and what follows.
+/// Determines whether a record may end at `claimed`, from the bytes there and whether they are the
+/// last. Returns the end of its payload and the content after it.
 ///
-/// It may if only line ends separate it from the next record or from the end, or if two line ends follow (in ARC one),
-/// whatever comes after them. A length up to two bytes short is forgiven: old versions of wget wrote such lengths.
+/// A record may end there if only line ends separate it from the next record or from the end, or if
+/// two line ends follow (in ARC one), before any other bytes. A length that is up to two bytes too
+/// short is accepted, because old versions of wget wrote such lengths.
 fn landing(format: Format, claimed: u64, bytes: &[u8], last: bool) -> Option<(u64, Next)> {
     (0..=2).find_map(|short: usize| {
         let behind = bytes.get(short..)?;

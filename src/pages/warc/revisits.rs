@@ -1,7 +1,8 @@
-//! What records that are no pages say of pages: revisits refer to other records, redirects lead to other URLs.
+//! Information about pages in records that are not pages: revisits refer to other records,
+//! redirects lead to other URLs.
 //!
-//! Both profiles of WARC 1.0 and 1.1 are understood. `identical-payload-digest` means that the server sent what it had sent
-//! before, `server-not-modified` that it said so itself (304).
+//! Both profiles of WARC 1.0 and 1.1 are supported. `identical-payload-digest` means that the
+//! server sent the same payload as before, `server-not-modified` that it reported no change (304).
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -10,8 +11,8 @@ use crate::fetch_time;
 use crate::record::{Means, Names, Reason, Redirect, Refusal, Revisit};
 use webtwin_job::{Input, Limits};
 
-/// Why a revisit, or a response in segments, is no page, whatever it refers to or follows: what there is of the response says
-/// so.
+/// Returns the refusal of a revisit, or of a response in segments, whose stored part of the
+/// response already excludes a page, regardless of the records that it refers to or continues in.
 pub(super) fn refusal(head: &Head, payload: &[u8], input: &Input) -> Option<Refusal> {
     let is_segment = head.segment == Some(1) && page::is_http(head);
     if !is_segment && (head.kind != "revisit" || head.media != "application/http") {
@@ -25,7 +26,8 @@ pub(super) fn refusal(head: &Head, payload: &[u8], input: &Input) -> Option<Refu
     }
 }
 
-/// What a refused record says of pages; `length` is that of the record in its file.
+/// Returns the information about pages in a refused record. `length` is that of the record in its
+/// file.
 pub(super) fn means(head: &Head, payload: &[u8], reason: Reason, length: u64, limits: &Limits) -> Option<Means> {
     match reason {
         Reason::Revisit => Some(Means::Revisit(revisit(head, length))),
@@ -39,7 +41,7 @@ fn seconds(date: &str) -> i64 {
 }
 
 fn revisit(head: &Head, length: u64) -> Revisit {
-    // Where the server sent no payload, a digest can only be that of nothing.
+    // If the server sent no payload, a digest can only be that of an empty one.
     let not_modified = head.profile.to_ascii_lowercase().contains("not-modified");
     let payload = if not_modified { 0 } else { digests::name(&head.payload_digest) };
     Revisit {
@@ -62,7 +64,7 @@ fn redirect(head: &Head, payload: &[u8], limits: &Limits) -> Option<Redirect> {
     leads_on.then_some(Redirect { url, fetch_time, location: response.location, is_permanent })
 }
 
-/// The hash that stands for a record id; 0 for none.
+/// Returns the hash of a record id; 0 for an empty one.
 pub(super) fn name(id: &str) -> u64 {
     if id.is_empty() { 0 } else { xxh3_64(id.as_bytes()) }
 }

@@ -1,5 +1,5 @@
-//! Records in segments (WARC 1.1, sections 5.20 to 5.22 and 6.9): a block that is continued in other records, of type
-//! `continuation`, often in other files.
+//! Segmented records (WARC 1.1, sections 5.20 to 5.22 and 6.9): a block that is continued in other
+//! records, of type `continuation`, often in other files.
 
 use super::record_head::Head;
 use super::{page, revisits};
@@ -9,23 +9,23 @@ use webtwin_job::{Digests, Input};
 /// A segment of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
-    /// The record id of the first segment, as a hash.
+    /// Hash of the record id of the first segment.
     pub origin: u64,
-    /// Its number, from 1 on.
+    /// Number of the segment, from 1.
     pub number: u32,
-    /// Length of the whole block, as the last segment says; 0 if it does not.
+    /// Length of the whole block as the last segment declares it; 0 if absent.
     pub total: u64,
-    /// Its part of the block.
+    /// Bytes of the block that this segment contains.
     pub block: Vec<u8>,
     /// Length of the record in its file.
     pub length: u64,
-    /// What was mended in it.
+    /// Damage that was repaired in the segment.
     pub mended: Option<Reason>,
-    /// Of the first segment.
+    /// Head of the record, for the first segment only.
     head: Option<Box<Head>>,
 }
 
-/// The segment in a record that was read, if it is one of a page.
+/// Returns the segment in a record, if the record is one of a segmented page.
 pub(super) fn segment(
     head: &Head,
     block: &[u8],
@@ -46,8 +46,9 @@ pub(super) fn segment(
 }
 
 impl Segment {
-    /// The segment in what was read, if it is the one of this number that starts at `offset`, and of the record with this
-    /// first segment, where that is known: several records may share a place, in a compressed file of one member.
+    /// Returns the segment in a result of a reader, if it has this number and starts at `offset`.
+    /// Several records share a place in a compressed file of one member, so `origin`, if known,
+    /// must match, too.
     pub fn pick(found: Found, offset: u64, number: u32, origin: Option<u64>) -> Option<Segment> {
         let Found::Refused(Refused { offset: at, means: Some(means), .. }) = found else { return None };
         let Means::Segment(segment) = *means else { return None };
@@ -56,16 +57,16 @@ impl Segment {
     }
 }
 
-/// The page in the segments of a record, without its place in the file.
+/// Joins the segments of a record into a page, without a place in the file.
 ///
 /// # Errors
-/// Why there is none.
+/// Returns the reason if the record is not a page.
 ///
 /// # Panics
-/// Unless they begin with a first segment.
+/// Panics unless the segments begin with a first segment.
 pub fn join(segments: &[Segment], input: &Input) -> Result<RawPage, Refusal> {
     let head = segments[0].head.as_deref().expect("a first segment has a head");
-    // The digest of the block is that of the segment.
+    // The digest of the block in the first head is that of the segment, not of the whole block.
     let head = Head { segment: None, block_digest: String::new(), ..head.clone() };
     let block: Vec<u8> = segments.iter().flat_map(|segment| &segment.block).copied().collect();
     let mended = segments.iter().find_map(|segment| segment.mended);

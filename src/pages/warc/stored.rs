@@ -1,12 +1,14 @@
-//! Records as they are stored: where each begins and ends in its file, its heads, and the bytes of its payload.
+//! Records as stored: the position of each in its file, its heads, and the bytes of its payload.
 //!
-//! This is for who moves records, not for who reads pages, so it is strict where the readers of pages are forgiving: a
-//! record is *whole* if nothing about it has to be guessed. It starts with a head of a known version, has the length it
-//! says, ends with two line ends, is followed by another record or the end and, in a compressed file, has a member of its
-//! own that passes its checksum. The bytes between whole records are *other bytes*, whatever they may hold.
+//! This module is for code that moves records, not for code that reads pages. It is strict where
+//! the readers of pages are tolerant: a record is *whole* if no property of it is guessed. It
+//! starts with a head of a known version, has the length that it declares, ends with two line ends,
+//! is followed by another record or the end and, in a compressed file, has a member of its own with
+//! a correct checksum. Bytes between whole records are *other bytes*, with any content.
 //!
-//! Both tile the file: each begins where the one before has ended. Which bytes are other bytes depends on nothing behind
-//! the record that ends them but, in a plain file, the lengths that forged records claim.
+//! Whole records and ranges of other bytes tile the file: each begins at the end of the one before.
+//! The extent of other bytes does not depend on bytes after the record that ends them, with one
+//! exception: in a plain file, the lengths that forged records claim.
 //!
 //! # Cost
 //! Linear in the bytes of the file. A record of any length is read in pieces of at most 256 KiB.
@@ -25,57 +27,61 @@ use webtwin_base::error::{Error, Result};
 use webtwin_base::read_at::ReadAt;
 use webtwin_job::Limits;
 
-/// Bytes read or decoded at a time, at most.
+/// Maximum number of bytes that are read or decoded at a time.
 const ROOM_BYTES: usize = 256 << 10;
 
-/// Bytes read first of a record in a plain file, most of which are short.
+/// Number of bytes of a record in a plain file that are read first. Most records are short.
 const FIRST_BYTES: usize = 4 << 10;
 
-/// What follows the block of every record.
+/// Bytes that follow the block of every record.
 pub const TRAILER: &[u8] = b"\r\n\r\n";
 
-/// Places in a row that look like records and are none, before the rest of the file is taken for other bytes. Bounds the
-/// cost of a pile of forged records to a multiple of its size.
+/// Number of consecutive places that look like records but are not, after which the rest of the
+/// file counts as other bytes. Bounds the cost of a pile of forged records to a multiple of its
+/// size.
 const RETRIES: u32 = 64;
 
 /// A whole record, without its payload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
-    /// Its bytes in the file, compressed or not.
+    /// Range of its bytes in the file, compressed or not.
     pub range: Range<u64>,
-    /// Its head, from the version to the blank line.
+    /// Head of the record, from the version to the blank line.
     pub head: Vec<u8>,
-    /// The head of the HTTP response that its block begins with, up to the blank line; empty if there is none.
+    /// Head of the HTTP response with which the block begins, up to the blank line; empty if there
+    /// is none.
     pub http: Vec<u8>,
-    /// Bytes of its payload: what follows in the block, in the transfer encoding as received.
+    /// Length of the payload in bytes. The payload is the rest of the block, in the transfer
+    /// encoding as received.
     pub payload_bytes: u64,
 }
 
-/// Receives the bytes of what may be a record.
+/// Receiver of the bytes of a possible record.
 pub trait Take {
-    /// It may begin, with these heads; what came since the last record that was whole is void.
+    /// Receives the heads of a possible record. Discards all bytes since the last record that was
+    /// whole.
     fn heads(&mut self, head: &[u8], http: &[u8]);
 
-    /// The next bytes of its payload.
+    /// Receives the next bytes of the payload.
     fn payload(&mut self, bytes: &[u8]);
 }
 
-/// Receives what a file holds, in its order.
+/// Receiver of the content of a file, in file order.
 pub trait Visitor: Take {
-    /// The record that was taken last is whole.
+    /// Receives a whole record, whose bytes were passed last.
     ///
     /// # Errors
-    /// What ends the reading.
+    /// Returns an error to stop the reader.
     fn record(&mut self, record: Stored) -> Result<()>;
 
-    /// Bytes of the file that are no whole record; never empty.
+    /// Receives a range of bytes of the file that are not a whole record. The range is never empty.
     ///
     /// # Errors
-    /// What ends the reading.
+    /// Returns an error to stop the reader.
     fn other(&mut self, range: Range<u64>) -> Result<()>;
 }
 
-/// Reads the stored records of one WARC file.
+/// Reader of the stored records of one WARC file.
 pub struct StoredRecords<'f> {
     blocks: Blocks<'f>,
     compression: Compression,
@@ -83,15 +89,16 @@ pub struct StoredRecords<'f> {
     decoder: Option<Decoder>,
     buffer: Buffer,
     limits: Limits,
-    /// How the member at hand ended, or that the plain file did.
+    /// Way in which the current member, or the plain file, has ended.
     ended: Option<Ending>,
 }
 
 impl<'f> StoredRecords<'f> {
-    /// Opens a file; `None` if it is no WARC and not empty. Of the limits, those of heads and of ratio count.
+    /// Opens a file; returns `None` if it is not a WARC and not empty. Of the limits, only those of
+    /// heads and of the expansion ratio apply.
     ///
     /// # Errors
-    /// Those of `file`.
+    /// Returns any error of `file`.
     pub fn open(file: &'f dyn ReadAt, limits: &Limits) -> Result<Option<StoredRecords<'f>>> {
         let compression = match probe(file)? {
             Some((Format::Warc, compression)) => compression,
@@ -111,12 +118,12 @@ impl<'f> StoredRecords<'f> {
         Ok(Some(StoredRecords { blocks, compression, dictionary, decoder, buffer, limits: *limits, ended: None }))
     }
 
-    /// How the records are compressed.
+    /// Returns the compression of the records.
     pub fn compression(&self) -> Compression {
         self.compression
     }
 
-    /// The dictionary of a file in zstd, decompressed, if it has one.
+    /// Returns the dictionary of a zstd file, decompressed, if it has one.
     pub fn dictionary(&self) -> Option<&[u8]> {
         self.dictionary.as_deref()
     }
@@ -124,13 +131,13 @@ impl<'f> StoredRecords<'f> {
     /// Passes the whole file to a visitor.
     ///
     /// # Errors
-    /// Those of the file and of the visitor.
+    /// Returns any error of the file and of the visitor.
     pub fn visit(&mut self, visitor: &mut impl Visitor) -> Result<()> {
         let (mut at, mut seen, mut retries) = (0, 0, 0);
         while at < self.blocks.len() && retries < RETRIES {
             match self.read(at, visitor)? {
                 Some(_) if seen < at => {
-                    // What is before it comes first.
+                    // The bytes before this record are passed first. The record is then read again.
                     visitor.other(seen..at)?;
                     seen = at;
                 }
@@ -150,11 +157,11 @@ impl<'f> StoredRecords<'f> {
         Ok(())
     }
 
-    /// Reads the record at `start`, whose bytes go to `take` piece by piece; `None` if there is no whole one, after any part
-    /// of it.
+    /// Reads the record at `start` and passes its bytes to `take` in pieces. Returns `None` if
+    /// there is no whole record, possibly after a part of it was passed.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Returns any error of the file.
     pub fn read(&mut self, start: u64, take: &mut dyn Take) -> Result<Option<Stored>> {
         if !self.begin(start)? {
             return Ok(None);
@@ -162,10 +169,10 @@ impl<'f> StoredRecords<'f> {
         self.whole(start, take)
     }
 
-    /// Reads the head of the record at `start`, which is whole.
+    /// Reads the head of the record at `start`, which must be whole.
     ///
     /// # Errors
-    /// [`Error::Invariant`] if there is none; those of the file.
+    /// Returns [`Error::Invariant`] if there is none, and any error of the file.
     pub fn head(&mut self, start: u64) -> Result<Vec<u8>> {
         let head = match self.begin(start)? {
             true => self.record_head(start, &mut 0)?,
@@ -174,13 +181,14 @@ impl<'f> StoredRecords<'f> {
         head.ok_or_else(|| Error::Invariant(format!("no record at {start}, where one was read before")))
     }
 
-    /// The next place from `from` where a record may begin, or the length of the file.
+    /// Returns the next position from `from` on at which a record may begin, or the length of the
+    /// file.
     fn next(&mut self, from: u64) -> Result<u64> {
         let length = self.blocks.len();
         Ok(self.blocks.find(self.magic(), from, length)?.unwrap_or(length))
     }
 
-    /// First bytes of a record, or of its member.
+    /// Returns the first bytes of a record, or of its member.
     fn magic(&self) -> &'static [u8] {
         match self.compression {
             Compression::Plain => MAGIC,
@@ -200,8 +208,8 @@ impl<'f> StoredRecords<'f> {
         }
     }
 
-    /// Adds up to `room` bytes to the buffer; `at` is the position in a plain file behind those read so far. Returns whether
-    /// there were any.
+    /// Adds up to `room` bytes to the buffer. `at` is the position in a plain file after the bytes
+    /// read so far. Returns false if there are no more bytes.
     fn more(&mut self, at: &mut u64, room: usize) -> Result<bool> {
         if self.ended.is_some() {
             return Ok(false);
@@ -220,7 +228,8 @@ impl<'f> StoredRecords<'f> {
         Ok(self.buffer.filled().len() > before || self.ended.is_none())
     }
 
-    /// Reads up to the end of the head of the record, which stays in the buffer.
+    /// Reads up to the end of the head of the record and returns the head, which also stays in the
+    /// buffer.
     fn record_head(&mut self, start: u64, at: &mut u64) -> Result<Option<Vec<u8>>> {
         *at = start;
         let most = self.limits.head_bytes as usize;
@@ -274,6 +283,8 @@ impl<'f> StoredRecords<'f> {
                 return Ok(None);
             }
         }
+        // A member must end directly after the trailer. In a plain file, the start of the next
+        // record must be seen.
         let behind = if self.decoder.is_some() { TRAILER.len() + 1 } else { TRAILER.len() + LOOK_BYTES };
         while self.buffer.filled().len() < behind && self.more(&mut at, behind)? {}
         let Some(next) = self.buffer.filled().strip_prefix(TRAILER) else { return Ok(None) };
@@ -285,14 +296,14 @@ impl<'f> StoredRecords<'f> {
         Ok(Some(Stored { range: start..end, head, http, payload_bytes }))
     }
 
-    /// The first bytes of the buffer, at most so many.
+    /// Returns the first bytes of the buffer, at most `most`.
     fn held(&self, most: u64) -> &[u8] {
         let held = self.buffer.filled();
         &held[..held.len().min(usize::try_from(most).unwrap_or(usize::MAX))]
     }
 }
 
-/// The values of a field in a head of WARC or HTTP, in their order, without line folds.
+/// Returns the values of a field in a head of WARC or HTTP, in order, without line folds.
 pub fn values(head: &[u8], name: &str) -> Vec<String> {
     let of = |line| match line {
         Line::Field(found, value) if found.eq_ignore_ascii_case(name.as_bytes()) => Some(text(&value)),
@@ -311,7 +322,7 @@ mod tests {
     use super::*;
     use webtwin_base::read_at::Bytes;
 
-    /// What a file holds, one string an entry.
+    /// Content of a file, one string per entry.
     #[derive(Default)]
     struct Seen {
         entries: Vec<String>,

@@ -1,4 +1,4 @@
-//! Records in a stream of decoded bytes, which can be read once and from its start only.
+//! Records in a stream of decoded bytes, which can only be read once from its start.
 
 use std::io::Read;
 
@@ -10,13 +10,13 @@ use crate::decoded::{OfFile, sort_out};
 use crate::record::Reason;
 use webtwin_base::error::Result;
 
-/// Bytes requested at a time.
+/// Number of bytes that are requested at a time.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Bytes by which the format is told.
+/// Number of bytes from which the format is detected.
 const GLANCE_BYTES: u64 = record_head::LOOK_BYTES as u64;
 
-/// Reads the records of a stream; their offsets and lengths are those of decoded bytes.
+/// Reads the records of a stream. Their offsets and lengths count decoded bytes.
 pub(super) fn read(stream: impl Read + OfFile, out: &mut Out) -> Result<RangeEnd> {
     let mut window = Window::new(Decoded(stream), Buffer::default(), 0, None);
     window.fill(GLANCE_BYTES)?;
@@ -66,7 +66,7 @@ impl<R: Read + OfFile> Source for Decoded<R> {
         self.0.of_file(position)
     }
 
-    /// Unknown; small enough to be added to a position.
+    /// The length is unknown. The value is small enough to be added to a position without overflow.
     fn longest(&self) -> u64 {
         u64::MAX / 4
     }

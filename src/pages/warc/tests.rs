@@ -70,7 +70,7 @@ fn record(format: Format, url: &str, length: Option<usize>, payload: &[u8]) -> V
     bytes
 }
 
-/// Text that does not compress to nothing.
+/// Text that does not compress to a trivial size.
 fn words(seed: usize, count: usize) -> String {
     (0..count).map(|i| format!("w{} ", (seed * 7919 + i * i * 31) % 9973)).collect()
 }
@@ -104,11 +104,12 @@ impl Packing {
     }
 }
 
-/// A stretch of a file.
+/// A piece of a test file.
 #[derive(Debug, Clone)]
 enum Piece {
     Page(usize),
-    /// A record that holds an archive in the packing of the file, cut off by so many bytes.
+    /// A record that contains an archive in the packing of the file, cut off by this number of
+    /// bytes.
     Archive {
         records: usize,
         cut: usize,
@@ -123,12 +124,13 @@ enum Piece {
         at: prop::sample::Index,
         by: u8,
     },
-    /// A page that loses its tail.
+    /// A page without its tail.
     Cut {
         words: usize,
         at: prop::sample::Index,
     },
-    /// A page that says it is this long, which may be by chance as long as something that starts with it.
+    /// A page with this declared length, which may by chance equal that of other content that
+    /// starts with it.
     WrongLength {
         words: usize,
         length: usize,
@@ -158,8 +160,9 @@ fn piece() -> impl Strategy<Value = Piece> {
     ]
 }
 
-/// Either within the line ends of the last record or within its head: by its body cut short, it would claim to end where
-/// something else does by chance once in a few thousand such small files.
+/// The cut is either within the line ends of the last record or within its head. A record with a
+/// shortened body would, by chance, claim to end where other content does, once in a few thousand
+/// such small files.
 fn cut_of_archive() -> impl Strategy<Value = usize> {
     prop_oneof![0usize..5, 65usize..140]
 }
@@ -173,7 +176,8 @@ fn any_piece() -> impl Strategy<Value = Piece> {
 fn file(format: Format, packing: Packing, pieces: &[Piece]) -> (Vec<u8>, Vec<String>) {
     let mut bytes = Vec::new();
     let mut urls = Vec::new();
-    // Where no member ends, a wrong length is believed if something happens to end there; such luck is another matter.
+    // If no member ends, a wrong length is trusted if other content happens to end there. That case
+    // is not tested here.
     let lengths_alone = matches!(packing, Packing::Plain | Packing::OneGzip);
     let damaged_words = |words: usize| if lengths_alone { words % 8 } else { words };
     for (i, piece) in pieces.iter().enumerate() {
@@ -181,7 +185,7 @@ fn file(format: Format, packing: Packing, pieces: &[Piece]) -> (Vec<u8>, Vec<Str
         match piece {
             Piece::Page(words) => {
                 bytes.extend(packing.pack(&page(&i.to_string(), None, *words)));
-                // In ARC a record without content is a tombstone.
+                // In ARC, a record without content is a tombstone.
                 if format == Format::Warc || *words > 0 {
                     urls.push(format!("http://h/{i}"));
                 }
@@ -189,7 +193,8 @@ fn file(format: Format, packing: Packing, pieces: &[Piece]) -> (Vec<u8>, Vec<Str
             Piece::Archive { records, cut } => {
                 let inner: Vec<u8> =
                     (0..*records).flat_map(|k| packing.pack(&page(&format!("inner{i}-{k}"), None, 9))).collect();
-                // In ARC a body cut short would claim to end at the end of some line, by chance far more often.
+                // In ARC, a shortened body would by chance claim to end at the end of some line far
+                // more often.
                 let is_of_body = (2..=words(i, 9).len() + 1).contains(cut);
                 let cut = if format == Format::Arc && is_of_body { 1 } else { *cut };
                 let inner = &inner[..inner.len() - cut.min(inner.len())];
@@ -208,7 +213,8 @@ fn file(format: Format, packing: Packing, pieces: &[Piece]) -> (Vec<u8>, Vec<Str
             }
             Piece::Cut { words, at } => {
                 let damaged = packing.pack(&page("damaged", None, damaged_words(*words)));
-                // A line of ARC that is cut off becomes one with the next, since URLs may hold URLs.
+                // A line of ARC that is cut off merges with the next, because URLs may contain
+                // URLs.
                 let least = match format == Format::Arc && lengths_alone {
                     true => memchr::memchr(b'\n', &damaged).expect("its head is a line") + 1,
                     false => 0,
@@ -251,7 +257,7 @@ proptest! {
         let limits = Limits { record_bytes, head_bytes: 400, ..Limits::default() };
         let (bytes, _) = file(format, packing, &pieces);
         let expected = whole(&bytes, &limits, block_bytes);
-        // What zstd gives before an error depends on how much it gets at a time.
+        // The bytes that zstd yields before an error depend on the size of its input pieces.
         if packing != Packing::Zstd {
             prop_assert_eq!(&whole(&bytes, &limits, BLOCK_BYTES), &expected, "whole, but in large blocks");
         }
@@ -308,7 +314,7 @@ fn pages_of_arc_files_have_their_place_date_type_and_status() {
     let first = format!("{}{http}\n", line("http://a/one page", http.len()));
     let second = format!("{}<p>two\n", line("http://a/2", 6));
     let dns = format!("{}20080101\n", line("dns:a", 8));
-    // In the words of the standard, each record begins with a line end.
+    // By the standard, each record begins with a line end.
     let members =
         [head, first.as_str(), &format!("\n{second}"), &dns].map(|member| Packing::Gzip.pack(member.as_bytes()));
     let limits = Limits::default();
@@ -346,7 +352,7 @@ fn an_archive_cut_off_within_a_record_doubles_nothing_wherever_it_is_cut() {
     for (format, packing) in
         formats.into_iter().flat_map(|format| [Packing::Plain, Packing::Stored].map(|packing| (format, packing)))
     {
-        // Cut within the line ends of its last record up to its head.
+        // The cuts are within the line ends of the last record, up to its head.
         for cut in 0..90 {
             let pieces = [Piece::Page(3), Piece::Archive { records: 3, cut }, Piece::Page(200), Piece::Page(3)];
             let (bytes, urls) = file(format, packing, &pieces);
@@ -365,7 +371,7 @@ fn an_archive_cut_off_within_a_record_doubles_nothing_wherever_it_is_cut() {
     }
 }
 
-/// URLs of pages and reasons of refusals, with the bytes of these.
+/// URLs of pages, and reasons of refusals with their bytes.
 fn outline(found: &[Found]) -> (Vec<&str>, Vec<(Reason, u64)>) {
     fn url(one: &Found) -> Option<&str> {
         match one {
@@ -380,7 +386,7 @@ fn outline(found: &[Found]) -> (Vec<&str>, Vec<(Reason, u64)>) {
     (found.iter().filter_map(url).collect(), found.iter().filter_map(reason).collect())
 }
 
-/// Reads a file as a whole, in ranges and each record again by its place.
+/// Reads a file as a whole, in ranges, and each record again by its place.
 fn read_in_all_ways(bytes: &[u8], what: &str) -> Vec<Found> {
     let found = whole(bytes, &Limits::default(), BLOCK_BYTES);
     for range_bytes in [1, 7, 100, 5000] {
@@ -457,7 +463,7 @@ fn each_frame_finds_its_dictionary_wherever_it_is() {
     };
     let without = |page: &[u8]| Packing::Zstd.pack(page);
     let limits = Limits::default();
-    // Between two dictionaries a frame that needs none, or a plain record.
+    // Between two dictionaries there is a frame that needs none, or a plain record.
     for between in [without(&pages[200]), pages[200].clone()] {
         let bytes = [part(&pages[..200]), between, part(&pages[201..399]), without(&pages[399])].concat();
         let found = whole(&bytes, &limits, BLOCK_BYTES);
@@ -502,13 +508,13 @@ fn lost_bytes_are_counted() {
     let lost = |bytes: &[u8]| outline(&whole(bytes, &Limits::default(), BLOCK_BYTES)).1;
     let garbage = vec![b'?'; 5000];
     assert_eq!(lost(&[&before[..], &garbage, &after].concat()), [(Reason::Garbage, 5000)]);
-    // One member with many records, damaged in its middle: the rest of it is lost.
+    // One member with many records, damaged in its middle: its rest is lost.
     let mut one = Packing::Gzip.pack(&pages.concat());
     let middle = one.len() / 2;
     one[middle..middle + 50].fill(0xff);
     let all: u64 = lost(&[&before[..], &one, &after].concat()).iter().map(|lost| lost.1).sum();
     assert!((one.len() as u64 / 3..one.len() as u64 * 2 / 3).contains(&all), "{all} of {}", one.len());
-    // A block of many: the records that reach into it are lost, and no others.
+    // A file of many blocks: only the records that extend into the damaged one are lost.
     let mut blocks: Vec<Vec<u8>> = pages.concat().chunks(1000).map(|block| Packing::Gzip.pack(block)).collect();
     blocks[20][100..120].fill(0);
     let found = whole(&blocks.concat(), &Limits::default(), BLOCK_BYTES);

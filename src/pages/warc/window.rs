@@ -1,26 +1,27 @@
-//! Decoded bytes seen through a window that grows at its end and forgets its start.
+//! Sliding window over decoded bytes, which grows at its end and drops bytes at its start.
 
 use webtwin_base::error::Result;
 
-/// How a source of bytes ended.
+/// Way in which a source of bytes ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     /// The end of a plain file.
     File,
-    /// A compressed member ended as it should.
+    /// A compressed member ended properly.
     Member,
-    /// A compressed member ended as it should, but its checksum or length is wrong.
+    /// A compressed member ended properly, but its checksum or length is wrong.
     WrongCrc,
     /// The file ended within a compressed member.
     Cut,
-    /// A compressed member cannot be decoded further.
+    /// The compressed member cannot be decoded further.
     Damaged,
-    /// A compressed member expands beyond the limits.
+    /// The compressed member expands beyond the limits.
     Bomb,
 }
 
-/// A buffer that is filled from its start. The bytes after the filled part stay initialised, so that a decoder can be
-/// given far more room than a member needs without clearing that room for each member.
+/// A buffer that is filled from its start. The bytes after the filled part stay initialised, so
+/// that a decoder can get far more space than a member needs, without clearing the space for each
+/// member.
 #[derive(Default)]
 pub(super) struct Buffer {
     bytes: Vec<u8>,
@@ -28,12 +29,12 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// The part that is filled.
+    /// Returns the filled part.
     pub(super) fn filled(&self) -> &[u8] {
         &self.bytes[..self.filled]
     }
 
-    /// Returns room for `length` bytes after the filled part.
+    /// Returns space for `length` bytes after the filled part.
     pub(super) fn room(&mut self, length: usize) -> &mut [u8] {
         let end = self.filled + length;
         if self.bytes.len() < end {
@@ -42,56 +43,57 @@ impl Buffer {
         &mut self.bytes[self.filled..end]
     }
 
-    /// Counts the first `length` bytes of [`Buffer::room`] as filled.
+    /// Adds the first `length` bytes of [`Buffer::room`] to the filled part.
     pub(super) fn advance(&mut self, length: usize) {
         self.filled += length;
         debug_assert!(self.filled <= self.bytes.len());
     }
 
-    /// Adds bytes to the filled part.
+    /// Appends bytes to the filled part.
     pub(super) fn append(&mut self, bytes: &[u8]) {
         self.room(bytes.len()).copy_from_slice(bytes);
         self.advance(bytes.len());
     }
 
-    /// Forgets the bytes filled but for the first `length`.
+    /// Drops the filled bytes after the first `length`.
     fn truncate(&mut self, length: usize) {
         self.filled = self.filled.min(length);
     }
 
-    /// Forgets the first `length` bytes filled.
+    /// Drops the first `length` filled bytes.
     pub(super) fn forget(&mut self, length: usize) {
         self.bytes.copy_within(length..self.filled, 0);
         self.filled -= length;
     }
 
-    /// Forgets everything; keeps the memory.
+    /// Drops all bytes and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.filled = 0;
     }
 }
 
-/// Bytes in which WARC records follow one another: plain, or decoded from members.
+/// Source of bytes in which WARC records follow one another: plain, or decoded from members.
 pub(super) trait Source {
-    /// Appends the next bytes to `to`; once the source has ended, says how.
+    /// Appends the next bytes to `to`. Returns how the source ended, once it has.
     fn more(&mut self, to: &mut Buffer) -> Result<Option<Ending>>;
 
-    /// Continues at `position`, if that requires no decoding of the bytes between. Returns whether it did.
+    /// Continues at `position`, if that requires no decoding of the bytes between. Returns true if
+    /// it did.
     fn jump(&mut self, position: u64) -> bool;
 
-    /// Returns `length` bytes from `position`, and whether the file ends with them, if that requires no reading of the
-    /// bytes between.
+    /// Returns `length` bytes from `position`, and whether the file ends with them, if that
+    /// requires no reading of the bytes between.
     fn peek(&mut self, position: u64, length: usize) -> Result<Option<(Vec<u8>, bool)>>;
 
-    /// Upper bound of the length of a record in this source.
+    /// Returns an upper bound of the length of a record in this source.
     fn longest(&self) -> u64;
 
-    /// First bytes of members, if this is decoded from some.
+    /// Returns the first bytes of members, if this source is decoded from members.
     fn member_magics(&self) -> &'static [&'static [u8]] {
         &[]
     }
 
-    /// Whether a member starts at `position` of the file, among plain bytes.
+    /// True if a member starts at `position` of the file, among plain bytes.
     fn is_member(&mut self, _position: u64) -> Result<bool> {
         Ok(false)
     }
@@ -101,32 +103,32 @@ pub(super) trait Source {
         Ok(None)
     }
 
-    /// Position in the file of the record that starts at `position`.
+    /// Returns the offset in the file of the record that starts at `position`.
     fn offset(&self, position: u64) -> u64 {
         position
     }
 
-    /// Bytes of the file that the record at `from..to` occupies, 0 if unknown; `last` means that the source ends with
-    /// it.
+    /// Returns the number of bytes of the file that the record at `from..to` occupies; 0 if
+    /// unknown. `last` is true if the source ends with the record.
     fn length(&self, from: u64, to: u64, _last: bool) -> u64 {
         to - from
     }
 
-    /// Position in the file at which `position` is reached, estimated within a member.
+    /// Returns the position in the file that corresponds to `position`, estimated within a member.
     fn reached(&self, position: u64) -> u64 {
         position
     }
 
-    /// Returns the first position from `position` on at which a member ends and another goes on.
+    /// Returns the first position from `position` on at which a member ends and another continues.
     fn edge(&self, _position: u64) -> Option<u64> {
         None
     }
 
-    /// Allows forgetting where in the file the bytes before `position` are.
+    /// Permits the source to drop the mapping of positions before `position` to the file.
     fn pass(&mut self, _position: u64) {}
 }
 
-/// The bytes of a source from `base` on that have been read and not yet forgotten.
+/// Window on a source: the bytes from `base` on that have been read and not yet dropped.
 pub(super) struct Window<S> {
     pub source: S,
     buffer: Buffer,
@@ -135,7 +137,8 @@ pub(super) struct Window<S> {
 }
 
 impl<S: Source> Window<S> {
-    /// Opens a window on `source`; `buffer` holds the bytes already read, from position `base` on.
+    /// Opens a window on `source`. `buffer` contains the bytes already read, from position `base`
+    /// on.
     pub(super) fn new(source: S, buffer: Buffer, base: u64, ended: Option<Ending>) -> Self {
         Window { source, buffer, base, ended }
     }
@@ -145,22 +148,22 @@ impl<S: Source> Window<S> {
         self.buffer
     }
 
-    /// Position of the first byte held.
+    /// Returns the position of the first byte in the window.
     pub(super) fn base(&self) -> u64 {
         self.base
     }
 
-    /// Position after the last byte held.
+    /// Returns the position after the last byte in the window.
     pub(super) fn end(&self) -> u64 {
         self.base + self.buffer.filled().len() as u64
     }
 
-    /// How the source ended, if its end is in the window.
+    /// Returns how the source ended, if its end is in the window.
     pub(super) fn ended(&self) -> Option<Ending> {
         self.ended
     }
 
-    /// Reads until the window reaches `to` or the source ends; returns whether it was reached.
+    /// Reads until the window reaches `to` or the source ends. Returns true if `to` was reached.
     pub(super) fn fill(&mut self, to: u64) -> Result<bool> {
         while self.end() < to && self.ended.is_none() {
             self.ended = self.source.more(&mut self.buffer)?;
@@ -168,15 +171,15 @@ impl<S: Source> Window<S> {
         Ok(self.end() >= to)
     }
 
-    /// Returns the bytes at `from..to`, as far as they are held.
+    /// Returns the bytes at `from..to` that are in the window.
     pub(super) fn get(&self, from: u64, to: u64) -> &[u8] {
         let from = from.clamp(self.base, self.end());
         let to = to.clamp(from, self.end());
         &self.buffer.filled()[(from - self.base) as usize..(to - self.base) as usize]
     }
 
-    /// Allows forgetting the bytes before `position`. They are dropped once they are half of those held, so that each
-    /// byte moves once on average.
+    /// Permits dropping the bytes before `position`. They are dropped once they are half of the
+    /// window, so that each byte moves once on average.
     pub(super) fn forget(&mut self, position: u64) {
         let dead = position.clamp(self.base, self.end()) - self.base;
         if dead as usize * 2 > self.buffer.filled().len() {
@@ -185,13 +188,13 @@ impl<S: Source> Window<S> {
         }
     }
 
-    /// Lets the source end at `position`, before bytes that have been read.
+    /// Ends the source at `position`, before bytes that have already been read.
     pub(super) fn end_at(&mut self, position: u64, ending: Ending) {
         self.buffer.truncate((position.max(self.base) - self.base) as usize);
         self.ended = Some(ending);
     }
 
-    /// Moves forward to `position` without holding the bytes between.
+    /// Moves forward to `position` without keeping the bytes between.
     pub(super) fn seek(&mut self, position: u64) -> Result<()> {
         if position > self.end() && self.source.jump(position) {
             self.buffer.clear();

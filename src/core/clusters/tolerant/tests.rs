@@ -8,7 +8,8 @@ use webtwin_job::Attach;
 const SETTINGS: Clusters =
     Clusters { merge: MergeCondition::Tolerant, single_site: true, min_size: 2, min_hosts: 2, attach: Attach::None };
 
-/// A crawl of hosts, each given as the trivial clusters of its pages and the links between them by their places.
+/// A crawl of hosts, each given as the trivial clusters of its pages and the links between them by
+/// index.
 #[derive(Default)]
 struct Drawn {
     names: Vec<char>,
@@ -17,7 +18,8 @@ struct Drawn {
 }
 
 impl Drawn {
-    /// Adds a host; upper-case pages have no copy. A link is written "ab", by the first pages of these names.
+    /// Adds a host; upper-case pages have no copy. A link is written "ab", by the first pages of
+    /// these names.
     fn host(mut self, pages: &str, links: &str) -> Drawn {
         let (first, host) = (self.names.len(), self.hosts.last().map_or(HostId(0), |host| HostId(host.0 + 1)));
         self.names.extend(pages.chars());
@@ -30,7 +32,7 @@ impl Drawn {
         self
     }
 
-    /// Collections by their pages' names, attached ones behind a plus.
+    /// Returns collections as the names of their pages, followed by a plus and the attached pages.
     fn grown(&self, settings: &Clusters) -> Vec<Vec<String>> {
         let label = |at: usize| {
             let alike = |other: &char| other.is_lowercase() && *other == self.names[at];
@@ -68,7 +70,7 @@ fn a_page_missing_in_one_mirror_is_missing_there_only() {
 
 #[test]
 fn of_a_page_doubled_inside_one_mirror_the_closer_linked_is_in_the_collection() {
-    // The second host has d twice: x stands for the double, which only b links to.
+    // The second host has d twice: x is the name of the double, which only b links to.
     let mut crawl = Drawn::default().host("abcde", TREE).host("axbcde", "ab ac bd ce cd bx");
     crawl.names[6] = 'd';
     assert_eq!(crawl.grown(&SETTINGS), [["abcde", "abcde"]]);
@@ -86,7 +88,7 @@ fn two_versions_on_one_host_are_two_collections_each_in_one_piece() {
 
 #[test]
 fn home_pages_of_two_hosts_do_not_join_what_is_mirrored_elsewhere_too() {
-    // h links to two manuals, which stand on five hosts more each.
+    // h links to two manuals, each of which is on five more hosts.
     let both = "ab ac cb vw vx xw ha hv";
     let mut crawl = Drawn::default().host("habcvwx", both).host("habcvwx", both);
     for _ in 0..5 {
@@ -97,7 +99,8 @@ fn home_pages_of_two_hosts_do_not_join_what_is_mirrored_elsewhere_too() {
 
 #[test]
 fn two_manuals_that_two_hosts_carry_are_two_similar_clusters() {
-    // As above, but so few copies that the home pages join them; and all of them have the licence l.
+    // A similar crawl with so few copies that the home pages join the manuals; all manuals have the
+    // licence l.
     let both = "ab ac cb vw vx xw ha hv bl wl al vl";
     let mut crawl = Drawn::default().host("habcvwxl", both).host("habcvwxl", both);
     for _ in 0..2 {
@@ -128,7 +131,7 @@ fn what_one_host_has_twice_is_a_mirror_only_if_asked_for() {
     assert_eq!(crawl.grown(&Clusters { min_hosts: 1, ..SETTINGS }), [["abcde", "abcde"]]);
 }
 
-/// The definition at the head of this file, point by point.
+/// Tests the definition of the module documentation, point by point.
 fn meets_the_definition(
     cluster: &SimilarCluster,
     links: &BTreeSet<(Page, Page)>,
@@ -170,7 +173,7 @@ fn meets_the_definition(
     if on.len() < min_hosts || all.len() < 2 { Err("4".into()) } else { Ok(()) }
 }
 
-/// Links of a tree whose root is page `first`, to each page after it from one before.
+/// Returns the links of a tree whose root is page `first`, to each later page from an earlier one.
 fn links_of(tree: &[prop::sample::Index], first: usize) -> impl Iterator<Item = (Page, Page)> + '_ {
     let link = move |parent: usize, page: usize| (Page::from_index(first + parent), Page::from_index(first + page));
     tree.iter().zip(1..).map(move |(parent, page)| link(parent.index(page), page))
@@ -199,7 +202,7 @@ proptest! {
         }
     }
 
-    /// Two random trees on some hosts together, below a home page, and on others alone.
+    /// Two random trees, together below a home page on some hosts, and each alone on others.
     #[test]
     fn what_stands_alone_elsewhere_is_told_apart(
         trees in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 5..9), 2),
@@ -230,7 +233,8 @@ proptest! {
         }
     }
 
-    /// Copies of one random graph, each without some pages: growth gives back what hangs together in two of them.
+    /// Copies of one random graph, each without some pages: growth returns the parts that are
+    /// connected in two of them.
     #[test]
     fn planted_versions_are_found(
         tree in prop::collection::vec(any::<prop::sample::Index>(), 12),

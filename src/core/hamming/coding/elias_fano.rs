@@ -1,11 +1,13 @@
-//! Elias-Fano by blocks: the low bits of each fingerprint in place, the bits above them in unary.
+//! Elias-Fano coding by blocks: the low bits of each fingerprint in place, the bits above them in
+//! unary.
 //!
-//! Within a block, the distance of each fingerprint from the first is cut in `width` low bits and the rest. The low bits
-//! stand side by side; the rest, which never decreases, is a bit sequence with one 1 for each fingerprint, the i-th
-//! (from 0) at place rest + i. With n fingerprints spread evenly over a range u this takes about 2 + log2(u/n) bits each.
+//! Within a block, the difference of each fingerprint from the first is divided into `width` low
+//! bits and the rest. The low bits are stored next to each other. The rests, which never decrease,
+//! are a bit sequence with one 1 for each fingerprint, the i-th (from 0) at position rest + i. With
+//! n fingerprints spread evenly over a range u this takes about 2 + log2(u/n) bits for each.
 //!
-//! The width is chosen for each block, so a block of a cluster is small, one beside it large, and none larger than raw by
-//! more than its head.
+//! The width is chosen for each block. So a block within a cluster is small, a block next to a
+//! cluster is large, and no block is larger than raw by more than its head.
 //!
 //! ```text
 //! block: first (8 bytes) | width (1) | low bits of the others, least significant first | unary, padded to a byte
@@ -13,26 +15,27 @@
 //! ```
 //!
 //! # Cost
-//! Decoding reads each byte once; two simple loops, one for each part.
+//! Decoding reads each byte once, in two simple loops, one for each part.
 
 use super::{Damaged, Encoded};
 
-/// Fingerprints in a block (fewer in the last).
+/// Number of fingerprints in a block (fewer in the last).
 pub const ROWS: usize = 1024;
 
-/// Largest width of the low part but for [`WHOLE`]: what one unaligned load of eight bytes always holds.
+/// Largest width of the low part other than [`WHOLE`]. One unaligned load of eight bytes always
+/// contains a low part of this width.
 const WIDEST: u32 = 56;
 
-/// The width that says: no unary part, eight bytes each.
+/// Width of a block that has no unary part and eight bytes for each fingerprint.
 const WHOLE: u32 = 64;
 
-/// First fingerprint and width.
+/// Bytes of the head: first fingerprint and width.
 const HEAD: usize = 9;
 
-/// Bytes that the low parts of eight fingerprints are read from.
+/// Number of bytes from which the low parts of eight fingerprints are read.
 const GROUP: usize = 64;
 
-/// Encodes sorted fingerprints in blocks of `block_rows`, after those that are encoded.
+/// Encodes sorted fingerprints in blocks of `block_rows`, and appends them to `encoded`.
 pub fn encode_into(sorted: &[u64], block_rows: usize, encoded: &mut Encoded) {
     encoded.bytes.reserve(5 * sorted.len());
     for (at, rows) in sorted.chunks(block_rows).enumerate() {
@@ -45,7 +48,8 @@ pub fn encode_into(sorted: &[u64], block_rows: usize, encoded: &mut Encoded) {
     }
 }
 
-/// The width with which a block is smallest; of equal ones the largest, which has the shortest unary part.
+/// Returns the width with which a block is smallest. Ties go to the largest width, which has the
+/// shortest unary part.
 fn narrowest(others: usize, range: u64) -> u32 {
     let bytes = |&width: &u32| body_bytes(others, range, width);
     (0..=WIDEST).chain([WHOLE]).rev().min_by_key(bytes).unwrap_or(WHOLE)
@@ -67,7 +71,8 @@ fn push_rows(bytes: &mut Vec<u8>, first: u64, others: &[u64], width: u32) {
         bytes.extend(others.iter().flat_map(|fingerprint| fingerprint.to_le_bytes()));
         return;
     }
-    // Whole words are written, each over the bytes of the one before that are not full: eight bytes more than there are.
+    // Whole words are written, each over the incomplete last byte of the word before, so the buffer
+    // needs eight extra bytes.
     let mut at = bytes.len();
     let unary = at + low_bytes(others.len(), width);
     bytes.resize(unary + 8, 0);
@@ -82,7 +87,8 @@ fn push_rows(bytes: &mut Vec<u8>, first: u64, others: &[u64], width: u32) {
     bytes.truncate(unary);
     let ones = others.last().map_or(0, |last| ((last - first) >> width) as usize + others.len());
     bytes.resize(unary + 8 * ones.div_ceil(64), 0);
-    // A word is written once it has all its ones: ones that are set in memory wait for each other.
+    // A word is written once it has all its ones. Setting each bit in memory would make every write
+    // wait for the one before.
     let (words, _) = bytes[unary..].as_chunks_mut::<8>();
     let (mut at, mut word) = (0, 0u64);
     for (i, fingerprint) in others.iter().enumerate() {
@@ -103,10 +109,10 @@ fn low_mask(width: u32) -> u64 {
     (1 << width) - 1
 }
 
-/// Decodes one block into `rows`, as many as were encoded.
+/// Decodes one block into `rows`, whose length must be the number of encoded fingerprints.
 ///
 /// # Errors
-/// [`Damaged`] when the length, the width or the number of ones cannot be right.
+/// Returns [`Damaged`] if the length, the width or the number of ones cannot be right.
 pub fn decode(block: &[u8], rows: &mut [u64]) -> Result<(), Damaged> {
     let Some((head, body)) = block.split_at_checked(HEAD) else {
         return Err(Damaged("a block shorter than its head"));
@@ -138,7 +144,8 @@ fn high_parts(unary: &[u8], first: u64, width: u32, rows: &mut [u64]) -> Result<
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
     let mut left = rows.iter_mut();
-    // What a one at place 0 of the word stands for: a one has as many zeros below as its place less the ones below.
+    // Value of a one at bit 0 of the current word. The number of zeros below a one is its position
+    // minus the number of ones below it.
     let mut base = first;
     for word in words.iter().chain([&last]) {
         let mut word = u64::from_le_bytes(*word);
@@ -153,10 +160,10 @@ fn high_parts(unary: &[u8], first: u64, width: u32, rows: &mut [u64]) -> Result<
     if left.len() == 0 { Ok(()) } else { Err(Damaged("fewer rows than the directory says")) }
 }
 
-/// Adds the low parts, which stand at the start of `body`, to the rows.
+/// Adds the low parts, which are at the start of `body`, to the rows.
 fn low_parts(body: &[u8], width: u32, rows: &mut [u64]) {
     let width = width as usize;
-    // Eight low parts take `width` whole bytes and are read from 64, while the body has as many.
+    // Eight low parts take `width` whole bytes. They are read as 64 bytes if the body has as many.
     let mut groups = rows.chunks_mut(8).enumerate();
     for (at, group) in groups.by_ref() {
         match body[at * width..].first_chunk::<GROUP>() {

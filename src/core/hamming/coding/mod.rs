@@ -1,8 +1,9 @@
-//! Sorted fingerprints in few bytes: blocks that are decoded one by one.
+//! Compressed sorted fingerprints: blocks that are decoded one by one.
 //!
-//! Successive fingerprints of a sorted set of 2^d share their top d bits in expectation, so about f - d bits of each have
-//! to be kept. All coders here cut the sequence in blocks, keep the first fingerprint of a block whole, and give each
-//! block a *key*, its last fingerprint, by which a search finds the block to decode.
+//! Successive fingerprints of a sorted set of 2^d share their top d bits in expectation, so about
+//! `f - d` bits of each have to be stored. All coders here divide the sequence into blocks, store
+//! the first fingerprint of a block whole, and give each block a *key*, its last fingerprint, by
+//! which a search finds the block to decode.
 //!
 //! | coder | bits a fingerprint, 2^23 of a set of 2^33 | decoding |
 //! |---|---|---|
@@ -13,18 +14,20 @@
 //! \[MJS07\] section 3.2.
 //!
 //! # Deviations
-//! The paper has a Huffman code of the first differing bit instead, which takes 34.8 bits and three times as long to
-//! decode; `webtwin reproduce mjs07-compression` compares the two. The input may hold a fingerprint many times.
+//! The paper uses a Huffman code of the first differing bit, which takes 34.8 bits and three times
+//! as long to decode; `webtwin reproduce mjs07-compression` compares the two. The input may contain
+//! a fingerprint many times.
 
 pub mod elias_fano;
 
-/// How the fingerprints of a file are written: by [`Coder::EliasFano`] unless an earlier build was asked for another coder.
+/// Encoding of the fingerprints of a file. It is [`Coder::EliasFano`] unless an earlier build was
+/// asked for another coder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Coder {
     /// Low bits in place, high bits in unary ([`elias_fano`]).
     EliasFano,
-    /// Eight bytes each. Written by earlier builds on demand, and still read.
+    /// Eight bytes for each fingerprint. Written by earlier builds on demand, and still read.
     Raw,
 }
 
@@ -32,20 +35,20 @@ impl Coder {
     /// Every coder.
     pub const ALL: [Coder; 2] = [Coder::EliasFano, Coder::Raw];
 
-    /// Name in files.
+    /// Returns the name of the coder in files.
     pub fn name(self) -> &'static str {
         ["elias-fano", "raw"][self as usize]
     }
 }
 
-/// Where a block ends and what it ends with.
+/// End of a block, and its last fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
     /// Last fingerprint of the block, its key.
     pub key: u64,
-    /// Fingerprints up to the end of this block, counted from the first block.
+    /// Number of fingerprints up to the end of this block, counted from the first block.
     pub rows: usize,
-    /// Bytes up to the end of this block, counted from the first block.
+    /// Number of bytes up to the end of this block, counted from the first block.
     pub bytes: usize,
 }
 
@@ -54,20 +57,22 @@ pub struct Block {
 pub struct Encoded {
     /// The blocks, in order.
     pub blocks: Vec<Block>,
-    /// Their bytes, one after the other.
+    /// Bytes of the blocks, one block after the other.
     pub bytes: Vec<u8>,
 }
 
 impl Encoded {
-    /// Ends a block whose bytes were appended: its key, and the fingerprints up to its end.
+    /// Ends a block whose bytes were appended. `key` is its last fingerprint, `rows` the number of
+    /// fingerprints up to its end.
     pub fn end_block(&mut self, key: u64, rows: usize) {
         self.blocks.push(Block { key, rows, bytes: self.bytes.len() });
     }
 
-    /// Decodes all blocks into `rows`, each with `decode_block`; `rows` has as many as were encoded.
+    /// Decodes all blocks into `rows`, each with `decode_block`. The length of `rows` must be the
+    /// number of encoded fingerprints.
     ///
     /// # Errors
-    /// [`Damaged`] as `decode_block`, or if `rows` has another length.
+    /// Returns [`Damaged`] if `decode_block` does, or if `rows` has another length.
     pub fn decode(
         &self,
         rows: &mut [u64],
@@ -83,32 +88,35 @@ impl Encoded {
         if rest.is_empty() { Ok(()) } else { Err(Damaged("fewer rows than asked for")) }
     }
 
-    /// Bits a fingerprint with 64 bits of key for each block, as in the paper's tables.
+    /// Returns the bits per fingerprint, including 64 bits of key for each block, as in the paper's
+    /// tables.
     pub fn bits_a_row(&self) -> f64 {
         let bytes = self.bytes.len() + 8 * self.blocks.len();
         8.0 * bytes as f64 / self.blocks.last().map_or(1, |block| block.rows) as f64
     }
 }
 
-/// Bytes that no encoder wrote.
+/// Error for bytes that no encoder can have written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("damaged: {0}")]
 pub struct Damaged(pub &'static str);
 
-/// Encodes fingerprints, sorted ascending, each below 2^f; one may occur many times.
+/// Encodes fingerprints, sorted ascending, each below 2^f. A fingerprint may occur many times.
 ///
 /// # Panics
-/// When they are not sorted, in debug builds only; what is decoded is then another sequence.
+/// Panics in debug builds if the fingerprints are not sorted. In other builds the decoded sequence
+/// then differs.
 pub fn encode(coder: Coder, f: u32, sorted: &[u64]) -> Encoded {
     let mut encoded = Encoded::default();
     encode_into(coder, f, sorted, &mut encoded);
     encoded
 }
 
-/// As [`encode`], in place of what `encoded` holds and in its memory.
+/// Encodes fingerprints as [`encode`] does, and replaces the content of `encoded`, whose memory is
+/// reused.
 ///
 /// # Panics
-/// As [`encode`].
+/// Panics under the conditions of [`encode`].
 pub fn encode_into(coder: Coder, f: u32, sorted: &[u64], encoded: &mut Encoded) {
     debug_assert!(sorted.is_sorted() && sorted.last().is_none_or(|&last| f == 64 || last >> f == 0));
     encoded.blocks.clear();
@@ -126,10 +134,11 @@ fn raw(sorted: &[u64], encoded: &mut Encoded) {
     }
 }
 
-/// Decodes a whole block into `rows`, which has the length the block was written with.
+/// Decodes a whole block into `rows`, whose length must be that of the encoded block.
 ///
 /// # Errors
-/// [`Damaged`] when the bytes cannot be such a block. Not all damage shows: `rows` may hold anything, in any order.
+/// Returns [`Damaged`] if the bytes cannot be such a block. Not all damage is detected: `rows` may
+/// then contain any values, in any order.
 pub fn decode_block(coder: Coder, block: &[u8], rows: &mut [u64]) -> Result<(), Damaged> {
     match coder {
         Coder::EliasFano => elias_fano::decode(block, rows),

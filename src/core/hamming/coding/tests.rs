@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Sorted fingerprints: even, or in clusters a few bits wide, some of them many times.
+/// Sorted fingerprints: evenly spread, or in clusters a few bits wide, some of them many times.
 pub(crate) fn fingerprints(f: u32) -> impl Strategy<Value = Vec<u64>> {
     let width = move |value: u64| value >> (64 - f);
     let even = proptest::collection::vec(any::<u64>().prop_map(width), 0..3000);

@@ -1,50 +1,52 @@
-//! What a batch will cost: F on disk, tables in memory, time of the scan.
+//! Predicted cost of a batch: F on disk, tables in memory, time of the scan.
 //!
-//! ns a fingerprint = tables x ns of a probe + survivors x ns of a look at a whole query, for each set of tables. A probe
-//! reads one line, so its cost depends on the cache that a table fits in; survivors are the queries whose bucket and
-//! sibling agree by chance.
+//! ns a fingerprint = tables x ns of a probe + survivors x ns of a comparison with a whole query,
+//! for each set of tables. A probe reads one line, so its cost depends on the cache that a table
+//! fits in. Survivors are the queries whose bucket and sibling agree by chance.
 //!
-//! | one core, even fingerprints, ns each | k = 1 | 2 | 3 | 4 | 5 | 6 |
+//! | one core, evenly spread fingerprints, ns each | k = 1 | 2 | 3 | 4 | 5 | 6 |
 //! |---|---|---|---|---|---|---|
 //! | 100,000 queries: measured | 2.8 | 4.4 | 5.5 | 12.4 | 19.1 | 53.8 |
 //! | predicted, without decoding | 2.7 | 4.1 | 5.5 | 11.9 | 18.3 | 54.5 |
 //! | 1,000,000 queries: measured | 3.9 | 6.4 | 8.1 | 27.8 | 45.2 | 208 |
 //! | predicted, without decoding | 3.7 | 6.0 | 8.3 | 25.8 | 43.3 | 187 |
 //!
-//! Pairs that are reported cost 14 ns more each: in clusters these are most of the work, and not predicted.
+//! Each reported pair costs 14 ns in addition. In clusters these are most of the work, and they are
+//! not predicted.
 
 use super::super::conditions::{MAX_K, conditions};
 use super::super::kernels::SIBLING_BITS;
 use super::super::query_tables::{MOST_QUERIES, QueryTables, lanes};
 use super::paper::binomial;
 
-/// Nanoseconds of a probe by lanes of a line, at 1, 2 and 4 MB a table.
+/// Nanoseconds of a probe by lanes of a line, for tables of 1, 2 and 4 MB.
 const PROBE_NS: [(usize, f64); 3] = [(8, 1.35), (16, 1.6), (32, 1.85)];
 
-/// Nanoseconds more where the sibling is no two whole bytes.
+/// Additional nanoseconds of a probe if the sibling does not consist of two whole bytes.
 const SCATTERED_NS: f64 = 1.0;
 
-/// Nanoseconds of a survivor.
+/// Nanoseconds to process a survivor.
 const SURVIVOR_NS: f64 = 55.0;
 
 /// Nanoseconds to decode a fingerprint of F.
 const DECODE_NS: f64 = 1.5;
 
-/// What the batch join of F with some queries will cost.
+/// Predicted cost of the batch join of F with some queries.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Batch {
-    /// Conditions, of which each has a table.
+    /// Number of conditions, each of which has a table.
     pub conditions: usize,
-    /// Sets of tables that the queries are cut in.
+    /// Number of sets of tables into which the queries are divided.
     pub sets: usize,
-    /// Bytes of all tables, which a process holds once.
+    /// Bytes of all tables. A process holds them once.
     pub table_bytes: u64,
-    /// Nanoseconds a fingerprint of F, on one core.
+    /// Nanoseconds per fingerprint of F, on one core.
     pub ns_a_fingerprint: f64,
 }
 
 impl Batch {
-    /// The costs with `queries` different queries; `None` where k has no conditions and queries are partitioned instead.
+    /// Predicts the cost with `queries` distinct queries. Returns `None` if there are no conditions
+    /// for k, so that queries are partitioned instead.
     pub fn of(queries: usize, k: u32) -> Option<Batch> {
         let conditions = (k <= MAX_K).then(|| conditions(k))?;
         let mut batch = Batch { conditions: conditions.len(), sets: 0, table_bytes: 0, ns_a_fingerprint: DECODE_NS };
@@ -67,20 +69,20 @@ impl Batch {
         Some(batch)
     }
 
-    /// Seconds that one core takes to scan F.
+    /// Returns the seconds that one core takes to scan F.
     pub fn seconds(&self, documents: u64) -> f64 {
         documents as f64 * self.ns_a_fingerprint / 1e9
     }
 }
 
-/// Bits of a fingerprint in F, by the coder that F is written with unless told otherwise: 33.1 of 64 at 2^33.
+/// Returns the bits of a fingerprint in F with the default coder: 33.1 of 64 at 2^33.
 ///
-/// Elias-Fano: f - log2 n for the low part, about two for the high one, a tenth for the directory.
+/// Elias-Fano: f - log2 n for the low part, about two for the high part, a tenth for the directory.
 pub fn bits_on_disk(documents: u64, f: u32) -> f64 {
     (f64::from(f) - (documents.max(1) as f64).log2()).max(0.0) + 2.1
 }
 
-/// Bytes of F on disk, with 8 for each doc id.
+/// Returns the bytes of F on disk, with 8 bytes for each doc id.
 pub fn bytes_on_disk(documents: u64, f: u32) -> u64 {
     (documents as f64 * (bits_on_disk(documents, f) / 8.0 + 8.0)) as u64
 }

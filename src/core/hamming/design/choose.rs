@@ -1,10 +1,10 @@
-//! Which design for how many documents, at which price.
+//! Choice of a design for a number of documents, by predicted cost.
 //!
-//! More tables have longer keys and so fewer matches a probe, but each costs a memory access and its rows. Of the designs
-//! that fit the memory, the one is picked that has the smallest tables among those at most a fifth slower than the
-//! fastest.
+//! More tables have longer keys and therefore fewer matches a probe, but each costs a memory access
+//! and its rows. Considered are the designs that fit in memory and are at most a fifth slower than
+//! the fastest of these. The one with the smallest tables is chosen.
 //!
-//! | 100 million even fingerprints, k = 3 | tables | bytes a fingerprint | measured | predicted |
+//! | 100 million evenly spread fingerprints, k = 3 | tables | bytes a fingerprint | measured | predicted |
 //! |---|---|---|---|---|
 //! | p = 16 | 4 | 24.0 | 4.7 us | 4.8 us |
 //! | p = 18 to 19 | 5 | 30.1 | 2.1 us | 1.8 us |
@@ -15,8 +15,8 @@
 //! \[MJS07\] section 3.1.1: few tables for space, many for time.
 //!
 //! # Deviations
-//! The paper leaves the choice to the reader of its examples. Clustered fingerprints have more matches than even ones;
-//! the prediction is for even ones.
+//! The paper leaves the choice to the reader of its examples. Clustered fingerprints have more
+//! matches than evenly spread ones; the prediction is for evenly spread ones.
 
 use std::cmp::Reverse;
 
@@ -26,34 +26,35 @@ use super::paper::{example_3_1, recursive};
 use super::{TableDesign, covering};
 use webtwin_base::error::{Error, Result};
 
-/// Most tables of a design that is looked at.
+/// Maximum number of tables of a design that is considered.
 const MOST_TABLES: usize = 64;
 
-/// Fingerprints that one index holds; larger sets are cut in several, which are all asked.
+/// Maximum number of fingerprints of one index. Larger sets are divided into several indexes, all
+/// of which are queried.
 const MOST_ROWS: u64 = u32::MAX as u64;
 
-/// Part of the fastest design's time that another may take for having smaller tables.
+/// Maximum time of a chosen design, relative to the fastest design that fits.
 const SLOWER: f64 = 1.2;
 
-/// A design and its price.
+/// A design and its predicted cost.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// Where it is from.
+    /// Origin of the design.
     pub source: String,
-    /// The design.
+    /// Design whose cost is predicted.
     pub design: TableDesign,
-    /// Fingerprints that a probe of one table finds, averaged over the tables.
+    /// Number of fingerprints that a probe of one table finds, averaged over the tables.
     pub matches: f64,
-    /// Bytes of all tables; doc ids are beside.
+    /// Bytes of all tables, without doc ids.
     pub table_bytes: u64,
-    /// Bytes of its largest table.
+    /// Bytes of the largest table of one index.
     pub largest_table: u64,
-    /// Nanoseconds that a query takes on one core, predicted.
+    /// Predicted nanoseconds of a query on one core.
     pub query_ns: f64,
 }
 
 impl Candidate {
-    /// The price of a design, if `documents` even fingerprints have it.
+    /// Predicts the cost of a design for `documents` evenly spread fingerprints.
     pub fn new(source: String, design: TableDesign, documents: u64, costs: &Costs) -> Candidate {
         let indexes = indexes(documents);
         let rows = documents.div_ceil(indexes) as usize;
@@ -62,7 +63,8 @@ impl Candidate {
             let shape = Shape::of(design.f, key.count_ones(), rows);
             table_bytes += indexes * shape.bytes(rows);
             largest_table = shape.bytes(rows).max(largest_table);
-            // All rows of a prefix; where the key is longer, these are so few that they are not searched.
+            // All rows of a prefix are compared. If the key is longer than the prefix, the rows of
+            // a prefix are too few to be searched.
             let compared = rows as f64 / 2f64.powi(shape.prefix_bits as i32);
             query_ns += indexes as f64 * (costs.read_ns + compared * costs.check_ns);
         }
@@ -70,24 +72,26 @@ impl Candidate {
         Candidate { source, design, matches, table_bytes, largest_table, query_ns }
     }
 
-    /// Tables of the design.
+    /// Returns the number of tables of the design.
     pub fn tables(&self) -> usize {
         self.design.keys.len()
     }
 
-    /// Smallest and largest p, in bits.
+    /// Returns the smallest and largest p, in bits.
     pub fn top_bits(&self) -> (u32, u32) {
         let bits = || self.design.keys.iter().map(|key| key.count_ones());
         (bits().min().unwrap_or(0), bits().max().unwrap_or(0))
     }
 }
 
-/// How many indexes a set of `documents` needs, each with up to 2^32 - 1.
+/// Returns the number of indexes that a set of `documents` needs, each with up to 2^32 - 1
+/// documents.
 pub fn indexes(documents: u64) -> u64 {
     documents.div_ceil(MOST_ROWS).max(1)
 }
 
-/// The designs for `documents` fingerprints of f bits and distance k, by tables: the paper's, and coverings.
+/// Returns the designs for `documents` fingerprints of f bits and distance k, by number of tables:
+/// the paper's designs, and coverings.
 ///
 /// # Cost
 /// Tens of milliseconds at k = 6.
@@ -103,24 +107,25 @@ pub fn candidates(documents: u64, f: u32, k: u32, costs: &Costs) -> Vec<Candidat
     let recursive = (1..=f).rev().filter_map(|p| recursive(f, k, d, p.into()));
     designs.extend(recursive.map(|design| ("MJS07 recurrence".into(), design)));
     designs.retain(|(_, design)| (1..=MOST_TABLES).contains(&design.keys.len()) && design.top_bits() > 0);
-    // The sort is stable: of designs with keys of the same lengths the first stays.
+    // The sort is stable: of designs with keys of the same lengths, the first one stays.
     designs.sort_by_cached_key(|(_, design)| (design.keys.len(), Reverse(lengths(design))));
     designs.dedup_by_key(|(_, design)| lengths(design));
     designs.into_iter().map(|(source, design)| Candidate::new(source, design, documents, costs)).collect()
 }
 
-/// Bits of the keys, ascending.
+/// Returns the number of bits of each key, ascending.
 fn lengths(design: &TableDesign) -> Vec<u32> {
     let mut lengths: Vec<u32> = design.keys.iter().map(|key| key.count_ones()).collect();
     lengths.sort_unstable();
     lengths
 }
 
-/// The place of the design to take: the smallest tables of those that fit in `memory` bytes and are at most a fifth
-/// slower than the fastest that fits.
+/// Returns the index of the chosen design: the one with the smallest tables of those that fit in
+/// `memory` bytes and are at most a fifth slower than the fastest that fits.
 ///
 /// # Errors
-/// [`Error::MemoryLimit`] with the bytes of the smallest tables when none fits; [`Error::Usage`] when there is no design.
+/// Returns [`Error::MemoryLimit`] with the bytes of the smallest tables if no design fits, and
+/// [`Error::Usage`] if there is no design.
 pub fn choose(candidates: &[Candidate], memory: Option<u64>) -> Result<usize> {
     let allowed = memory.unwrap_or(u64::MAX);
     let Some(smallest) = candidates.iter().map(|one| one.table_bytes).min() else {

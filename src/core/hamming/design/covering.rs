@@ -1,15 +1,19 @@
-//! Covering designs: as many keys as must be, and no more.
+//! Covering designs: designs with as few keys as possible.
 //!
-//! "Every k errors leave some key untouched" says that the complements of the keys cover all k-subsets of the blocks: a
-//! covering design. The recurrence of the paper finds only the coverings made of choices within choices. These need fewer
-//! tables for the same top bits: for k = 3, 14 instead of 20 at p = 32 and 8 instead of 10 at p = 24.
+//! The condition "every k errors leave some key untouched" means that the complements of the keys
+//! cover all k-subsets of the blocks, which is the definition of a covering design. The recurrence
+//! of the paper finds only the coverings made of choices within choices. The designs here need
+//! fewer tables for the same top bits: for k = 3, 14 instead of 20 at p = 32 and 8 instead of 10 at
+//! p = 24.
 //!
 //! # Deviations
-//! \[MJS07\] section 3.1.2 calls the recurrence "the general solution"; it is one family of solutions.
+//! \[MJS07\] section 3.1.2 calls the recurrence "the general solution"; it is one family of
+//! solutions.
 
 use super::{BlockDesign, subsets};
 
-/// Coverings with fewer keys than [`greedy`] finds, as (k, blocks, keys); found by annealing, held by a test.
+/// Coverings with fewer keys than [`greedy`] finds, as (k, blocks, keys). They were found by
+/// annealing and are verified by a test.
 const FOUND: &[(u32, u32, &[u32])] = &[
     (3, 8, &[21, 26, 44, 67, 112, 137, 162, 196]),
     (3, 11, &[59, 205, 466, 692, 782, 865, 1126, 1301, 1448, 1624, 1667]),
@@ -24,14 +28,14 @@ const FOUND: &[(u32, u32, &[u32])] = &[
     (5, 9, &[3, 20, 40, 68, 80, 129, 130, 264, 288]),
 ];
 
-/// Most blocks that a fingerprint is split in.
+/// Maximum number of blocks into which a fingerprint is divided.
 const MOST_BLOCKS: u32 = 12;
 
-/// Most keys of a design that is worth a table each.
+/// Maximum number of keys of a design, each of which needs a table.
 const MOST_KEYS: usize = 64;
 
-/// All block designs for distance `k` that no other beats with both fewer keys and a larger share of the bits in each,
-/// by ascending share.
+/// Returns the block designs for distance `k` that no other design beats with both fewer keys and a
+/// larger fraction of the bits in each key, by ascending fraction.
 ///
 /// # Cost
 /// Tens of milliseconds at k = 6.
@@ -49,7 +53,7 @@ pub fn block_designs(k: u32) -> Vec<BlockDesign> {
     }
     let share = |design: &BlockDesign| {
         let exact = design.keys.iter().map(|key| key.count_ones()).min().unwrap_or(0);
-        // In units that all numbers of blocks divide.
+        // 27,720 is divisible by all numbers of blocks up to 12, so fractions are whole numbers.
         27_720 * exact / design.blocks
     };
     all.sort_by_key(|design| (design.keys.len(), std::cmp::Reverse(share(design)), design.blocks));
@@ -62,19 +66,22 @@ pub fn block_designs(k: u32) -> Vec<BlockDesign> {
     all
 }
 
-/// The Steiner system S(3, 4, 8): fourteen keys of four of eight blocks that survive any three errors.
+/// Returns the Steiner system S(3, 4, 8): fourteen keys of four of eight blocks that survive any
+/// three errors.
 pub fn steiner() -> BlockDesign {
     greedy(8, 4, 3).expect("greedy choice finds it")
 }
 
-/// Takes, time after time, the key that covers most of what is not covered yet, the smallest one of equals.
+/// Takes, repeatedly, the key that covers the most error patterns not covered yet; ties go to the
+/// smallest key.
 ///
-/// `None` when more than [`MOST_KEYS`] would be taken.
+/// Returns `None` if more than [`MOST_KEYS`] keys would be taken.
 fn greedy(blocks: u32, exact: u32, k: u32) -> Option<BlockDesign> {
     if k == 0 {
         return Some(BlockDesign { blocks, keys: vec![super::width_mask(exact) as u32] });
     }
-    // A key of `exact` blocks avoids (blocks - exact choose k) of (blocks choose k) error patterns.
+    // A key of `exact` blocks avoids (blocks - exact choose k) of (blocks choose k) error patterns,
+    // which gives a lower bound for the number of keys.
     let ways = super::paper::binomial(blocks, k);
     if ways > MOST_KEYS as u64 * super::paper::binomial(blocks - exact, k) {
         return None;
@@ -94,7 +101,8 @@ fn greedy(blocks: u32, exact: u32, k: u32) -> Option<BlockDesign> {
     Some(BlockDesign { blocks, keys })
 }
 
-/// Two halves of `half` blocks: with e1 + e2 = k - 1, one half has at most e1 errors or the other at most e2.
+/// Combines designs of two halves of `half` blocks each: with e1 + e2 = k - 1, one half has at most
+/// e1 errors or the other at most e2.
 fn two_halves(half: u32, exact: u32, k: u32) -> Option<BlockDesign> {
     let low = k.checked_sub(1)? / 2;
     let high = k - 1 - low;

@@ -1,4 +1,4 @@
-//! What a probe costs on this machine, measured.
+//! Measured cost of a probe on the current machine.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -6,16 +6,17 @@ use std::time::Instant;
 use super::super::scan::scan;
 use webtwin_base::ids::splitmix64;
 
-/// Numbers that are read at random: 64 MB, more than caches hold.
+/// Number of values that are read at random: 64 MB, more than caches hold.
 const NUMBERS: usize = 1 << 23;
 
-/// Times that each figure is taken; the smallest counts, for others only disturb.
+/// Number of measurements of each figure. The smallest counts, because disturbances only make a
+/// measurement larger.
 const ROUNDS: u64 = 4;
 
-/// Bytes of a row in the measurement: those of most designs at 10^7 to 10^9 documents.
+/// Bytes of a row in the measurement, the same as in most designs for 10^7 to 10^9 documents.
 const WIDTH: usize = 6;
 
-/// What probing a table costs.
+/// Costs of probing a table.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Costs {
     /// Nanoseconds of a random read of memory.
@@ -25,10 +26,10 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// Those of one core of the machine whose figures docs/hamming.md has.
+    /// Costs of one core of the machine that produced the figures in docs/hamming.md.
     pub const TYPICAL: Costs = Costs { read_ns: 120.0, check_ns: 0.7 };
 
-    /// Measures them, on one core.
+    /// Measures the costs on one core.
     ///
     /// # Cost
     /// 64 MB, and about 100 ms.
@@ -36,7 +37,7 @@ impl Costs {
         let numbers: Vec<u64> = (0..NUMBERS as u64).map(splitmix64).collect();
         let smallest = |measure: &dyn Fn(u64) -> f64| (0..ROUNDS).map(measure).fold(f64::MAX, f64::min);
         let read_ns = smallest(&|round| {
-            // Each read says where the next one is.
+            // Each read determines the address of the next, so that reads cannot overlap.
             let read = |at: u64, step: u64| numbers[(at ^ step) as usize % NUMBERS];
             timed(1 << 16, || (0..1 << 16).fold(round, read))
         });
@@ -56,7 +57,7 @@ impl Costs {
     }
 }
 
-/// Nanoseconds of each of `times` things that are done.
+/// Returns the nanoseconds per operation if `done` runs `times` operations.
 fn timed(times: usize, done: impl FnOnce() -> u64) -> f64 {
     let start = Instant::now();
     black_box(done());

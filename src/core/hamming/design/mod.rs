@@ -1,11 +1,14 @@
-//! Table designs: which bits of a fingerprint must be equal in which table, so that no near pair is missed.
+//! Table designs: sets of bits of a fingerprint that must be equal, one for each table, such that
+//! no near pair is missed.
 //!
-//! A design is a list of *keys*, each a set of bit positions. Table i finds the pairs that agree on all bits of key i;
-//! whatever k bits differ, some key must avoid them all. The papers' designs ([`paper`]) and better ones ([`covering`])
-//! are both lists of keys, and everything that uses a design is indifferent to where it came from.
+//! A design is a list of *keys*, each a set of bit positions. Table i finds the pairs that agree on
+//! all bits of key i. For any k differing bits, at least one key must contain none of them. The
+//! papers' designs ([`paper`]) and better ones ([`covering`]) are both lists of keys, and code that
+//! uses a design does not depend on its origin.
 //!
 //! # Source
-//! \[MJS07\] section 3.1: t tables, each with a permutation that puts the bits of its key on top, p = bits in the key.
+//! \[MJS07\] section 3.1: t tables, each with a permutation that puts the bits of its key on top; p
+//! is the number of bits in the key.
 
 pub mod batch;
 pub mod choose;
@@ -15,17 +18,19 @@ pub mod paper;
 
 use webtwin_base::error::{Error, Result};
 
-/// Keys made of whole blocks: bit j of a key stands for block j of the `blocks` that the fingerprint is split in.
+/// Keys made of whole blocks: bit j of a key represents block j of the `blocks` into which the
+/// fingerprint is divided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockDesign {
-    /// Blocks that the fingerprint is split in, at most 32.
+    /// Number of blocks into which the fingerprint is divided, at most 32.
     pub blocks: u32,
     /// Sets of blocks that must be equal.
     pub keys: Vec<u32>,
 }
 
 impl BlockDesign {
-    /// Whether every choice of `k` blocks is avoided by some key: then any k errors leave some key untouched.
+    /// True if for every choice of `k` blocks some key has none of them. Then any k errors leave
+    /// some key without an error.
     ///
     /// # Cost
     /// (blocks choose k) x keys.
@@ -33,10 +38,11 @@ impl BlockDesign {
         subsets(self.blocks, k.min(self.blocks)).all(|errors| self.keys.iter().any(|key| key & errors == 0))
     }
 
-    /// The keys over the bits set in `bits`, which are cut in blocks from the lowest up, the larger ones first.
+    /// Returns the keys over the bits set in `bits`. These are divided into blocks from the lowest
+    /// bit up, the larger blocks first.
     ///
     /// # Panics
-    /// When there are fewer bits than blocks.
+    /// Panics if there are fewer bits than blocks.
     pub fn over(&self, bits: u64) -> Vec<u64> {
         let width = bits.count_ones();
         assert!(width >= self.blocks, "{width} bits cannot be cut in {} blocks", self.blocks);
@@ -55,7 +61,7 @@ impl BlockDesign {
         self.keys.iter().map(mask).collect()
     }
 
-    /// Bits of the smallest key over a fingerprint of `f` bits: p.
+    /// Returns p, the number of bits of the smallest key over a fingerprint of `f` bits.
     pub fn top_bits(&self, f: u32) -> u32 {
         self.over(width_mask(f)).iter().map(|key| key.count_ones()).min().unwrap_or(0)
     }
@@ -64,14 +70,15 @@ impl BlockDesign {
 /// A design for fingerprints of `f` bits and distances up to `k`.
 ///
 /// # Examples
-/// 64 bits in four blocks of 16, of which one must be equal: whatever three bits differ, some block has none of them.
+/// 64 bits in four blocks of 16, of which one must be equal: whatever three bits differ, some block
+/// has none of them.
 /// ```
 /// use webtwin_core::hamming::design::{BlockDesign, TableDesign};
 ///
 /// let design = TableDesign::new(64, 3, &BlockDesign { blocks: 4, keys: vec![0b0001, 0b0010, 0b0100, 0b1000] });
 /// assert_eq!((design.keys.len(), design.top_bits()), (4, 16));
 /// assert!(design.survives_exhaustively());
-/// // A probe of one table in 2^34 random fingerprints looks at 2^18.
+/// // A probe of one table with 2^34 random fingerprints finds 2^18 of them.
 /// assert_eq!(design.matches_a_probe(2f64.powi(34)), 262_144.0);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -85,23 +92,24 @@ pub struct TableDesign {
 }
 
 impl TableDesign {
-    /// The design that a block design gives for all `f` bits.
+    /// Creates the design that results from a block design over all `f` bits.
     pub fn new(f: u32, k: u32, blocks: &BlockDesign) -> TableDesign {
         TableDesign { f, k, keys: blocks.over(width_mask(f)) }
     }
 
-    /// p of the smallest key, in bits.
+    /// Returns p of the smallest key, in bits.
     pub fn top_bits(&self) -> u32 {
         self.keys.iter().map(|key| key.count_ones()).min().unwrap_or(0)
     }
 
-    /// Fingerprints that a probe of one table finds among `documents`, if these were random, averaged over the tables.
+    /// Returns the number of fingerprints that a probe of one table finds among `documents` random
+    /// ones, averaged over the tables.
     pub fn matches_a_probe(&self, documents: f64) -> f64 {
         let sum: f64 = self.keys.iter().map(|key| documents / 2f64.powi(key.count_ones() as i32)).sum();
         sum / self.keys.len() as f64
     }
 
-    /// Whether every error pattern of `k` bits leaves some key untouched.
+    /// True if every error pattern of `k` bits leaves some key without an error.
     ///
     /// # Cost
     /// (f choose k) x keys: 75 million patterns for k = 6.
@@ -110,39 +118,40 @@ impl TableDesign {
     }
 }
 
-/// k, if fingerprints of `f` bits can differ in more.
+/// Returns k if it is less than `f`, the number of bits of a fingerprint.
 ///
 /// # Errors
-/// [`Error::Usage`] when they cannot: then all would be near each other.
+/// Returns [`Error::Usage`] if k is `f` or more, because all fingerprints would then be near each
+/// other.
 pub fn k_below(f: u32, k: u32) -> Result<u32> {
     if k < f { Ok(k) } else { Err(Error::Usage(format!("k is {k} bits, but must be less than f, {f} bits"))) }
 }
 
-/// The lowest `f` bits.
+/// Returns a mask of the lowest `f` bits.
 pub fn width_mask(f: u32) -> u64 {
     if f >= 64 { u64::MAX } else { (1 << f) - 1 }
 }
 
-/// The lowest `n` set bits of `bits`.
+/// Returns the lowest `n` set bits of `bits`.
 fn lowest(bits: u64, n: u32) -> u64 {
     let mut rest = bits;
     (0..n).for_each(|_| rest &= rest.wrapping_sub(1));
     bits & !rest
 }
 
-/// All sets of `n` out of `of` things, as bits, ascending.
+/// Yields all sets of `n` out of `of` elements, as bits, ascending.
 pub fn subsets(of: u32, n: u32) -> impl Iterator<Item = u32> {
     subsets_of_64(of, n).map(|set| set as u32)
 }
 
-/// As [`subsets`], for up to 64 things.
+/// Yields the sets of [`subsets`], for up to 64 elements.
 pub fn subsets_of_64(of: u32, n: u32) -> impl Iterator<Item = u64> {
     let first = (n <= of).then(|| width_mask(n));
     std::iter::successors(first, move |&set| {
         if set == 0 {
             return None;
         }
-        // The next larger number with as many bits.
+        // The next larger number with the same number of ones.
         let low = set & set.wrapping_neg();
         let ripple = set.checked_add(low)?;
         let next = ripple | ((set ^ ripple) / low) >> 2;

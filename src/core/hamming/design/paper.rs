@@ -1,30 +1,34 @@
-//! The paper's designs: Example 3.1, and the recurrence X(f, k, d) for the fewest tables.
+//! The paper's designs: Example 3.1, and the recurrence X(f, k, d) for the minimum number of
+//! tables.
 //!
 //! # Source
 //! \[MJS07\] sections 3.1.1 and 3.1.2.
 //!
 //! # Deviations
-//! - The recurrence is printed with a minimum over r >= k; r = k chooses no block to be exact and makes no progress, so
-//!   r > k.
-//! - It is printed with d < tau. By that a design whose smallest key has just the bits allowed would not do, and the
-//!   recurrence would give 20, 20, 10 and 10 tables for the p of Example 3.1; with d <= tau it gives its 20, 16, 10 and 4.
-//! - The paper's blocks are real numbers; [`fewest_tables`] takes that literally, [`recursive`] builds the design with
-//!   whole bits, whose smallest key can fall a bit or two short (31 bits for 20 tables, as in the Example).
+//! - The recurrence is printed with a minimum over r >= k. With r = k no block is exact, which
+//!   makes no progress, so r > k is used here.
+//! - It is printed with d < tau. With that condition a design whose smallest key has exactly the
+//!   permitted number of bits would be rejected, and the recurrence would yield 20, 20, 10 and 10
+//!   tables for the p of Example 3.1. With d <= tau it yields the 20, 16, 10 and 4 of the example.
+//! - The paper's blocks are real numbers, and [`fewest_tables`] follows that literally.
+//!   [`recursive`] builds the design with whole bits, whose smallest key may have a bit or two less
+//!   (31 bits for 20 tables, as in the Example).
 
 use std::collections::HashMap;
 
 use super::{TableDesign, lowest, subsets, width_mask};
 
-/// Blocks that a level may be split in; more never gave fewer tables for k up to 7.
+/// Maximum number of blocks into which a level may be divided. More blocks never resulted in fewer
+/// tables for k up to 7.
 const MOST_BLOCKS: u32 = 16;
 
-/// Example 3.1: the designs with 20, 16, 10 and 4 tables for f = 64, k = 3.
+/// Returns the designs of Example 3.1 with 20, 16, 10 and 4 tables for f = 64, k = 3.
 pub fn example_3_1() -> [TableDesign; 4] {
     [&[6u32][..], &[4, 4], &[5], &[4]].map(|splits| TableDesign { f: 64, k: 3, keys: split(u64::MAX, 3, splits) })
 }
 
-/// Keys of the design that splits `bits` in `splits[0]` blocks, makes all but `k` of them exact in every way, and goes on
-/// within the k blocks left with the next split.
+/// Returns the keys of the design that divides `bits` into `splits[0]` blocks, makes all but `k` of
+/// them exact in every way, and divides the remaining k blocks by the next split.
 fn split(bits: u64, k: u32, splits: &[u32]) -> Vec<u64> {
     let Some((&blocks, deeper)) = splits.split_first() else { return vec![0] };
     let mut rest = bits;
@@ -45,13 +49,14 @@ fn split(bits: u64, k: u32, splits: &[u32]) -> Vec<u64> {
     keys
 }
 
-/// X(f, k, d): the fewest tables for 2^d documents when every key must have at least `least_top_bits`, and the splits,
-/// outermost first, that reach it.
+/// Returns X(f, k, d), the minimum number of tables for 2^d documents if every key must have at
+/// least `least_top_bits` bits, and the splits that reach it, outermost first.
 ///
 /// # Cost
 /// One step for every sequence of splits that matters; microseconds.
 pub fn fewest_tables(f: u32, k: u32, d: f64, least_top_bits: f64) -> (u64, Vec<u32>) {
-    // d - (bits chosen so far) < tau = d - p_min, with p_min bits wanted, reads: bits chosen so far > p_min - epsilon.
+    // With tau = d - p_min, the condition d - (bits chosen so far) < tau means: bits chosen so far
+    // > p_min - epsilon.
     fn go(f: f64, k: u32, d: f64, tau: f64, known: &mut HashMap<(u64, u64), (u64, Vec<u32>)>) -> (u64, Vec<u32>) {
         if d <= tau + 1e-9 {
             return (1, Vec::new());
@@ -80,13 +85,14 @@ pub fn fewest_tables(f: u32, k: u32, d: f64, least_top_bits: f64) -> (u64, Vec<u
     go(f64::from(f), k, d, d - least_top_bits, &mut HashMap::new())
 }
 
-/// The design that [`fewest_tables`] stands for, with whole bits; `None` when no split reaches `least_top_bits`.
+/// Returns the design of [`fewest_tables`] with whole bits, or `None` if no split reaches
+/// `least_top_bits`.
 pub fn recursive(f: u32, k: u32, d: f64, least_top_bits: f64) -> Option<TableDesign> {
     let (tables, splits) = fewest_tables(f, k, d, least_top_bits);
     (tables < 1 << 16).then(|| TableDesign { f, k, keys: split(width_mask(f), k, &splits) })
 }
 
-/// n choose k.
+/// Returns n choose k.
 pub fn binomial(n: u32, k: u32) -> u64 {
     if k > n {
         return 0;

@@ -1,4 +1,4 @@
-//! `fingerprints.json`: which chunks make up F.
+//! `fingerprints.json`: the list of the chunks of F.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use webtwin_base::error::{Error, Result};
 /// Format of the manifest that this build writes and reads.
 pub(super) const FORMAT: u32 = 1;
 
-/// Name of the manifest in the folder of its chunks; it is written last.
+/// Name of the manifest in the folder of its chunks. It is written last.
 pub const NAME: &str = "fingerprints.json";
 
 /// A chunk of the set.
@@ -18,11 +18,11 @@ pub const NAME: &str = "fingerprints.json";
 pub struct Chunk {
     /// Name of the file.
     pub name: String,
-    /// Fingerprints in it, at least one.
+    /// Number of fingerprints in the chunk, at least one.
     pub count: u64,
-    /// The smallest.
+    /// Smallest fingerprint.
     pub first: u64,
-    /// The largest; the next chunk begins here or later.
+    /// Largest fingerprint; the next chunk starts with this value or a larger one.
     pub last: u64,
     /// Length of the file in bytes.
     pub bytes: u64,
@@ -31,7 +31,8 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// The entry of a file called `name` with these fingerprints, ascending and not none, whose bytes are these parts.
+    /// Creates the entry of a file with the given name, fingerprints and bytes. `fingerprints` must
+    /// be ascending and not empty; `parts` are the consecutive parts of the file.
     pub fn of(name: String, fingerprints: &[u64], parts: &[&[u8]]) -> Chunk {
         Chunk {
             name,
@@ -43,7 +44,7 @@ impl Chunk {
         }
     }
 
-    /// Whether these are the bytes of the file.
+    /// True if `bytes` are the bytes of the file.
     pub fn is(&self, bytes: &[u8]) -> bool {
         bytes.len() as u64 == self.bytes && checksum(bytes) == self.checksum
     }
@@ -56,27 +57,28 @@ pub struct Manifest {
     pub format: u32,
     /// Width of the fingerprints, in bits.
     pub f: u32,
-    /// Name of the recipe that made them.
+    /// Name of the recipe that made the fingerprints.
     pub recipe: String,
-    /// How they are written.
+    /// Encoding of the fingerprints.
     #[serde(deserialize_with = "known_coder")]
     pub coder: Coder,
-    /// Fingerprints in all chunks.
+    /// Number of fingerprints in all chunks.
     pub count: u64,
-    /// The chunks, in ascending order.
+    /// Chunks in ascending order.
     pub chunks: Vec<Chunk>,
 }
 
 impl Manifest {
-    /// The bytes of the file.
+    /// Returns the bytes of the manifest file.
     pub fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec_pretty(self).expect("a manifest is plain values")
     }
 
-    /// Reads the manifest that is called `name` in messages.
+    /// Reads a manifest with the given name for messages.
     ///
     /// # Errors
-    /// [`Error::Input`] when it is none, of another format, or contradicts itself.
+    /// Returns [`Error::Input`] if the bytes are not a manifest, have another format, or contradict
+    /// themselves.
     pub fn from_json(name: &str, bytes: &[u8]) -> Result<Manifest> {
         let manifest: Manifest = read_list(name, bytes, FORMAT, "list of fingerprint files")?;
         match manifest.contradiction() {
@@ -89,7 +91,7 @@ impl Manifest {
         let sum = self.chunks.iter().map(|chunk| u128::from(chunk.count)).sum::<u128>();
         let mut ends = self.chunks.iter().flat_map(|chunk| [chunk.first, chunk.last]);
         let widest = if self.f >= 64 { u64::MAX } else { (1 << self.f) - 1 };
-        // Names are joined to the folder's.
+        // Names are joined to the path of the folder, so they must not lead out of it.
         let plain = |name: &str| !name.is_empty() && !name.contains(['/', '\\']) && name != ".." && name != ".";
         if !(1..=64).contains(&self.f) {
             Some(format!("fingerprints of {} bits, but 1 to 64 are possible", self.f))

@@ -1,8 +1,10 @@
-//! F, the file of existing fingerprints: sorted, cut in chunks, each chunk a file that is read by itself.
+//! F, the file of existing fingerprints: sorted and divided into chunks, each of which is a file
+//! that can be read alone.
 //!
-//! A chunk holds up to [`CHUNK_ROWS`] fingerprints (64 MB raw, as in the paper; fewer in a small set), ascending, in blocks ([`super::coding`]),
-//! and beside them, if they were given, the doc ids in the same order. The chunks of a set are named in a manifest,
-//! [`manifest::NAME`]; they divide the fingerprint space in ascending ranges.
+//! A chunk holds up to [`CHUNK_ROWS`] fingerprints (64 MB raw, as in the paper; fewer in a small
+//! set), ascending, in blocks ([`super::coding`]). If doc ids were given, it also holds these, in
+//! the same order. The chunks of a set are listed in a manifest, [`manifest::NAME`]. They divide
+//! the fingerprint space into ascending ranges.
 //!
 //! ```text
 //! head (see sections)   f, coder, recipe, count, first and last fingerprint
@@ -13,8 +15,8 @@
 //! 4  doc ids            8 bytes each, or nothing
 //! ```
 //!
-//! Checksums of 4 bytes are the low halves of XXH3. Numbers are little-endian. Who reads fingerprints only never touches
-//! the doc ids, and who reads one block nothing of the others.
+//! Checksums of 4 bytes are the low halves of XXH3. Numbers are little-endian. Reading fingerprints
+//! never touches the doc ids, and reading one block never touches the other blocks.
 //!
 //! # Source
 //! \[MJS07\] section 3.3.
@@ -33,7 +35,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::sections::{FileKind, short_checksum};
 use crate::hamming::coding::Coder;
 
-/// Fingerprints in a chunk: 64 MB of eight bytes each.
+/// Maximum number of fingerprints in a chunk: 64 MB of eight bytes each.
 pub const CHUNK_ROWS: usize = 1 << 23;
 
 /// Format of chunks that this build writes and reads.
@@ -46,7 +48,7 @@ const KIND: FileKind = FileKind {
     remedy: "make the fingerprint file anew",
 };
 
-/// Doc ids that share a checksum.
+/// Number of doc ids that share a checksum.
 const DOC_IDS: usize = 1024;
 
 /// Bytes of a block's entry in the directory.
@@ -59,27 +61,27 @@ const FINGERPRINTS: usize = 3;
 const DOC_IDS_THEMSELVES: usize = 4;
 const SECTIONS: usize = 5;
 
-/// What a chunk holds.
+/// Description of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// Width of the fingerprints, in bits.
     pub f: u32,
-    /// How they are written.
+    /// Encoding of the fingerprints.
     #[serde(deserialize_with = "known_coder")]
     pub coder: Coder,
-    /// Name of the recipe that made them.
+    /// Name of the recipe that made the fingerprints.
     pub recipe: String,
-    /// Fingerprints.
+    /// Number of fingerprints.
     pub count: u64,
-    /// The smallest; 0 when there is none.
+    /// Smallest fingerprint, or 0 if there is none.
     pub first: u64,
-    /// The largest; 0 when there is none.
+    /// Largest fingerprint, or 0 if there is none.
     pub last: u64,
-    /// Whether doc ids stand beside them.
+    /// True if the chunk has doc ids.
     pub doc_ids: bool,
 }
 
-/// Reads the name of a coder; that of one which this build does not have is an error with a remedy.
+/// Reads the name of a coder. A coder that this build does not have is an error with a remedy.
 fn known_coder<'de, D: Deserializer<'de>>(from: D) -> Result<Coder, D::Error> {
     let name = String::deserialize(from)?;
     Coder::ALL.into_iter().find(|coder| coder.name() == name).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Reading a chunk: its head and directory, then any block by itself.
+//! Reader of a chunk: opens its head and directory, then reads any block alone.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,12 +13,13 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 use webtwin_base::read_at::ReadAt;
 
-/// Bytes of blocks that are read at once when all are.
+/// Maximum bytes of blocks that are read together if all blocks are read.
 const WINDOW: usize = 1 << 20;
 
-/// A chunk of F, opened.
+/// An open chunk of F.
 ///
-/// All errors of its methods are [`webtwin_base::error::Error::Input`] when the file is damaged, and those of reading.
+/// All methods return [`webtwin_base::error::Error::Input`] if the file is damaged, and any error
+/// of reading.
 pub struct FingerprintFile {
     file: Arc<dyn ReadAt>,
     head: Opened<About>,
@@ -32,10 +33,11 @@ impl std::fmt::Debug for FingerprintFile {
 }
 
 impl FingerprintFile {
-    /// Opens a chunk that is called `name` in messages; reads head and directory.
+    /// Opens a chunk with the given name for messages; reads head and directory.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Input`] when it is no chunk, of another format, or damaged.
+    /// Returns [`webtwin_base::error::Error::Input`] if the file is not a chunk, has another
+    /// format, or is damaged.
     pub fn open(name: &str, file: Arc<dyn ReadAt>) -> Result<FingerprintFile> {
         let head: Opened<About> = Opened::open(KIND, name, &*file, SECTIONS)?;
         let about = &head.about;
@@ -49,41 +51,41 @@ impl FingerprintFile {
         Ok(FingerprintFile { file, head, blocks })
     }
 
-    /// What the chunk holds.
+    /// Returns the description of the chunk.
     pub fn about(&self) -> &About {
         &self.head.about
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub fn blocks(&self) -> usize {
         self.blocks.len()
     }
 
-    /// Rows of a block.
+    /// Returns the range of rows of a block.
     ///
     /// # Panics
-    /// When there is no such block.
+    /// Panics if there is no such block.
     pub fn rows_of(&self, block: usize) -> Range<usize> {
         block.checked_sub(1).map_or(0, |before| self.blocks[before].0.rows)..self.blocks[block].0.rows
     }
 
-    /// Decodes a block in place of what `rows` holds.
+    /// Decodes a block, and replaces the content of `rows`.
     ///
     /// # Errors
-    /// When the block is damaged; `rows` then holds anything.
+    /// Returns an error if the block is damaged; the content of `rows` is then unspecified.
     ///
     /// # Panics
-    /// When there is no such block.
+    /// Panics if there is no such block.
     pub fn decode_block(&self, block: usize, rows: &mut Vec<u64>) -> Result<()> {
-        // Rows that are there already are written over: clearing them would cost as much as decoding.
+        // Existing rows are overwritten: clearing them would cost as much as decoding.
         rows.resize(self.rows_of(block).len(), 0);
         self.decode_window(block..block + 1, rows)
     }
 
-    /// Decodes all blocks in place of what `rows` holds.
+    /// Decodes all blocks, and replaces the content of `rows`.
     ///
     /// # Errors
-    /// When a block is damaged; `rows` then holds anything.
+    /// Returns an error if a block is damaged; the content of `rows` is then unspecified.
     ///
     /// # Cost
     /// Memory for the rows, and 1 MiB.
@@ -91,19 +93,20 @@ impl FingerprintFile {
         self.decode_blocks(0..self.blocks.len(), rows)
     }
 
-    /// Decodes, in place of what `rows` holds, the fingerprints whose first row is in one of `parts` even parts of the chunk,
-    /// with all rows of each; returns the place of the first of these rows.
+    /// Decodes one of `parts` parts of about equal size, and replaces the content of `rows`. The
+    /// part has the fingerprints whose first row is in its blocks, with all rows of each of them.
+    /// Returns the index of the first of these rows in the chunk.
     ///
-    /// So each fingerprint of the chunk is in one part, however often it stands there.
+    /// So each fingerprint of the chunk is in exactly one part, even if it occurs many times.
     ///
     /// # Errors
-    /// When a block is damaged; `rows` then holds anything.
+    /// Returns an error if a block is damaged; the content of `rows` is then unspecified.
     ///
     /// # Panics
-    /// When there is no such part.
+    /// Panics if there is no such part.
     ///
     /// # Cost
-    /// As [`FingerprintFile::decode_all`], for the part and a block or two besides.
+    /// The cost of [`FingerprintFile::decode_all`] for the part and one or two more blocks.
     pub fn decode_part(&self, part: usize, parts: usize, rows: &mut Vec<u64>) -> Result<usize> {
         assert!(part < parts, "no part {part} of {parts}");
         let block = |part: usize| self.blocks.len() * part / parts;
@@ -112,7 +115,8 @@ impl FingerprintFile {
             rows.clear();
             return Ok(0);
         }
-        // The last fingerprint may go on in further blocks, up to one that ends with a larger one.
+        // The last fingerprint may continue in further blocks, up to one that ends with a larger
+        // one.
         let last = self.blocks[until - 1].0.key;
         let end = self.blocks.len().min(self.blocks.partition_point(|(block, _)| block.key <= last) + 1);
         self.decode_blocks(from..end, rows)?;
@@ -138,13 +142,14 @@ impl FingerprintFile {
         Ok(())
     }
 
-    /// Doc ids of a range of rows, in the order of the fingerprints; none when the chunk has no doc ids.
+    /// Returns the doc ids of a range of rows, in the order of the fingerprints, or none if the
+    /// chunk has no doc ids.
     ///
     /// # Errors
-    /// When they are damaged.
+    /// Returns an error if the doc ids are damaged.
     ///
     /// # Panics
-    /// When there are no such rows.
+    /// Panics if there are no such rows.
     ///
     /// # Cost
     /// Two reads: the range with up to 1023 rows on either side, and its checksums.
@@ -172,10 +177,10 @@ impl FingerprintFile {
         Ok(doc_ids.map(|&bytes| u64::from_le_bytes(bytes)).collect())
     }
 
-    /// Reads everything and holds it against its checksums.
+    /// Reads the whole file and verifies its checksums.
     ///
     /// # Errors
-    /// When anything is damaged.
+    /// Returns an error if any part of the file is damaged.
     pub fn verify(&self) -> Result<()> {
         for section in 0..SECTIONS {
             self.head.read(&*self.file, section)?;
@@ -187,7 +192,7 @@ impl FingerprintFile {
         block.checked_sub(1).map_or(0, |before| self.blocks[before].0.bytes)
     }
 
-    /// Decodes a range of blocks, which are read at once, into their rows.
+    /// Decodes a range of blocks into their rows. The blocks are read with one call.
     fn decode_window(&self, blocks: Range<usize>, mut rows: &mut [u64]) -> Result<()> {
         let start = self.bytes_before(blocks.start);
         let length = self.blocks[blocks.end - 1].0.bytes - start;
@@ -206,7 +211,7 @@ impl FingerprintFile {
     }
 }
 
-/// Reads the directory; what it says is safe to act on afterwards.
+/// Reads and verifies the directory. The offsets of the result are safe to use.
 fn directory(head: &Opened<About>, bytes: &[u8]) -> Result<Vec<(Block, u32)>> {
     let entry = |entry: &[u8; ENTRY]| {
         let [k @ .., a, b, c, d, e, f, g, h, i, j, l, m] = *entry;

@@ -216,7 +216,7 @@ fn a_chunk_of_format_1_keeps_its_bytes() {
     assert_eq!(hex, include_str!("../../../../tests/data/hamming/chunk-format-1.hex").trim());
 }
 
-/// A file that counts what is read of it.
+/// A file that records all reads.
 struct Counting(Vec<u8>, std::sync::Mutex<Vec<(u64, usize)>>);
 
 impl ReadAt for Counting {

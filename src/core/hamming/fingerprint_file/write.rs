@@ -1,4 +1,4 @@
-//! Writing chunks, and sets of them.
+//! Writers of chunks, and of sets of chunks.
 
 use super::super::coding::{Encoded, encode_into};
 use super::super::sections;
@@ -8,17 +8,18 @@ use crate::hamming::coding::Coder;
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::DocId;
 
-/// The bytes of a chunk with these fingerprints, sorted, and their doc ids, if any.
+/// Returns the bytes of a chunk with the given sorted fingerprints, and their doc ids, if any.
 ///
-/// The same rows give the same bytes.
+/// Equal rows result in equal bytes.
 ///
 /// # Errors
-/// [`Error::Invariant`] when rows are out of order, too wide, too many for 4 GiB, or without doc ids where others have.
+/// Returns [`Error::Invariant`] if rows are out of order or too wide, if they need more than 4 GiB,
+/// or if the number of doc ids differs from that of the fingerprints.
 pub fn chunk(f: u32, coder: Coder, recipe: &str, fingerprints: &[u64], doc_ids: Option<&[DocId]>) -> Result<Vec<u8>> {
     Ok(ChunkEncoder::default().encode(f, coder, recipe, fingerprints, doc_ids)?.all().concat())
 }
 
-/// Makes chunks one after the other, in the same memory.
+/// Encoder that makes one chunk after another in the same memory.
 #[derive(Debug, Default)]
 pub struct ChunkEncoder {
     encoded: Encoded,
@@ -26,7 +27,7 @@ pub struct ChunkEncoder {
     checks: Vec<u8>,
 }
 
-/// The bytes of a chunk where they lie; doc ids are not copied.
+/// Parts of a chunk, borrowed from the buffers that hold them, so that doc ids are not copied.
 #[derive(Debug)]
 pub struct ChunkParts<'a> {
     head: Vec<u8>,
@@ -34,7 +35,7 @@ pub struct ChunkParts<'a> {
 }
 
 impl ChunkParts<'_> {
-    /// The parts, in the order of the file.
+    /// Returns the parts, in the order of the file.
     pub fn all(&self) -> [&[u8]; 1 + SECTIONS] {
         let [code, directory, checks, fingerprints, doc_ids] = self.sections;
         [&self.head, code, directory, checks, fingerprints, doc_ids]
@@ -42,10 +43,10 @@ impl ChunkParts<'_> {
 }
 
 impl ChunkEncoder {
-    /// As [`chunk`].
+    /// Encodes a chunk as [`chunk`] does.
     ///
     /// # Errors
-    /// As [`chunk`].
+    /// Returns the errors of [`chunk`].
     pub fn encode<'a>(
         &'a mut self,
         f: u32,
@@ -75,7 +76,8 @@ impl ChunkEncoder {
             }
             start = block.bytes;
         }
-        // As they lie in memory: this program is for little-endian machines only.
+        // The bytes are written as they are in memory, because this program supports little-endian
+        // machines only.
         let doc_id_bytes: &[u8] = bytemuck::cast_slice(doc_ids.unwrap_or_default());
         self.checks.clear();
         self.checks.extend(doc_id_bytes.chunks(8 * DOC_IDS).flat_map(|bytes| short_checksum(bytes).to_le_bytes()));
@@ -93,16 +95,16 @@ impl ChunkEncoder {
     }
 }
 
-/// A chunk to be put in the folder of its set.
+/// A chunk that must be written to the folder of its set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     /// Name of the file.
     pub name: String,
-    /// Its bytes.
+    /// Content of the file.
     pub bytes: Vec<u8>,
 }
 
-/// Cuts a sorted stream of fingerprints in chunks; holds one chunk in memory.
+/// Writer that divides a sorted stream of fingerprints into chunks. Holds one chunk in memory.
 #[derive(Debug)]
 pub struct ChunkWriter {
     manifest: Manifest,
@@ -113,22 +115,23 @@ pub struct ChunkWriter {
 }
 
 impl ChunkWriter {
-    /// A writer of f-bit fingerprints made by `recipe`, in chunks of [`CHUNK_ROWS`].
+    /// Creates a writer of f-bit fingerprints made by `recipe`, in chunks of [`CHUNK_ROWS`].
     pub fn new(f: u32, coder: Coder, recipe: &str, keep_doc_ids: bool) -> ChunkWriter {
         let manifest =
             Manifest { format: manifest::FORMAT, f, recipe: recipe.into(), coder, count: 0, chunks: Vec::new() };
         ChunkWriter { manifest, keep_doc_ids, rows: CHUNK_ROWS, fingerprints: Vec::new(), doc_ids: Vec::new() }
     }
 
-    /// The same with chunks of `rows` fingerprints, at least one.
+    /// Sets the number of fingerprints of a chunk, at least one.
     pub fn with_chunk_rows(self, rows: usize) -> ChunkWriter {
         ChunkWriter { rows: rows.max(1), ..self }
     }
 
-    /// Takes the next row, in ascending order of (fingerprint, doc id), and returns a chunk when one is full.
+    /// Adds the next row, in ascending order of (fingerprint, doc id). Returns a chunk when one is
+    /// full.
     ///
     /// # Errors
-    /// [`Error::Invariant`] when it is out of order or too wide.
+    /// Returns [`Error::Invariant`] if the row is out of order or too wide.
     pub fn push(&mut self, fingerprint: u64, doc_id: DocId) -> Result<Option<Written>> {
         let last = self.manifest.chunks.last().map_or(0, |chunk| chunk.last);
         if self.fingerprints.last().is_some_and(|&before| before > fingerprint) || fingerprint < last {
@@ -141,10 +144,11 @@ impl ChunkWriter {
         if self.fingerprints.len() == self.rows { self.write().map(Some) } else { Ok(None) }
     }
 
-    /// Returns the last chunk, if rows are left, and the manifest, which is to be written after all chunks.
+    /// Returns the last chunk, if rows are left, and the manifest, which must be written after all
+    /// chunks.
     ///
     /// # Errors
-    /// As [`ChunkWriter::push`].
+    /// Returns the errors of [`ChunkWriter::push`].
     pub fn finish(mut self) -> Result<(Option<Written>, Manifest)> {
         let last = if self.fingerprints.is_empty() { None } else { Some(self.write()?) };
         Ok((last, self.manifest))

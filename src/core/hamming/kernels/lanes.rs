@@ -2,10 +2,11 @@
 
 use crate::hamming::conditions::Condition;
 
-/// Bits of a key, and of a sibling.
+/// Number of bits of a key, and of a sibling.
 pub const SIBLING_BITS: u32 = 16;
 
-/// Lanes of a line: siblings of the queries in a bucket, the last lane being the flag.
+/// Number of lanes of a line. All lanes but the last are siblings of the queries in a bucket; the
+/// last is the flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lanes {
     /// Seven siblings, 16 bytes.
@@ -17,7 +18,7 @@ pub enum Lanes {
 }
 
 impl Lanes {
-    /// Lanes of a line, with the flag.
+    /// Returns the number of lanes of a line, including the flag.
     pub fn count(self) -> usize {
         match self {
             Lanes::Eight => 8,
@@ -27,17 +28,17 @@ impl Lanes {
     }
 }
 
-/// A fingerprint for which a line has something.
+/// A fingerprint whose line has a lane within the errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Survivor {
     /// Position of the fingerprint.
     pub at: u32,
-    /// Lanes within the errors; the highest lane of a line is the flag.
+    /// Bit set of the lanes within the errors; the highest lane of a line is the flag.
     pub lanes: u32,
 }
 
 pub(super) fn gather(values: &[u64], mask: u64, keys: &mut [u32]) {
-    // Bits that lie side by side move together.
+    // Adjacent bits of the mask are moved together.
     let mut runs = Vec::new();
     let (mut rest, mut to) = (mask, 0);
     while rest != 0 {
@@ -66,7 +67,7 @@ pub(super) fn within(values: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
     }
 }
 
-/// One value against many, whose positions count from `base`.
+/// Compares one value with many, whose positions count from `base`.
 #[inline(always)]
 fn one(i: u32, x: u64, base: u32, many: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
     const STEP: usize = 16;
@@ -134,7 +135,8 @@ fn probe_lines<const L: usize>(
     }
 }
 
-/// Lanes of a line that differ from the sibling in at most `errors` bits; the flag lane is held against 0.
+/// Returns the lanes of a line that differ from the sibling in at most `errors` bits. The flag lane
+/// is compared with 0.
 #[inline(always)]
 fn hits<const L: usize>(line: &[u16; L], sibling: u16, errors: u32) -> u32 {
     let mut siblings = [sibling; L];
@@ -144,7 +146,7 @@ fn hits<const L: usize>(line: &[u16; L], sibling: u16, errors: u32) -> u32 {
         different[lane] = line[lane] ^ siblings[lane];
     }
     for _ in 0..errors {
-        // Without its lowest bit.
+        // Each round clears the lowest set bit, so a lane with at most `errors` bits becomes 0.
         different.iter_mut().for_each(|bits| *bits &= bits.wrapping_sub(1));
     }
     if different.iter().fold(u16::MAX, |least, bits| least.min(*bits)) > 0 {

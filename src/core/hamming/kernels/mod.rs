@@ -1,7 +1,8 @@
-//! The inner loops, each in a portable form and in forms for AVX2 and AVX-512, chosen at run time.
+//! Inner loops, each in a portable form and in forms for AVX2 and AVX-512, chosen at run time.
 //!
-//! All forms of a kernel give the same answer; [`Level`] says which one runs. The portable form is plain Rust and is the
-//! reference of the others; the AVX2 form is the same source compiled for AVX2.
+//! All forms of a kernel return the same result; [`Level`] selects the form. The portable form is
+//! plain Rust and is the reference of the others. Except for `gather`, the AVX2 form is the same
+//! source compiled for AVX2.
 
 mod lanes;
 #[cfg(target_arch = "x86_64")]
@@ -13,10 +14,10 @@ use std::sync::OnceLock;
 
 use super::conditions::Condition;
 
-/// Instructions that a kernel may use.
+/// Instruction set that a kernel may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// What every machine has.
+    /// Instructions that every machine has.
     Portable,
     /// AVX2 with BMI2.
     Avx2,
@@ -25,18 +26,18 @@ pub enum Level {
 }
 
 impl Level {
-    /// The best level of this machine.
+    /// Returns the best level of this machine.
     pub fn best() -> Level {
         static BEST: OnceLock<Level> = OnceLock::new();
         *BEST.get_or_init(|| Level::all().into_iter().rev().find(|level| level.is_here()).unwrap_or(Level::Portable))
     }
 
-    /// All levels, lowest first.
+    /// Returns all levels, lowest first.
     pub fn all() -> [Level; 3] {
         [Level::Portable, Level::Avx2, Level::Avx512]
     }
 
-    /// Whether this machine has the level's instructions.
+    /// True if this machine has the level's instructions.
     pub fn is_here(self) -> bool {
         #[cfg(target_arch = "x86_64")]
         {
@@ -59,7 +60,7 @@ impl Level {
         }
     }
 
-    /// The level's name, for people.
+    /// Returns the name of the level for messages.
     pub fn as_str(self) -> &'static str {
         match self {
             Level::Portable => "portable",
@@ -69,10 +70,10 @@ impl Level {
     }
 }
 
-/// Writes the bits of each value that `mask` selects, packed to the low end, to `keys`.
+/// Packs the bits of each value that `mask` selects into the low end of the corresponding key.
 ///
 /// # Panics
-/// When the slices differ in length, or the mask has more than 32 bits.
+/// Panics if the slices differ in length, or if the mask has more than 32 bits.
 pub fn gather(level: Level, values: &[u64], mask: u64, keys: &mut [u32]) {
     assert_eq!(values.len(), keys.len());
     assert!(mask.count_ones() <= 32, "keys have 32 bits");
@@ -83,7 +84,8 @@ pub fn gather(level: Level, values: &[u64], mask: u64, keys: &mut [u32]) {
     }
 }
 
-/// Pairs of positions, (left, right, distance), of values at most `k` bits apart, in ascending order, appended to `pairs`.
+/// Appends to `pairs` the pairs of positions, (left, right, distance), of values at most `k` bits
+/// apart, in ascending order.
 ///
 /// # Cost
 /// left x right; about 0.1 ns a pair of values with AVX-512.
@@ -97,7 +99,8 @@ pub fn cross(level: Level, left: &[u64], right: &[u64], k: u32, pairs: &mut Vec<
     }
 }
 
-/// As [`cross`] of a list with itself, each pair once, left before right.
+/// Appends the pairs that [`cross`] finds between a list and itself, each pair once, left before
+/// right.
 pub fn within(level: Level, values: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
     match level {
         #[cfg(target_arch = "x86_64")]
@@ -122,8 +125,9 @@ pub fn scan(level: Level, siblings: &[u16], sibling: u16, errors: u32, near: &mu
     }
 }
 
-/// Looks up the line of each fingerprint and appends those for which some lane, or the flag, is within the condition's
-/// errors; positions count from `base`. See [`super::query_tables`] for what a line holds.
+/// Reads the line of each fingerprint. Appends a survivor for each fingerprint whose line has a
+/// lane, or the flag, within the condition's errors; positions count from `base`. See
+/// [`super::query_tables`] for the content of a line.
 pub fn probe(
     level: Level,
     lanes: Lanes,

@@ -1,4 +1,4 @@
-//! The kernels with the instructions of newer x86 machines.
+//! Kernels with the instructions of newer x86 machines.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -6,10 +6,10 @@ use std::arch::x86_64::*;
 use super::lanes::{self, Lanes, SIBLING_BITS, Survivor};
 use crate::hamming::conditions::Condition;
 
-/// How far ahead of its use a line is asked for, in fingerprints.
+/// Distance, in fingerprints, between the prefetch of a line and its use.
 const AHEAD: usize = 48;
 
-/// Fingerprints that share one comparison.
+/// Number of fingerprints that share one comparison.
 const GROUP: usize = 4;
 
 pub(super) fn gather(values: &[u64], mask: u64, keys: &mut [u32]) {
@@ -19,7 +19,7 @@ pub(super) fn gather(values: &[u64], mask: u64, keys: &mut [u32]) {
             *key = _pext_u64(*value, mask) as u32;
         }
     }
-    // SAFETY: the caller has seen that the machine has BMI2.
+    // SAFETY: the caller has checked that the machine has BMI2.
     unsafe { go(values, mask, keys) }
 }
 
@@ -28,7 +28,7 @@ pub(super) fn cross_avx2(left: &[u64], right: &[u64], k: u32, pairs: &mut Vec<(u
     fn go(left: &[u64], right: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
         lanes::cross(left, right, k, pairs);
     }
-    // SAFETY: the caller has seen that the machine has AVX2, and with it POPCNT.
+    // SAFETY: the caller has checked that the machine has AVX2, and with it POPCNT.
     unsafe { go(left, right, k, pairs) }
 }
 
@@ -37,7 +37,7 @@ pub(super) fn within_avx2(values: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32
     fn go(values: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
         lanes::within(values, k, pairs);
     }
-    // SAFETY: as above.
+    // SAFETY: the caller has checked that the machine has AVX2, and with it POPCNT.
     unsafe { go(values, k, pairs) }
 }
 
@@ -46,7 +46,7 @@ pub(super) fn scan_avx2(siblings: &[u16], sibling: u16, errors: u32, near: &mut 
     fn go(siblings: &[u16], sibling: u16, errors: u32, near: &mut Vec<u32>) {
         lanes::scan(siblings, sibling, errors, near);
     }
-    // SAFETY: as above.
+    // SAFETY: the caller has checked that the machine has AVX2, and with it POPCNT.
     unsafe { go(siblings, sibling, errors, near) }
 }
 
@@ -56,7 +56,7 @@ pub(super) fn scan(siblings: &[u16], sibling: u16, errors: u32, near: &mut Vec<u
         let (wanted, limit) = (_mm512_set1_epi16(sibling as i16), _mm512_set1_epi16(errors as i16));
         for (step, some) in siblings.chunks(32).enumerate() {
             let lanes = u32::MAX >> (32 - some.len());
-            // SAFETY: only the lanes of `lanes`, as many as the chunk has, are read.
+            // SAFETY: only the lanes of `lanes`, one for each element of the chunk, are read.
             let line = unsafe { _mm512_maskz_loadu_epi16(lanes, some.as_ptr().cast()) };
             let bits = _mm512_popcnt_epi16(_mm512_xor_si512(line, wanted));
             let mut hits = _mm512_mask_cmple_epu16_mask(lanes, bits, limit);
@@ -66,7 +66,7 @@ pub(super) fn scan(siblings: &[u16], sibling: u16, errors: u32, near: &mut Vec<u
             }
         }
     }
-    // SAFETY: the caller has seen that the machine has these instructions.
+    // SAFETY: the caller has checked that the machine has these instructions.
     unsafe { go(siblings, sibling, errors, near) }
 }
 
@@ -89,12 +89,12 @@ pub(super) fn probe_avx2(
     ) {
         lanes::probe(lanes, lines, condition, fingerprints, base, survivors);
     }
-    // SAFETY: as above.
+    // SAFETY: the caller has checked that the machine has AVX2, and with it POPCNT.
     unsafe { go(lanes, lines, condition, fingerprints, base, survivors) }
 }
 
 pub(super) fn cross(left: &[u64], right: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
-    // SAFETY: the caller has seen that the machine has these instructions.
+    // SAFETY: the caller has checked that the machine has these instructions.
     unsafe { cross_go(left, right, k, pairs) }
 }
 
@@ -116,7 +116,7 @@ fn cross_go(left: &[u64], right: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)
                 found.push(v);
             }
         }
-        // Few vectors have anything: looked at again, in the order of the answer.
+        // Few vectors have a near value. They are compared again, in the order of the result.
         for (i, x) in (0..).zip(&left[group * GROUP..][..GROUP]) {
             let i = (group * GROUP) as u32 + i;
             for &v in &found {
@@ -131,7 +131,7 @@ fn cross_go(left: &[u64], right: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)
 }
 
 pub(super) fn within(values: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
-    // SAFETY: the caller has seen that the machine has these instructions.
+    // SAFETY: the caller has checked that the machine has these instructions.
     unsafe { within_go(values, k, pairs) }
 }
 
@@ -140,7 +140,7 @@ fn within_go(values: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
     let (limit, before) = (_mm512_set1_epi64(i64::from(k)), pairs.len());
     for (v, ys) in values.chunks(8).enumerate() {
         let (base, some) = (v * 8, u8::MAX >> (8 - ys.len()));
-        // SAFETY: only the lanes of `some`, as many as the chunk has, are read.
+        // SAFETY: only the lanes of `some`, one for each element of the chunk, are read.
         let vector = unsafe { _mm512_maskz_loadu_epi64(some, ys.as_ptr().cast()) };
         let bits = |x: u64| _mm512_popcnt_epi64(_mm512_xor_epi64(_mm512_set1_epi64(x as i64), vector));
         let (groups, _) = values[..base].as_chunks::<GROUP>();
@@ -163,13 +163,13 @@ fn within_go(values: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
     pairs[before..].sort_unstable();
 }
 
-/// One value against many, whose positions count from `base`.
+/// Compares one value with many, whose positions count from `base`.
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
 fn one(i: u32, x: u64, base: u32, many: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
     let (xs, limit) = (_mm512_set1_epi64(x as i64), _mm512_set1_epi64(i64::from(k)));
     for (v, ys) in many.chunks(8).enumerate() {
         let some = u8::MAX >> (8 - ys.len());
-        // SAFETY: only the lanes of `some`, as many as the chunk has, are read.
+        // SAFETY: only the lanes of `some`, one for each element of the chunk, are read.
         let vector = unsafe { _mm512_maskz_loadu_epi64(some, ys.as_ptr().cast()) };
         let bits = _mm512_popcnt_epi64(_mm512_xor_epi64(xs, vector));
         if _mm512_mask_cmple_epu64_mask(some, bits, limit) != 0 {
@@ -178,12 +178,12 @@ fn one(i: u32, x: u64, base: u32, many: &[u64], k: u32, pairs: &mut Vec<(u32, u3
     }
 }
 
-/// Those of up to eight `ys` that are near x.
+/// Appends those of up to eight `ys` that are near x.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
 fn near(i: u32, x: u64, base: u32, ys: &[u64], k: u32, pairs: &mut Vec<(u32, u32, u32)>) {
     let some = !(u32::MAX << ys.len().min(8)) as u8;
-    // SAFETY: only the lanes of `some`, as many as there are, are read.
+    // SAFETY: only the lanes of `some`, one for each element, are read.
     let vector = unsafe { _mm512_maskz_loadu_epi64(some, ys.as_ptr().cast()) };
     let bits = _mm512_popcnt_epi64(_mm512_xor_epi64(_mm512_set1_epi64(x as i64), vector));
     let mut hits = _mm512_mask_cmple_epu64_mask(some, bits, _mm512_set1_epi64(i64::from(k)));
@@ -203,7 +203,7 @@ pub(super) fn probe(
     survivors: &mut Vec<Survivor>,
 ) {
     let bytes = bytes_of(condition.sibling);
-    // SAFETY: the caller has seen that the machine has these instructions.
+    // SAFETY: the caller has checked that the machine has these instructions.
     unsafe {
         match (lanes, bytes.is_some()) {
             (Lanes::ThirtyTwo, true) => probe_32::<true>(lines, condition, fingerprints, base, survivors),
@@ -216,26 +216,28 @@ pub(super) fn probe(
     }
 }
 
-/// The two bytes that a mask consists of, the lower one first; `None` for a mask of other bits.
+/// Returns the two bytes that a mask consists of, the lower one first, or `None` for a mask of
+/// other bits.
 fn bytes_of(mask: u64) -> Option<[u8; 2]> {
     let bytes = mask.to_le_bytes();
     let mut whole = (0u8..).zip(bytes).filter(|(_, byte)| *byte == u8::MAX).map(|(at, _)| at);
     Some([whole.next()?, whole.next()?])
 }
 
-/// Control of a byte shuffle that puts the sibling of a broadcast fingerprint in every lane but the flag's.
+/// Returns the control of a byte shuffle that puts the sibling of a broadcast fingerprint into
+/// every lane except the flag lane.
 fn control(sibling: u64, lanes: usize) -> [u8; 64] {
     let two = bytes_of(sibling).unwrap_or_default();
     let mut control = [0; 64];
     control.iter_mut().enumerate().for_each(|(at, byte)| *byte = two[at % 2]);
-    // A set high bit makes a zero.
+    // A control byte with the high bit set writes a zero.
     for line in control.chunks_mut(2 * lanes) {
         line[2 * lanes - 2..].fill(0x80);
     }
     control
 }
 
-/// One width of line: the vector, its load, and what is done to it.
+/// Defines the probe for one width of line, from the vector type's operations.
 macro_rules! probe_width {
     ($name:ident, $lanes:literal, $broadcast:ident, $spread:ident, $load:ident, $flagless:expr, $shuffle:ident, $xor:ident, $popcnt:ident, $min:ident, $le:ident) => {
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bitalg,bmi2")]
@@ -249,7 +251,7 @@ macro_rules! probe_width {
             let (lines, _) = lines.as_chunks::<$lanes>();
             let lines: &[[u16; $lanes]; 1 << SIBLING_BITS] = lines.try_into().expect("a line for each key");
             let control = control(condition.sibling, $lanes);
-            // SAFETY: the control is 64 bytes, no vector is longer.
+            // SAFETY: the control is 64 bytes; no vector is longer.
             let control = unsafe { $load(control.as_ptr().cast()) };
             let limit = $spread(condition.errors as i16);
             let key = |fingerprint: u64| _pext_u64(fingerprint, condition.key) as u16 as usize;

@@ -1,4 +1,5 @@
-//! Making an index: its files, one at a time, so that no two need be in memory.
+//! Builder of an index: makes its files one at a time, so that two of them never need to be in
+//! memory together.
 
 use super::super::design::TableDesign;
 use super::super::permutation::Permutation;
@@ -9,19 +10,19 @@ use super::{documents, home};
 use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::DocId;
 
-/// Makes the files of an index: doc ids first, then a table for each key.
+/// Builder of the files of an index: doc ids first, then a table for each key.
 #[derive(Debug)]
 pub struct Builder {
     manifest: Manifest,
     fingerprints: Vec<u64>,
 }
 
-/// A file to be written: its name, and its parts one after the other.
+/// A file that must be written: its name, and its consecutive parts.
 #[derive(Debug)]
 pub struct Built {
     /// Name of the file.
     pub name: String,
-    /// Its parts.
+    /// Consecutive parts of the file.
     pub parts: Vec<Vec<u8>>,
 }
 
@@ -33,14 +34,16 @@ impl Built {
 }
 
 impl Builder {
-    /// Starts an index of sorted fingerprints, which may repeat, and returns the file of their doc ids, if these are given.
+    /// Starts an index of sorted fingerprints, which may repeat. Returns the file of their doc ids,
+    /// if these are given.
     ///
     /// # Errors
-    /// [`Error::Invariant`] when the fingerprints are not sorted, too wide or not as many as the doc ids, or the design
-    /// has no key; [`Error::Input`], about `recipe`, when there are 2^32 fingerprints or documents or more.
+    /// Returns [`Error::Invariant`] if the fingerprints are not sorted or too wide, if their number
+    /// differs from that of the doc ids, or if the design has no key. Returns [`Error::Input`],
+    /// about `recipe`, if there are 2^32 or more fingerprints or documents.
     ///
     /// # Cost
-    /// Beside the arguments, 16 to 24 bytes a document for a moment.
+    /// In addition to the arguments, temporarily 16 to 24 bytes a document.
     pub fn new(
         design: &TableDesign,
         recipe: &str,
@@ -81,23 +84,25 @@ impl Builder {
         Ok((Builder { manifest, fingerprints }, doc_ids))
     }
 
-    /// Most bytes that are held while an index of `documents` is made and written, the fingerprints and doc ids that it is
-    /// made of included; `table` are those of its largest table.
+    /// Returns the maximum bytes that are held while an index of `documents` is made and written,
+    /// including the fingerprints and doc ids that it is made of. `table` is the size of its
+    /// largest table in bytes.
     pub fn bytes(documents: u64, doc_ids: bool, table: u64) -> u64 {
-        // Fingerprints, a copy and a table; or fingerprints and a table in parts and as a whole.
+        // Either fingerprints, a copy and a table, or fingerprints and a table in parts and as a
+        // whole.
         let tables = 8 * documents + table + table.max(8 * documents);
         // Fingerprints, rows with their doc ids, starts, doc ids.
         tables.max(if doc_ids { (8 + 16 + 8 + 8) * documents } else { 0 })
     }
 
-    /// The next table's file; `None` when all are made.
+    /// Returns the file of the next table, or `None` if all are made.
     ///
     /// # Cost
     /// For each fingerprint 8 bytes held, and 14 while a table is made; a sort.
     pub fn next_table(&mut self) -> Option<Built> {
         let Manifest { design, recipe, tables, .. } = &mut self.manifest;
         let &key = design.keys.get(tables.len())?;
-        // The last table needs no copy.
+        // The last table takes the fingerprints and needs no copy.
         let fingerprints = if tables.len() + 1 == design.keys.len() {
             std::mem::take(&mut self.fingerprints)
         } else {
@@ -109,7 +114,7 @@ impl Builder {
         Some(built)
     }
 
-    /// The manifest, to be written when all files are.
+    /// Returns the manifest, which must be written after all files.
     pub fn finish(self) -> Manifest {
         self.manifest
     }

@@ -1,14 +1,14 @@
-//! Which documents have a fingerprint: doc ids beside the tables of an index.
+//! File of the doc ids of an index: the documents that have each fingerprint.
 //!
 //! ```text
 //! head (see sections)   recipe, fingerprints, documents
 //! 0  checks             of starts and doc ids (see checked)
-//! 1  starts             4 bytes for each fingerprint: its first document; then the number of documents. Nothing when every
+//! 1  starts             4 bytes for each fingerprint: its first document; then the number of documents. Nothing if every
 //!                       fingerprint has one document
 //! 2  doc ids            8 bytes each, fingerprint by fingerprint, ascending within one
 //! ```
 //!
-//! Fingerprints are in the order of the index's home table: the permuted one.
+//! Fingerprints are in the order of the index's home table, which is that of their permuted forms.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ use webtwin_base::error::Result;
 use webtwin_base::ids::DocId;
 use webtwin_base::read_at::Bytes;
 
-/// Format of this file that this build writes and reads.
+/// Format of the file that this build writes and reads.
 pub(super) const FORMAT: u32 = 2;
 
 const KIND: FileKind =
@@ -39,13 +39,15 @@ struct About {
     documents: u64,
 }
 
-/// Bytes of the doc ids of so many documents with so many different fingerprints, but for the head of their file.
+/// Returns the bytes of a file of doc ids without its head, for `documents` documents with
+/// `fingerprints` distinct fingerprints.
 pub fn document_bytes(fingerprints: u64, documents: u64) -> u64 {
     let starts = if fingerprints < documents { 4 * (fingerprints + 1) } else { 0 };
     starts + 8 * documents + checks_bytes(starts) + checks_bytes(8 * documents)
 }
 
-/// The parts of the file for documents with these fingerprints, sorted, fewer than 2^32.
+/// Builds the parts of the file for documents with the given fingerprints, which must be sorted and
+/// fewer than 2^32.
 pub(super) fn build(recipe: &str, home: &Permutation, fingerprints: &[u64], doc_ids: Vec<DocId>) -> Vec<Vec<u8>> {
     let mut rows: Vec<(u64, DocId)> = fingerprints.iter().copied().zip(doc_ids).collect();
     if !home.is_identity() {
@@ -71,7 +73,7 @@ pub(super) fn build(recipe: &str, home: &Permutation, fingerprints: &[u64], doc_
     vec![sections::head(KIND, &about, &[&checks, &starts, &doc_ids]), checks, starts, doc_ids]
 }
 
-/// The file of doc ids, opened.
+/// An open file of doc ids.
 #[derive(Debug)]
 pub(super) struct Documents<B> {
     bytes: B,
@@ -81,11 +83,12 @@ pub(super) struct Documents<B> {
 }
 
 impl<B: AsRef<[u8]> + Send + Sync> Documents<B> {
-    /// Opens a file that is called `name` in messages. Its head is checked; of the rest, each block when it is first touched,
-    /// or all by [`Documents::verify`].
+    /// Opens a file with the given name for messages. Verifies its head. Every other block is
+    /// verified when it is first read, or all of them by [`Documents::verify`].
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Input`] when it is no such file, of another format, or cut.
+    /// Returns [`webtwin_base::error::Error::Input`] if the file is of another kind or format, or
+    /// truncated.
     pub(super) fn open(name: &str, bytes: B) -> Result<Documents<B>> {
         let head: Opened<About> = Opened::open(KIND, name, &Bytes(bytes.as_ref()), SECTIONS)?;
         let span = |section| head.span(section).start as usize..head.span(section).end as usize;
@@ -102,10 +105,10 @@ impl<B: AsRef<[u8]> + Send + Sync> Documents<B> {
         Ok(Documents { bytes, head, starts, doc_ids })
     }
 
-    /// Holds every byte against its checksum.
+    /// Verifies every byte against its checksum.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Input`] when the file is damaged.
+    /// Returns [`webtwin_base::error::Error::Input`] if the file is damaged.
     pub(super) fn verify(&self) -> Result<()> {
         let bytes = self.bytes.as_ref();
         self.head.check(STARTS, self.starts.bytes(bytes))?;
@@ -115,17 +118,17 @@ impl<B: AsRef<[u8]> + Send + Sync> Documents<B> {
         Ok(())
     }
 
-    /// Different fingerprints.
+    /// Returns the number of distinct fingerprints.
     pub(super) fn fingerprints(&self) -> u64 {
         self.head.about.fingerprints
     }
 
-    /// Documents.
+    /// Returns the number of documents.
     pub(super) fn documents(&self) -> u64 {
         self.head.about.documents
     }
 
-    /// Length of the file in bytes.
+    /// Returns the length of the file in bytes.
     pub(super) fn len_bytes(&self) -> usize {
         self.bytes.as_ref().len()
     }
@@ -134,10 +137,12 @@ impl<B: AsRef<[u8]> + Send + Sync> Documents<B> {
         self.head.is(checksum)
     }
 
-    /// Doc ids of the fingerprint at a place, little-endian; none when there is no such place.
+    /// Returns the doc ids of the fingerprint with the given index, little-endian, or none if there
+    /// is no such index.
     ///
     /// # Errors
-    /// [`webtwin_base::error::Error::Input`] when the file is damaged where it tells of them.
+    /// Returns [`webtwin_base::error::Error::Input`] if the file is damaged in a block that is
+    /// read.
     pub(super) fn of(&self, place: usize) -> Result<&[[u8; 8]]> {
         let bytes = self.bytes.as_ref();
         let starts = self.starts.bytes(bytes).as_chunks().0;

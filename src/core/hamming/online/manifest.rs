@@ -1,4 +1,4 @@
-//! `online-index.json`: which files make up an index.
+//! `online-index.json`: the list of the files of an index.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,21 +9,21 @@ use webtwin_base::error::{Error, Result};
 /// Format of the list of files that this build writes and reads.
 pub(super) const FORMAT: u32 = 1;
 
-/// Name of the list of files in the index's folder; it is written last.
+/// Name of the list of files in the index's folder. It is written last.
 pub const NAME: &str = "online-index.json";
 
 /// A file of an index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
-    /// Its name.
+    /// Name of the file.
     pub name: String,
-    /// Its length in bytes.
+    /// Length of the file in bytes.
     pub bytes: u64,
-    /// XXH3 of its head (64 bits), in hexadecimal; the head has the checksums of the rest.
+    /// XXH3 of the file's head (64 bits), in hexadecimal; the head has the checksums of the rest.
     pub head: String,
 }
 
-/// The files of an index: `online-index.json`.
+/// List of the files of an index: `online-index.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of this format.
@@ -32,30 +32,31 @@ pub struct Manifest {
     pub recipe: String,
     /// Width, largest distance, and the key of each table.
     pub design: TableDesign,
-    /// Different fingerprints.
+    /// Number of distinct fingerprints.
     pub fingerprints: u64,
-    /// Documents; 0 when no doc ids are kept.
+    /// Number of documents; 0 if no doc ids are kept.
     pub documents: u64,
-    /// One table for each key, in order.
+    /// Tables, one for each key, in the order of the keys.
     pub tables: Vec<File>,
-    /// The doc ids, if they are kept.
+    /// File of the doc ids, if they are kept.
     pub doc_ids: Option<File>,
 }
 
 impl Manifest {
-    /// The bytes of the file.
+    /// Returns the bytes of the manifest file.
     pub fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec_pretty(self).expect("a manifest is plain values")
     }
 
-    /// Reads the manifest that is called `name` in messages.
+    /// Reads a manifest with the given name for messages.
     ///
     /// # Errors
-    /// [`Error::Input`] when it is none, of another format, or contradicts itself.
+    /// Returns [`Error::Input`] if the bytes are not a manifest, have another format, or contradict
+    /// themselves.
     pub fn from_json(name: &str, bytes: &[u8]) -> Result<Manifest> {
         let manifest: Manifest = read_list(name, bytes, FORMAT, "online index")?;
         let files = || manifest.tables.iter().chain(&manifest.doc_ids);
-        // Names are joined to the folder's.
+        // Names are joined to the path of the folder, so they must not lead out of it.
         let plain = |file: &File| !file.name.contains(['/', '\\']) && ![".", "..", ""].contains(&&file.name[..]);
         if manifest.tables.len() != manifest.design.keys.len() || !files().all(plain) {
             return Err(Error::input(name, "its list of files contradicts its design; build the index anew"));

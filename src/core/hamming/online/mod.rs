@@ -1,19 +1,23 @@
-//! Online queries: one fingerprint against all existing ones, in memory.
+//! Online queries: one fingerprint compared with all existing ones, in memory.
 //!
-//! One permuted table for each key of a design ([`super::permuted_table`]). Of the fingerprints within k bits of a query,
-//! each agrees with it on some key, so it is among the rows of that table with the query's key; these are compared. What
-//! several tables find is reported by the first of them.
+//! An index has one permuted table for each key of a design ([`super::permuted_table`]). Each
+//! fingerprint within k bits of a query agrees with it on some key, so it is among the rows of that
+//! table with the query's key, which are compared. If several tables find a fingerprint, the first
+//! of them reports it.
 //!
-//! What is mapped is checked block by block as it is touched, so a damaged file is an error and never a wrong answer.
+//! Mapped files are verified block by block when they are read, so a damaged file results in an
+//! error and never in a wrong answer.
 //!
-//! Tables hold each fingerprint once, however many documents have it; the doc ids stand in a file beside.
+//! Tables have each fingerprint once, however many documents have it. The doc ids are in a separate
+//! file.
 //!
 //! # Source
 //! \[MJS07\] section 3.1.
 //!
 //! # Deviations
-//! The paper probes the tables in parallel, on several machines; here they are probed in turn, with all directories and
-//! then all rows asked for before the first is needed, so that their memory accesses overlap.
+//! The paper probes the tables in parallel, on several machines. Here they are probed in turn. All
+//! directories, and then all rows, are prefetched before the first is needed, so that their memory
+//! accesses overlap.
 
 mod build;
 mod documents;
@@ -33,25 +37,26 @@ use webtwin_base::ids::DocId;
 /// An existing fingerprint near a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Near {
-    /// The fingerprint.
+    /// Existing fingerprint.
     pub fingerprint: u64,
-    /// Bits in which it differs from the query.
+    /// Number of bits in which it differs from the query.
     pub distance: u32,
 }
 
-/// The table in whose order the doc ids stand: one sorted by the fingerprints themselves, if there is one.
+/// Returns the index of the home table, whose order the doc ids have: the table sorted by the
+/// fingerprints themselves, if there is one.
 fn home(f: u32, keys: &[u64]) -> usize {
     keys.iter().position(|&key| Permutation::new(f, key).is_identity()).unwrap_or(0)
 }
 
-/// An index over bytes in memory, or mapped there; threads may share it.
+/// An index over bytes that are in memory or mapped there. Threads may share it.
 ///
 /// # Examples
 /// ```
 /// use webtwin_core::hamming::design::paper::example_3_1;
 /// use webtwin_core::hamming::online::{Builder, Near, OnlineIndex};
 ///
-/// // Four tables, for fingerprints of 64 bits and up to 3 that differ. Documents 10 and 11 have the same fingerprint.
+/// // Four tables, for fingerprints of 64 bits that differ in up to 3. Documents 10 and 11 have the same fingerprint.
 /// let [.., design] = example_3_1();
 /// let (mut builder, doc_ids) = Builder::new(&design, "mine-v1", vec![0xfe, 0xff, 0xff], Some(vec![12, 10, 11]))?;
 /// let files: Vec<_> = doc_ids.into_iter().chain(std::iter::from_fn(|| builder.next_table())).collect();
@@ -72,10 +77,11 @@ pub struct OnlineIndex<B> {
 }
 
 impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
-    /// Opens the index of a manifest; `bytes_of` gives the bytes of a file by its name.
+    /// Opens the index of a manifest. `bytes_of` returns the bytes of a file of the index.
     ///
     /// # Errors
-    /// [`Error::Input`] when a file is damaged or not of this index; those of `bytes_of`.
+    /// Returns [`Error::Input`] if a file is damaged or belongs to another index, and any error of
+    /// `bytes_of`.
     pub fn open(manifest: Manifest, mut bytes_of: impl FnMut(&File) -> Result<B>) -> Result<OnlineIndex<B>> {
         let TableDesign { f, keys, .. } = &manifest.design;
         let mut tables = Vec::new();
@@ -100,40 +106,42 @@ impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
         Ok(OnlineIndex { home: home(*f, keys), manifest, tables, documents })
     }
 
-    /// Holds every byte of every file against its checksum.
+    /// Verifies every byte of every file against its checksum.
     ///
     /// # Errors
-    /// [`Error::Input`] when one is damaged.
+    /// Returns [`Error::Input`] if a file is damaged.
     pub fn verify(&self) -> Result<()> {
         self.tables.iter().try_for_each(PermutedTable::verify)?;
         self.documents.as_ref().map_or(Ok(()), Documents::verify)
     }
 
-    /// What the index holds.
+    /// Returns the manifest of the index.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Bytes of the tables, which every query needs.
+    /// Returns the bytes of the tables, which every query needs.
     pub fn table_bytes(&self) -> usize {
         self.tables.iter().map(PermutedTable::len_bytes).sum()
     }
 
-    /// Bytes of the doc ids, which are touched for answers only.
+    /// Returns the bytes of the doc ids, which are read for answers only.
     pub fn document_bytes(&self) -> usize {
         self.documents.as_ref().map_or(0, Documents::len_bytes)
     }
 
-    /// The existing fingerprints that differ from `fingerprint` in at most `k` bits, each once, ascending.
+    /// Returns the existing fingerprints that differ from `fingerprint` in at most `k` bits, each
+    /// once, ascending.
     ///
     /// # Errors
-    /// [`Error::Input`] when a file is damaged where the answer is looked for.
+    /// Returns [`Error::Input`] if a file is damaged in a block that the query reads.
     ///
     /// # Panics
-    /// When `k` is larger than the design's, or the fingerprint wider.
+    /// Panics if `k` is larger than the design's, or if the fingerprint is wider.
     ///
     /// # Cost
-    /// For each table two memory accesses, a pass over the rows that share the query's key, and a sort of what is found.
+    /// For each table two memory accesses and a pass over the rows that share the query's key, and
+    /// a sort of the result.
     pub fn near(&self, fingerprint: u64, k: u32) -> Result<Vec<Near>> {
         let design = &self.manifest.design;
         assert!(k <= design.k && (design.f == 64 || fingerprint >> design.f == 0), "no such query: {fingerprint:#x}");
@@ -151,7 +159,8 @@ impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
             looked.map_err(|damaged| table.error(damaged))?;
             for found in found.drain(..) {
                 let differing = found ^ fingerprint;
-                // Rows that share the prefix but not the whole key are found, too; some other table is to report them.
+                // Rows that share the prefix but not the whole key are found, too; another table
+                // reports them.
                 if design.keys.iter().position(|key| differing & key == 0) == Some(at) {
                     near.push(Near { fingerprint: found, distance: differing.count_ones() });
                 }
@@ -161,10 +170,10 @@ impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
         Ok(near)
     }
 
-    /// How many rows a query is compared with, over all tables.
+    /// Returns the number of rows that a query is compared with, over all tables.
     ///
     /// # Errors
-    /// [`Error::Input`] when a table is damaged where they are looked for.
+    /// Returns [`Error::Input`] if a table is damaged in a block that the query reads.
     pub fn candidates(&self, fingerprint: u64) -> Result<usize> {
         let rows = |table: &PermutedTable<B>| {
             let permuted = table.permutation().apply(fingerprint);
@@ -174,24 +183,25 @@ impl<B: AsRef<[u8]> + Send + Sync> OnlineIndex<B> {
         self.tables.iter().map(rows).sum()
     }
 
-    /// Whether a fingerprint exists.
+    /// True if a fingerprint exists.
     ///
     /// # Errors
-    /// [`Error::Input`] when a table is damaged where it is looked for.
+    /// Returns [`Error::Input`] if a table is damaged in a block that the search reads.
     pub fn contains(&self, fingerprint: u64) -> Result<bool> {
         Ok(self.place(fingerprint)?.is_some())
     }
 
-    /// Its place in the home table.
+    /// Returns the row of a fingerprint in the home table.
     fn place(&self, fingerprint: u64) -> Result<Option<usize>> {
         let home = &self.tables[self.home];
         home.place(fingerprint).map_err(|damaged| home.error(damaged))
     }
 
-    /// Doc ids of an existing fingerprint, ascending; none when it does not exist or no doc ids are kept.
+    /// Returns the doc ids of an existing fingerprint, ascending, or none if it does not exist or
+    /// no doc ids are kept.
     ///
     /// # Errors
-    /// [`Error::Input`] when a file is damaged where they are looked for.
+    /// Returns [`Error::Input`] if a file is damaged in a block that the search reads.
     pub fn doc_ids(&self, fingerprint: u64) -> Result<impl ExactSizeIterator<Item = DocId>> {
         let bytes = match &self.documents {
             Some(documents) => match self.place(fingerprint)? {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::super::coding::tests::fingerprints;
 use super::*;
 
-/// Keys of `exact` of `blocks` blocks of f bits, all of them.
+/// Returns the design of all keys of `exact` of `blocks` blocks of f bits.
 fn design(f: u32, k: u32, blocks: u32) -> TableDesign {
     let block = |at: u32| {
         let (from, until) = (at * f / blocks, (at + 1) * f / blocks);
@@ -36,7 +36,7 @@ fn index(design: &TableDesign, sorted: &[u64], doc_ids: Option<&[u64]>) -> Onlin
     index
 }
 
-/// One by one.
+/// Compares the query with every fingerprint.
 fn plain(sorted: &[u64], query: u64, k: u32) -> Vec<Near> {
     let mut all = sorted.to_vec();
     all.dedup();
@@ -79,8 +79,8 @@ proptest! {
 
 #[test]
 fn prefixes_longer_and_shorter_than_a_byte_and_keys_longer_than_them_are_searched() {
-    // With 2^18 rows and more prefixes have up to 16 bits, so keys of 16, 21, 25 and 32 bits end with the prefix or are
-    // searched for; many of the rows are in one cluster.
+    // With 2^18 rows and more, prefixes have up to 16 bits, so keys of 16, 21, 25 and 32 bits end
+    // with the prefix or are searched. Many of the rows are in one cluster.
     let mut sorted: Vec<u64> = (0..1u64 << 18).map(webtwin_base::ids::splitmix64).collect();
     let near_one = |at: u64| {
         0x1234_5678_9abc_def0

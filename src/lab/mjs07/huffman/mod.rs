@@ -1,56 +1,62 @@
-//! The paper's code: where two successive fingerprints first differ, in a Huffman code, then the bits below.
+//! Compression code of the paper: the position at which two successive fingerprints first differ,
+//! in a Huffman code, and then the bits below.
 //!
-//! With h the position of the most significant 1 of the XOR of a fingerprint with the one before it, the fingerprint has
-//! a 1 at h (it is the larger), the predecessor's bits above h, and its own below; so the code of h and h plain bits say
-//! it all. The code is computed for each table from the numbers of its own h.
-//!
+//! Let h be the position of the most significant 1-bit of the XOR of a fingerprint with the
+//! previous one. The fingerprint has a 1 at h (because it is the larger one), the bits of its
+//! predecessor above h, and its own bits below h. The code of h and h plain bits therefore
+//! determine it. The code is computed for each table from the frequencies of its own h.
 //! ```text
-//! block: first (8 bytes, most significant bit first) | code of h, h bits | code of h, h bits | ... | zeros to a byte
-//! code:  f + 1 bytes, the length in bits of the code of each h; canonical: shorter codes first, then by h
+//! block: first (8 bytes, most significant bit first) | code of h, h bits | code of h, h bits | ...
+//!        | zeros to a byte
+//! code:  f + 1 bytes, the length in bits of the code of each h;
+//!        canonical: shorter codes first, then by h
 //! ```
 //!
 //! # Source
 //! \[MJS07\] section 3.2.
 //!
 //! # Deviations
-//! A fingerprint equal to the one before it has no h: it has a symbol of its own, f. The paper says that the first
-//! fingerprint of a block takes 8f bits; f are meant, and 64 are used. A block ends before the fingerprint that would make
-//! it longer than B bytes, as there, but is not padded to B. Codes have at most 32 bits: counts are halved until they do,
-//! which needs millions of fingerprints with numbers of h like Fibonacci's.
+//! A fingerprint equal to the previous one has no h. It has a symbol of its own, f. The paper
+//! states that the first fingerprint of a block takes 8f bits; it means f bits, and 64 bits are
+//! used here. As in the paper, a block ends before the fingerprint that would make it longer than B
+//! bytes, but it is not padded to B. Codes have at most 32 bits: the counts are halved until they
+//! do. That takes millions of fingerprints whose frequencies of h resemble Fibonacci numbers.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use webtwin_core::hamming::coding::{Damaged, Encoded};
 
-/// The paper's B: largest size of a block, in bytes.
+/// B in the paper: the maximum size of a block, in bytes.
 pub const BLOCK_BYTES: usize = 1024;
 
-/// Longest code, in bits.
+/// Maximum length of a code, in bits.
 const LONGEST: u32 = 32;
 
-/// Codes up to this length, in bits, are decoded by one look-up.
+/// Maximum length of codes that are decoded by one look-up, in bits.
 const LOOKUP: u32 = 11;
 
-/// A Huffman code over h in 0..f, and f for "equal".
+/// A Huffman code over h in 0..f, with f for "equal".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Code {
     f: u32,
-    /// Bits of the code of each symbol; 0 for a symbol without a code.
+    /// Length in bits of the code of each symbol; 0 for a symbol without a code.
     pub lengths: Vec<u8>,
     words: Vec<u32>,
-    /// By the next `LOOKUP` bits: symbol and length, or length 0 when the code is longer.
+    /// Symbol and length by the next `LOOKUP` bits, or length 0 if the code is longer.
     lookup: Vec<(u8, u8)>,
-    /// Symbols by length, then number.
+    /// Symbols by length, then by number.
     sorted: Vec<u8>,
 }
 
-/// The symbol between two successive fingerprints of f bits: the most significant bit in which they differ, else f.
+/// Returns the symbol of two successive fingerprints of f bits: the most significant bit in which
+/// they differ, or f if they are equal.
 fn symbol(f: u32, before: u64, fingerprint: u64) -> u32 {
     (before ^ fingerprint).checked_ilog2().unwrap_or(f)
 }
 
-/// Encodes sorted fingerprints of f bits in blocks of at most `block_bytes` bytes (at least 8); returns their code, too.
+/// Encodes sorted fingerprints of f bits in blocks of at most `block_bytes` bytes (at least 8).
+/// Returns their code, too.
 pub fn encode(f: u32, sorted: &[u64], block_bytes: usize) -> (Code, Encoded) {
     let mut counts = vec![0u64; f as usize + 1];
     for pair in sorted.windows(2) {
@@ -87,7 +93,7 @@ fn ones(bits: u32) -> u64 {
     (1 << bits) - 1
 }
 
-/// Bits, most significant first.
+/// Writer of bits, most significant bit first.
 struct Bits {
     bytes: Vec<u8>,
     pending: u64,
@@ -99,7 +105,7 @@ impl Bits {
         8 * self.bytes.len() + self.held as usize
     }
 
-    /// Appends the low `count` bits of `value`, at most 32, which has no others.
+    /// Appends the low `count` bits of `value`, at most 32. Its other bits must be 0.
     fn push(&mut self, value: u64, count: u32) {
         self.pending = self.pending << count | value;
         self.held += count;
@@ -118,7 +124,8 @@ impl Bits {
 }
 
 impl Code {
-    /// The Huffman code of symbols that occur so often; symbols that never do have none.
+    /// Returns the Huffman code of symbols with these numbers of occurrences. Symbols that do not
+    /// occur have no code.
     fn of_counts(f: u32, counts: &[u64]) -> Code {
         let mut counts = counts.to_vec();
         loop {
@@ -130,10 +137,11 @@ impl Code {
         }
     }
 
-    /// The canonical code with these lengths, in bits, of the symbols 0 to f; 0 for a symbol without a code.
+    /// Returns the canonical code with these lengths, in bits, of the symbols 0 to f; 0 for a
+    /// symbol without a code.
     ///
     /// # Errors
-    /// [`Damaged`] when there is no such code.
+    /// Returns [`Damaged`] if no code has these lengths.
     fn from_lengths(f: u32, lengths: &[u8]) -> Result<Code, Damaged> {
         if lengths.len() != f as usize + 1 || lengths.iter().any(|&length| u32::from(length) > LONGEST) {
             return Err(Damaged("a Huffman code of another width"));
@@ -142,7 +150,7 @@ impl Code {
         sorted.sort_by_key(|&symbol| lengths[symbol as usize]);
         let mut words = vec![0; lengths.len()];
         let mut lookup = vec![(0, 0); 1 << LOOKUP];
-        // The next code, as the leading bits of 32.
+        // The next code, in the leading bits of 32.
         let mut next = 0u64;
         for &symbol in &sorted {
             let length = u32::from(lengths[symbol as usize]);
@@ -160,7 +168,7 @@ impl Code {
         Ok(Code { f, lengths: lengths.to_vec(), words, lookup, sorted })
     }
 
-    /// Symbol and length of the code with which `bits`, most significant first, begins.
+    /// Returns symbol and length of the code with which `bits`, most significant bit first, begins.
     #[inline(always)]
     fn next(&self, bits: u64) -> Result<(u32, u32), Damaged> {
         match self.lookup[(bits >> (64 - LOOKUP)) as usize] {
@@ -179,10 +187,10 @@ impl Code {
         Ok((u32::from(*symbol), u32::from(self.lengths[*symbol as usize])))
     }
 
-    /// Decodes one block into `rows`, as many as were encoded.
+    /// Decodes one block into `rows`, which must have the number of encoded rows.
     ///
     /// # Errors
-    /// [`Damaged`] when the bytes end before the rows, or after, or are no code.
+    /// Returns [`Damaged`] if the bytes end before or after the rows, or are not a code.
     pub fn decode(&self, block: &[u8], rows: &mut [u64]) -> Result<(), Damaged> {
         let (Some((first, others)), Some(head)) = (rows.split_first_mut(), block.first_chunk()) else {
             return Err(Damaged("a block without rows"));
@@ -195,10 +203,10 @@ impl Code {
             let (symbol, length) = self.next(bits)?;
             at += length as usize;
             if symbol < self.f {
-                // A peek has 57 bits or more.
+                // One `peek` has at least 57 valid bits, so longer rows need a second one.
                 let below = if length + symbol <= 57 { bits << length } else { peek(block, at) };
                 let below = if symbol <= 57 { below } else { below & !0x7f | peek(block, at + 57) >> 57 };
-                // A shift by 64 - symbol in two, as symbol may be 0.
+                // The shift by 64 - symbol is done in two steps, because symbol may be 0.
                 before = (before >> symbol | 1) << symbol | below >> 1 >> (63 - symbol);
                 at += symbol as usize;
             }
@@ -208,7 +216,8 @@ impl Code {
     }
 }
 
-/// The bits from a place on, at least 57 of them; zeros after the end.
+/// Returns the bits from a position on, of which at least 57 are valid. Bits after the end are
+/// zeros.
 #[inline(always)]
 fn peek(block: &[u8], bit: usize) -> u64 {
     match block.get(bit / 8..).and_then(|rest| rest.first_chunk()) {
@@ -225,7 +234,8 @@ fn peek_at_the_end(block: &[u8], bit: usize) -> u64 {
     u64::from_be_bytes(bytes) << (bit % 8)
 }
 
-/// Lengths of Huffman's code: the two rarest nodes are joined until one is left; of equal ones, the earlier made.
+/// Returns the code lengths of Huffman's algorithm: the two rarest nodes are joined until one is
+/// left. Of equally rare nodes, the one made earlier comes first.
 fn lengths(counts: &[u64]) -> Vec<u8> {
     let mut parents: Vec<usize> = vec![0; counts.len()];
     let occurring = counts.iter().enumerate().filter(|&(_, &count)| count > 0);
@@ -245,7 +255,7 @@ fn lengths(counts: &[u64]) -> Vec<u8> {
         }
         nodes.push(Reverse((count, joined)));
     }
-    // Parents are made after their children, so lengths are known from the last node backwards.
+    // Parents are made after their children, so lengths are computed from the last node backward.
     let mut depths = vec![0u8; parents.len()];
     for node in (0..parents.len().saturating_sub(1)).rev() {
         depths[node] = if parents[node] == 0 { 0 } else { depths[parents[node]] + 1 };

@@ -4,7 +4,8 @@ use webtwin_core::hamming::coding::Block;
 
 use super::*;
 
-/// Sorted fingerprints: even, or in clusters a few bits wide, some of them many times.
+/// Generates sorted fingerprints: evenly distributed, or in clusters a few bits wide, some of them
+/// many times.
 fn fingerprints(f: u32) -> impl Strategy<Value = Vec<u64>> {
     let width = move |value: u64| value >> (64 - f);
     let even = proptest::collection::vec(any::<u64>().prop_map(width), 0..3000);
@@ -67,7 +68,8 @@ fn few_equal_and_extreme_fingerprints_come_back() {
 
 #[test]
 fn codes_too_long_for_the_lookup_are_decoded() {
-    // Of a counter's successive values, half differ first in bit 0, a quarter in bit 1, and so on.
+    // Of the successive values of a counter, half differ first in bit 0, a quarter in bit 1, and so
+    // on.
     let counter: Vec<u64> = (0..1 << 18).collect();
     assert_eq!(encode(64, &counter, BLOCK_BYTES).0.lengths.iter().max(), Some(&17));
     check_round_trip(64, &counter, BLOCK_BYTES);
@@ -75,7 +77,8 @@ fn codes_too_long_for_the_lookup_are_decoded() {
 
 #[test]
 fn the_papers_code_by_hand() {
-    // XORs: 1, 3, 7, 0, so h = 0, 1, 2 and the symbol for equal; four symbols once each, so two bits each.
+    // XORs: 1, 3, 7, 0, so h = 0, 1, 2 and the symbol for equal; The four symbols occur once each,
+    // so each takes two bits.
     let (code, encoded) = encode(8, &[0, 1, 2, 5, 5], 1024);
     assert_eq!(code.lengths, [2, 2, 2, 0, 0, 0, 0, 0, 2]);
     // Codes in the order of h: 00, 01 and 0 below, 10 and 01 below, 11.
