@@ -107,6 +107,20 @@ pub const SCRAPY: (&str, &str) = ("scrapy_webtwin.py", include_str!("../../../cl
 /// | `browsertrix.yaml` | Browsertrix | `exclude`, a list of regular expressions |
 /// | `heritrix-surts.txt` | Heritrix | `+` and a SURT prefix per line |
 /// | `heritrix-beans.xml` | Heritrix | rules that read `heritrix-surts.txt`, and reject the URLs that no prefix may cover |
+///
+/// # Examples
+/// ```
+/// use webtwin_core::applications::exports::{AvoidLists, EXPORTS};
+/// use webtwin_core::applications::prefixes::Prefix;
+///
+/// let prefix = |prefix: &str, single| Prefix { prefix: prefix.into(), single, pages: 1, bytes: 9 };
+/// let prefixes = vec![prefix("http://a.example/m/", false), prefix("http://a.example/x", true)];
+/// let site = AvoidLists { prefixes, ..AvoidLists::default() };
+///
+/// let text = |name| EXPORTS.iter().find(|export| export.name == name).unwrap().text(&[site.clone()]);
+/// assert_eq!(text("urls.txt"), "http://a.example/x\n");
+/// assert_eq!(text("prefixes.txt"), "http://a.example/m/\n");
+/// ```
 pub const EXPORTS: [Export<AvoidLists>; 7] = [
     Export::of_lines("urls.txt", |site, text| each(site, |p| p.single, |p| line(text, &p.prefix))),
     Export::of_lines("prefixes.txt", |site, text| each(site, |p| !p.single, |p| line(text, &p.prefix))),

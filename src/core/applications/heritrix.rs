@@ -59,6 +59,17 @@ pub fn surt_rules<'p>(
 }
 
 /// Prefixes in SURT form, ascending, none of which begins with another.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::applications::heritrix::SurtPrefixes;
+///
+/// let docs = "http://(com,example,)/docs/";
+/// let prefixes = SurtPrefixes::of(vec![format!("{docs}old/"), docs.into()]);
+/// assert_eq!(prefixes, SurtPrefixes::of(vec![docs.into()]));
+/// assert!(prefixes.cover("http://(com,example,)/docs/old/a"));
+/// assert!(!prefixes.cover("http://(com,example,)/"));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SurtPrefixes(Vec<String>);
 

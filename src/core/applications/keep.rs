@@ -72,6 +72,18 @@ pub struct PageCopy {
 }
 
 /// Rule that selects the pages that stay, compiled from the settings of a job.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::applications::keep::Keeping;
+/// use webtwin_job::{Job, Keep, KeepBy};
+///
+/// let prefer = vec!["http://*.a.example/*".into()];
+/// let keeping = Keeping::new(&Keep { prefer, by: KeepBy::Newest, ..Job::default().keep });
+/// // The URL matches the first glob. The other one matches none.
+/// assert_eq!(keeping.preference("http://www.a.example/x/y"), 0);
+/// assert_eq!(keeping.preference("http://b.example/"), 1);
+/// ```
 #[derive(Debug)]
 pub struct Keeping {
     prefer: Vec<Pattern>,
@@ -371,6 +383,24 @@ pub fn kept_collection(cluster: &SimilarCluster, votes: &[Votes], links_to_host:
 /// Returns the page of one trivial cluster that stays, or `None` if there are no copies.
 /// `placed(page)` is `Some(kept)` for a page of a reported collection, where `kept` is true if the
 /// collection is kept.
+///
+/// # Examples
+/// ```
+/// use bytemuck::Zeroable;
+/// use webtwin_base::ids::Page;
+/// use webtwin_core::applications::keep::{PageCopy, keeper};
+///
+/// let copy = |page, links_from_elsewhere| PageCopy {
+///     page: Page(page),
+///     links_from_elsewhere,
+///     ..PageCopy::zeroed()
+/// };
+/// let copies = [copy(1, 9), copy(2, 0)];
+/// // The page with more links stays, unless the other one is in a collection that is kept.
+/// assert_eq!(keeper(&copies, |_| None).map(|copy| copy.page), Some(Page(1)));
+/// let placed = |page| Some(page == Page(2));
+/// assert_eq!(keeper(&copies, placed).map(|copy| copy.page), Some(Page(2)));
+/// ```
 pub fn keeper<'c>(
     copies: impl IntoIterator<Item = &'c PageCopy>,
     placed: impl Fn(Page) -> Option<bool>,

@@ -11,6 +11,16 @@ const FEED_NAMES: [&str; 9] =
 
 /// True if a page is `robots.txt`, a sitemap, a feed, or below `/.well-known/`. `path` must begin
 /// with `/` and end before the query.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::applications::never_skipped::never_skipped;
+///
+/// assert!(never_skipped("/robots.txt", "text/plain"));
+/// assert!(never_skipped("/blog/feed", "application/xml"));
+/// // A page about feeds.
+/// assert!(!never_skipped("/blog/feed", "text/html"));
+/// ```
 pub fn never_skipped(path: &str, mime: &str) -> bool {
     let path = path.to_ascii_lowercase();
     let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();

@@ -42,6 +42,13 @@ const FEWEST_PAGES: usize = 3;
 /// Returns the part of a URL up to its path. Exactly the URLs of the site begin with this part, so
 /// sites follow each other in the order of their URLs. A URL with a colon directly before its path
 /// (`a:/b`) is a site by itself, because `a://b` is ordered between others of that form.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::applications::prefixes::site;
+///
+/// assert_eq!(site("https://a.example:8080/b/c"), "https://a.example:8080/");
+/// ```
 pub fn site(url: &str) -> &str {
     let host = host_at(url);
     let path = url[host..].find('/').map(|at| host + at).filter(|&at| !url[..at].ends_with(':'));
@@ -59,6 +66,23 @@ fn host_at(url: &str) -> usize {
 ///
 /// # Cost
 /// Pages times path segments.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::applications::prefixes::{Visited, cover};
+///
+/// // A mirror of three pages, and two pages of which one may be skipped.
+/// let page = |path: &str, avoid| {
+///     let url = format!("http://a.example/{path}");
+///     Visited { url, avoid, bytes: 100, root: 0 }
+/// };
+/// let [a, b, c] = ["m/1", "m/2", "m/3"].map(|path| page(path, true));
+/// let prefixes = cover(&[a, b, c, page("x/1", false), page("x/2", true)]);
+///
+/// let texts: Vec<&str> = prefixes.iter().map(|prefix| prefix.prefix.as_str()).collect();
+/// assert_eq!(texts, ["http://a.example/m/", "http://a.example/x/2"]);
+/// assert!(!prefixes[0].single && prefixes[1].single);
+/// ```
 pub fn cover(pages: &[Visited]) -> Vec<Prefix> {
     let mut found = Vec::new();
     let start = pages.first().map_or(0, |page| host_at(&page.url));

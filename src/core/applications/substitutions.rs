@@ -42,6 +42,26 @@ impl Substitution {
 
 /// Returns the edit of a rule as substitutions that must be made one after the other, or none if
 /// regular expressions cannot express the edit.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::applications::substitutions::substitutions;
+/// use webtwin_core::url_rules::{edit::Edit, evidence::Counts, rules::Rule, scope::Scope};
+///
+/// let rule = |edit| Rule {
+///     domain: "a.example".into(),
+///     scope: Scope::parse("a.example/*").unwrap(),
+///     edit,
+///     learned: Counts::default(),
+///     verified: Counts::default(),
+///     saved: 0,
+/// };
+/// let [one] = &substitutions(&rule(Edit::Page("http://a.example/".into())))[..] else { panic!() };
+/// assert_eq!(one.pattern, r"^(?=[a-z]+://a\.example(?::[0-9]+)?/).+$");
+/// assert_eq!(one.replacement(), "http://a.example/");
+/// // No regular expression sorts parameters.
+/// assert!(substitutions(&rule(Edit::Order)).is_empty());
+/// ```
 pub fn substitutions(rule: &Rule) -> Vec<Substitution> {
     let scope = lookahead(&rule.scope);
     let one = |pattern: String, texts: &[&str]| Substitution {

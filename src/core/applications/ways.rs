@@ -110,6 +110,28 @@ pub struct WebPage {
 }
 
 /// Pages of some hosts, and the best paths to them.
+///
+/// # Examples
+/// The root of a host links to page 1, and page 1 to page 2. Page 3 links to itself only.
+/// ```
+/// use webtwin_base::ids::{HostId, Page};
+/// use webtwin_core::applications::ways::{PartLinks, ROOT, Scope, WebPage, WebPart};
+///
+/// let page = |(page, path_length)| WebPage {
+///     page: Page(page),
+///     host: HostId(0),
+///     path_length,
+///     entry: 0,
+/// };
+/// let mut part = WebPart::new(&mut [(0, 1), (1, 5), (2, 9), (3, 9)].map(page));
+/// let mut links = [[0, 1], [1, 2], [3, 3]].map(|link| link.map(Page));
+/// let words = part.link(&mut links, |_| HostId(0))?;
+/// part.start(ROOT);
+/// part.settle(PartLinks::of(&words), Scope::WithinHosts);
+/// let depths: Vec<Option<u32>> = part.depths().map(|(_, depth)| depth).collect();
+/// assert_eq!(depths, [Some(0), Some(1), Some(2), None]);
+/// # Ok::<(), webtwin_base::error::Error>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct WebPart {
     /// Pages of the part, ascending.

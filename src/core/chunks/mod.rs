@@ -46,6 +46,24 @@ pub struct Recipe {
 }
 
 /// Fingerprint and number of chunks of one page.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::chunks::{Document, Recipe};
+/// use webtwin_job::{Chunks, Unit};
+///
+/// let lines =
+///     Chunks { unit: Unit::Lines, count: 1, sliding: false, wrap: 0, bits: 64, min_text: 5 };
+/// let mut recipe = Recipe::new(&lines);
+/// let mut fprints = Vec::new();
+///
+/// // The line that occurs twice counts as two chunks, but has one fingerprint.
+/// let document = recipe.fingerprint("tick\ntock\ntick", &mut fprints);
+/// assert_eq!((document.chunks, fprints.len()), (3, 2));
+///
+/// // A text below `min_text` bytes has no fingerprint.
+/// assert_eq!(recipe.fingerprint("tick", &mut fprints), Document { exact: 0, chunks: 0 });
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Document {
     /// Fingerprint of the whole text. It is 0 for a page with less text than `min_text`; only the
@@ -102,6 +120,19 @@ impl Recipe {
 
     /// Returns the chunks of `text` in order, including repeats, with the fingerprints that
     /// [`Recipe::fingerprint`] computes. Line breaks join the units of a chunk.
+    ///
+    /// # Examples
+    /// Six sentences are two shingle paragraphs of three sentences each (\[PBZ06\] Def. 1).
+    /// ```
+    /// use webtwin_core::chunks::Recipe;
+    /// use webtwin_job::{Chunks, Unit};
+    ///
+    /// let unit = Unit::ShingleParagraphs;
+    /// let chunks = Chunks { unit, count: 1, sliding: false, wrap: 0, bits: 64, min_text: 0 };
+    /// let paragraphs = Recipe::new(&chunks).chunks("s1. s2. s3. s4. s5. s6.");
+    /// let texts: Vec<&str> = paragraphs.iter().map(|(_, text)| text.as_str()).collect();
+    /// assert_eq!(texts, ["s1.\ns2.\ns3.", "s4.\ns5.\ns6."]);
+    /// ```
     pub fn chunks(&self, text: &str) -> Vec<(FPrint, String)> {
         if text.is_empty() || text.len() < self.chunks.min_text as usize {
             return Vec::new();

@@ -20,6 +20,19 @@ use webtwin_base::ids::Page;
 ///
 /// # Cost
 /// A sort of the edges. Each page of `apart` moves to another set at most log2 n times.
+///
+/// # Examples
+/// Pages 0, 1 and 2 are a chain. A person has marked its ends as distinct, so the chain breaks at
+/// the weaker pair.
+/// ```
+/// use webtwin_base::ids::{ClusterId, Page};
+/// use webtwin_core::clusters::apart::refused;
+/// use webtwin_core::clusters::weakest_links::Edge;
+///
+/// let edge = |a, b, strength| Edge { cluster: ClusterId(0), a: Page(a), b: Page(b), strength };
+/// let chain = [edge(0, 1, 40), edge(1, 2, 90)];
+/// assert_eq!(refused(&chain, &[(Page(0), Page(2))]), [(Page(0), Page(1))]);
+/// ```
 pub fn refused(edges: &[Edge], apart: &[(Page, Page)]) -> Vec<(Page, Page)> {
     let mut edges = edges.to_vec();
     edges.sort_unstable_by_key(|edge| (Reverse(edge.strength), edge.a, edge.b));

@@ -133,6 +133,29 @@ fn have_similar_parents(sets: &[Vec<ClusterId>], merge: MergeCondition) -> bool 
 ///
 /// # Cost
 /// A scan of all links for every page of every two collections.
+///
+/// # Examples
+/// Figure 3(d) of \[CSG00\]: one matching link is enough. In the first collection p and q link to
+/// r, in the second only q does.
+/// ```
+/// use webtwin_base::ids::{ClusterId, Page};
+/// use webtwin_core::clusters::collection::{PageCollection, is_similar_cluster};
+/// use webtwin_job::MergeCondition::Exact;
+///
+/// // Pages 0, 1, 2 are p, q, r, and pages 3, 4, 5 their copies.
+/// let labels = [0, 1, 2, 0, 1, 2].map(ClusterId);
+/// let links = [(0, 2), (1, 2), (4, 5)].map(|(x, y)| (Page(x), Page(y)));
+/// let collection = |pages: &[u32]| PageCollection {
+///     members: pages.iter().map(|&page| (labels[page as usize], Page(page))).collect(),
+///     ..PageCollection::default()
+/// };
+/// let are_similar = |left: &[u32], right: &[u32]| {
+///     is_similar_cluster(&[collection(left), collection(right)], &labels, &links, Exact)
+/// };
+/// assert!(are_similar(&[0, 1, 2], &[3, 4, 5]));
+/// // Without q, the first r has a parent and the second has none.
+/// assert!(!are_similar(&[0, 2], &[3, 5]));
+/// ```
 pub fn is_similar_cluster(
     collections: &[PageCollection],
     labels: &[ClusterId],

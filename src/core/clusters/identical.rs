@@ -15,6 +15,25 @@ use webtwin_base::ids::{ClusterId, Page};
 /// Sum of the hashes of a collection's pages and of the links between them, which is all that
 /// Definition 3 compares. Partial sums add up, so each worker can sum its own pages and links. The
 /// sums have 128 bits, so equal sums of different contents are too unlikely to occur in any crawl.
+///
+/// # Examples
+/// ```
+/// use webtwin_base::ids::{ClusterId, Page};
+/// use webtwin_core::clusters::identical::Content;
+///
+/// // Two pages with a link, given in two orders.
+/// let (mut one, mut other) = (Content::default(), Content::default());
+/// one.page(ClusterId(0), Page(0));
+/// one.page(ClusterId(1), Page(1));
+/// one.link(ClusterId(0), ClusterId(1));
+/// other.link(ClusterId(0), ClusterId(1));
+/// other.page(ClusterId(1), Page(1));
+/// other.page(ClusterId(0), Page(0));
+/// assert_eq!(one, other);
+///
+/// other.link(ClusterId(1), ClusterId(0));
+/// assert_ne!(one, other);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Content([u64; 2]);
 

@@ -64,6 +64,22 @@ pub struct LinkSummary {
 ///
 /// # Cost
 /// One sort of the links, and one of the destinations within each pair of clusters.
+///
+/// # Examples
+/// Two of the three pages of cluster 0 link to cluster 3, and two of the three pages of cluster 3
+/// have such a link.
+/// ```
+/// use webtwin_base::ids::{ClusterId, HostId, Page};
+/// use webtwin_core::clusters::link_summary::{cluster_links, link_summary};
+///
+/// let labels = [0, 0, 0, 3, 3, 3].map(ClusterId);
+/// let links = [(0, 3), (0, 4), (1, 4)].map(|(src, dst)| (Page(src), Page(dst)));
+/// let mut links = cluster_links(&labels, &[HostId(0); 6], &links, false);
+///
+/// let [row] = link_summary(&mut links, |_| 3)[..] else { panic!("one pair of clusters") };
+/// assert_eq!((row.src_cluster, row.dst_cluster), (ClusterId(0), ClusterId(3)));
+/// assert_eq!((row.a, row.b, row.s, row.d), (3, 3, 2, 2));
+/// ```
 pub fn link_summary(links: &mut [ClusterLink], pages: impl Fn(ClusterId) -> u32) -> Vec<LinkSummary> {
     // Sorts by the key of the rows first, as a single number. The second sort then has few links
     // between two clusters.
@@ -97,6 +113,19 @@ pub fn link_summary(links: &mut [ClusterLink], pages: impl Fn(ClusterId) -> u32)
 ///
 /// `labels[page]` is the trivial cluster of a page, `hosts[page]` its host. The result has the
 /// order of `links`.
+///
+/// # Examples
+/// ```
+/// use webtwin_base::ids::{ClusterId, HostId, Page};
+/// use webtwin_core::clusters::link_summary::cluster_links;
+///
+/// // Pages 0 and 1 are copies, and so are 2 and 3. Page 4 has no copy.
+/// let labels = [0, 0, 2, 2, 4].map(ClusterId);
+/// let hosts = [0, 1, 0, 1, 0].map(HostId);
+/// let links = [(0, 2), (0, 3), (0, 4), (4, 0)].map(|(src, dst)| (Page(src), Page(dst)));
+/// let count = |single_site| cluster_links(&labels, &hosts, &links, single_site).len();
+/// assert_eq!((count(false), count(true)), (3, 1));
+/// ```
 pub fn cluster_links(
     labels: &[ClusterId],
     hosts: &[HostId],

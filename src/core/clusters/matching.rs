@@ -21,6 +21,16 @@ pub struct Candidate {
 /// # Cost
 /// A sort. In the worst case unmatched rights times candidates, but nearly always the greedy pass
 /// matches all rights.
+///
+/// # Examples
+/// Page 0 has more links with collection 0, but collection 0 is the only one that page 1 can join.
+/// ```
+/// use webtwin_core::clusters::matching::{Candidate, one_to_one};
+///
+/// let candidate = |left, right, links| Candidate { left, right, links };
+/// let mut candidates = [candidate(0, 0, 3), candidate(1, 0, 1), candidate(0, 1, 2)];
+/// assert_eq!(one_to_one(&mut candidates), [(1, 0), (0, 1)]);
+/// ```
 pub fn one_to_one(candidates: &mut [Candidate]) -> Vec<(u32, u32)> {
     candidates.sort_unstable_by_key(|c| (std::cmp::Reverse(c.links), c.right, c.left));
     let rights = candidates.iter().map(|c| c.right as usize + 1).max().unwrap_or(0);

@@ -9,6 +9,27 @@ use webtwin_job::MergeCondition;
 /// # Source
 /// \[CSG00\] section 3.1 (`Exact`) and section 4 (`Extended`). `Tolerant` is not from the paper,
 /// see [`super::tolerant`].
+///
+/// # Examples
+/// ```
+/// use webtwin_base::ids::ClusterId;
+/// use webtwin_core::clusters::link_summary::LinkSummary;
+/// use webtwin_core::clusters::merge::may_merge;
+/// use webtwin_job::MergeCondition::{Exact, Extended};
+///
+/// let row = |[a, b, s, d]: [u32; 4]| LinkSummary {
+///     src_cluster: ClusterId(0),
+///     dst_cluster: ClusterId(1),
+///     a,
+///     b,
+///     s,
+///     d,
+/// };
+/// assert!(may_merge(&row([3, 3, 3, 3]), Exact));
+/// // One of three collections lacks the page that is linked to.
+/// assert!(!may_merge(&row([3, 2, 3, 2]), Exact));
+/// assert!(may_merge(&row([3, 2, 3, 2]), Extended));
+/// ```
 pub fn may_merge(row: &LinkSummary, condition: MergeCondition) -> bool {
     match condition {
         MergeCondition::Exact => row.a == row.s && row.s == row.d && row.d == row.b,

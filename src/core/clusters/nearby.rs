@@ -34,6 +34,20 @@ const INTO: u8 = 2;
 ///
 /// # Cost
 /// A sort of the links, then two scans of them.
+///
+/// # Examples
+/// Figure 3(a) of \[CSG00\]: p links to q, r and s, and s has no copy.
+/// ```
+/// use webtwin_base::ids::Page;
+/// use webtwin_core::clusters::nearby::nearby_pages;
+/// use webtwin_job::Attach;
+///
+/// let links = [(0, 1), (0, 2), (0, 3)].map(|(src, dst)| (Page(src), Page(dst)));
+/// // Pages 0 to 2 are in a collection whose first page is page 0.
+/// let collection = |page: Page| (page.0 < 3).then_some(Page(0));
+/// assert_eq!(nearby_pages(&links, collection, Attach::Nearby), [(Page(3), Page(0))]);
+/// assert_eq!(nearby_pages(&links, collection, Attach::None), []);
+/// ```
 pub fn nearby_pages(
     links: &[(Page, Page)],
     collection: impl Fn(Page) -> Option<Page>,

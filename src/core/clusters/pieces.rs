@@ -64,6 +64,21 @@ pub fn by_place(links: &[(Page, Page)]) -> (Vec<Page>, Vec<[u32; 2]>) {
 ///
 /// # Cost
 /// A union-find over the links; for the links of contested components, links times log links.
+///
+/// # Examples
+/// A host has pages of the trivial clusters 10, 11 and 12, which links connect, and elsewhere copies
+/// of the first two.
+/// ```
+/// use webtwin_base::ids::{ClusterId, Page, PieceId};
+/// use webtwin_core::clusters::pieces::{HostLinks, by_place, grow_pieces};
+///
+/// let clusters = [10, 11, 12, 10, 11].map(ClusterId);
+/// let links = [(0, 1), (1, 2), (3, 4)].map(|(src, dst)| (Page(src), Page(dst)));
+/// let (pages, ends) = by_place(&links);
+/// let pieces = grow_pieces(&HostLinks { pages: &pages, ends: &ends }, |page| clusters[page]);
+/// let of: Vec<PieceId> = pieces.into_iter().map(|(_, piece)| piece).collect();
+/// assert_eq!(of, [0, 0, 0, 3, 3].map(PieceId));
+/// ```
 pub fn grow_pieces(links: &HostLinks<'_>, cluster: impl Fn(Page) -> ClusterId) -> Vec<(Page, PieceId)> {
     let HostLinks { pages, ends } = *links;
     let mut joined = UnionFind::new(pages.len());

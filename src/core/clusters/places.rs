@@ -45,6 +45,20 @@ const MOST: usize = 64;
 
 /// A URL as host, folders and name: in lower case, without the scheme and the file extension of the
 /// last segment.
+///
+/// # Examples
+/// Two pages that agree in the last three segments of their paths.
+/// ```
+/// use webtwin_core::clusters::places::{Folders, in_common};
+///
+/// let one = Folders::new("http://a.example/manual/io/read.html");
+/// let other = Folders::new("https://mirror.example/pub/a/manual/IO/read.htm");
+/// assert_eq!((one.segments(), other.segments()), (3, 5));
+/// assert_eq!(in_common(&[one.ends(), other.ends()]), 3);
+/// // Both are in one place below the folders `/` and `/pub/a/`.
+/// assert_eq!(one.place(0), other.place(2));
+/// assert_ne!(one.root(0), other.root(2));
+/// ```
 #[derive(Debug, Clone)]
 pub struct Folders {
     /// The whole URL after folding, each folder followed by a slash.
@@ -186,6 +200,22 @@ pub fn add_up(votes: &mut Vec<Vote>) {
 /// Elects the root of each collection: the one with the most votes, then the one with fewer
 /// folders, then the smaller hash. `votes` are all votes of some collections; equal votes are added
 /// up.
+///
+/// # Examples
+/// ```
+/// use webtwin_base::ids::Page;
+/// use webtwin_core::clusters::places::{Vote, elect, halves};
+///
+/// let vote = |root, pages| Vote {
+///     collection: Page(3),
+///     similar_cluster: Page(0),
+///     depth: 1,
+///     root: halves(root),
+///     pages,
+/// };
+/// let roots = elect(&mut vec![vote(77, 2), vote(88, 9), vote(77, 1)]);
+/// assert_eq!((roots.len(), roots[0].root, roots[0].votes), (1, halves(88), 12));
+/// ```
 pub fn elect(votes: &mut Vec<Vote>) -> Vec<Root> {
     add_up(votes);
     let of_collection = |votes: &[Vote]| {

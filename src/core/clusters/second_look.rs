@@ -84,6 +84,14 @@ pub struct Candidate {
 
 /// Returns the name of a page: the last segment of its URL's path without its file extension, with
 /// the query, all in lower case.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::clusters::second_look::name;
+///
+/// assert_eq!(name("http://a.example/manual/Intro.html"), "intro?");
+/// assert_eq!(name("http://b.example/old/intro.php?page=2"), "intro?page=2");
+/// ```
 pub fn name(url: &str) -> String {
     let path = url.split_once("://").map_or(url, |(_, rest)| rest).split_once('/').map_or("", |(_, path)| path);
     let (path, query) = path.split_once('?').unwrap_or((path, ""));

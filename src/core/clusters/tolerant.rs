@@ -246,6 +246,25 @@ fn keep_copies(ground: &Ground, stays: &mut [bool], least: usize) {
 
 /// Runs all steps on whole tables: the reference for the dataflow. `labels[page]` is the trivial
 /// cluster of a page, `hosts[page]` its host.
+///
+/// # Examples
+/// Two sites with the pages p, q and r, of which the second site has a page more (\[CSG00\], Figure
+/// 3(a)).
+/// ```
+/// use webtwin_base::ids::{ClusterId, HostId, Page};
+/// use webtwin_core::clusters::tolerant::similar_clusters;
+/// use webtwin_job::Job;
+///
+/// let labels = [0, 1, 2, 0, 1, 2, 6].map(ClusterId);
+/// let hosts = [0, 0, 0, 1, 1, 1, 1].map(HostId);
+/// let links = [(0, 1), (0, 2), (3, 4), (3, 5), (3, 6)].map(|(x, y)| (Page(x), Page(y)));
+///
+/// let found = similar_clusters(&labels, &hosts, &links, &Job::default().clusters);
+/// assert_eq!(found.len(), 1);
+/// let [small, large] = &found[0].collections[..] else { panic!("two collections") };
+/// assert_eq!((small.members.len(), large.members.len()), (3, 3));
+/// assert_eq!(large.nearby, [Page(6)]);
+/// ```
 pub fn similar_clusters(
     labels: &[ClusterId],
     hosts: &[HostId],

@@ -6,6 +6,18 @@ use std::sync::atomic::Ordering::Relaxed;
 use webtwin_base::ids::Number;
 
 /// Disjoint sets over `0..n`; 4 bytes per member.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::clusters::union_find::UnionFind;
+///
+/// let mut sets = UnionFind::new(5);
+/// assert!(sets.union(4, 1));
+/// assert!(sets.union(4, 2));
+/// assert!(!sets.union(1, 2));
+/// // Every set has the name of its smallest member.
+/// assert_eq!(sets.labels(), [0, 1, 1, 3, 1]);
+/// ```
 #[derive(Debug, Clone)]
 pub struct UnionFind {
     parent: Vec<u32>,
@@ -64,6 +76,19 @@ impl UnionFind {
 /// child. A thread retries if its root has stopped being one. Paths are halved by plain stores: any
 /// value stored there, old or new, is an ancestor. So the sets depend on the edges alone, not on
 /// the order in which threads add them.
+///
+/// # Examples
+/// ```
+/// use std::thread;
+/// use webtwin_core::clusters::union_find::SharedSets;
+///
+/// let sets = SharedSets::new(4);
+/// thread::scope(|scope| {
+///     scope.spawn(|| sets.union(0, 2));
+///     scope.spawn(|| sets.union(2, 3));
+/// });
+/// assert_eq!(sets.labels(), [0, 1, 0, 0]);
+/// ```
 #[derive(Debug)]
 pub struct SharedSets {
     parent: Vec<AtomicU32>,
@@ -116,6 +141,14 @@ impl SharedSets {
 }
 
 /// Returns the number of members of every set, by its name, and 0 for numbers that name no set.
+///
+/// # Examples
+/// ```
+/// use webtwin_base::ids::ClusterId;
+/// use webtwin_core::clusters::union_find::sizes;
+///
+/// assert_eq!(sizes(&[0, 1, 0, 0].map(ClusterId)), [3, 1, 0, 0]);
+/// ```
 pub fn sizes(names: &[impl Number]) -> Vec<u32> {
     let mut sizes = vec![0; names.len()];
     names.iter().for_each(|name| sizes[name.index()] += 1);

@@ -87,6 +87,22 @@ pub(super) fn number(pages: &[Page], page: Page) -> u32 {
 /// Parts of less than a hundredth of the cluster, and parts of one page, are ignored, because
 /// clusters have many leaves that a single pair connects. Bridges are ordered weakest first; ties:
 /// the pair that cuts off more pages.
+///
+/// # Examples
+/// Two triangles of strong pairs, which one weak pair joins.
+/// ```
+/// use webtwin_base::ids::{ClusterId, Page};
+/// use webtwin_core::clusters::weakest_links::{Edge, weakest};
+///
+/// let edge = |a, b, strength| Edge { cluster: ClusterId(0), a: Page(a), b: Page(b), strength };
+/// let triangle = |x| [edge(x, x + 1, 90), edge(x, x + 2, 90), edge(x + 1, x + 2, 90)];
+/// let edges = [&triangle(0)[..], &triangle(3), &[edge(2, 3, 10)]].concat();
+///
+/// let (bridges, split) = weakest(&edges);
+/// assert_eq!(bridges.len(), 1);
+/// assert_eq!((bridges[0].edge, bridges[0].cuts_off), (edge(2, 3, 10), 3));
+/// assert_eq!(split, Some(bridges[0]));
+/// ```
 pub fn weakest(edges: &[Edge]) -> (Vec<Cut>, Option<Cut>) {
     let mut edges = edges.to_vec();
     thin(&mut edges);

@@ -11,6 +11,16 @@ const WORDS: u64 = 8;
 /// Breaks the long lines of a text such that two texts with the same words break at the same
 /// places: after sentences, and within long sentences after words that are selected by their hash.
 /// Only line breaks are added, in the place of spaces.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::explain::broken_lines::broken;
+///
+/// let long = "One is short. ".repeat(20);
+/// assert_eq!(broken(&long).lines().next(), Some("One is short."));
+/// // A short line is not broken.
+/// assert_eq!(broken("One. Two."), "One. Two.");
+/// ```
 pub fn broken(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 64);
     for line in text.split_inclusive('\n') {

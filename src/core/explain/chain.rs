@@ -7,6 +7,16 @@ use webtwin_base::ids::DocId;
 /// Returns the indexes of the edges of a shortest path between two pages, in path order, or `None`
 /// if there is no path. Among equally short paths, returns the one that a search in the order of
 /// the edges finds first.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::explain::chain::shortest;
+///
+/// let edges = [(1, 2), (2, 3), (3, 4), (1, 3), (8, 9)];
+/// // By the pair (1, 3), then by (3, 4).
+/// assert_eq!(shortest(&edges, 1, 4), Some(vec![3, 2]));
+/// assert_eq!(shortest(&edges, 1, 9), None);
+/// ```
 pub fn shortest(edges: &[(DocId, DocId)], from: DocId, to: DocId) -> Option<Vec<usize>> {
     let mut of: HashMap<DocId, Vec<(usize, DocId)>> = HashMap::new();
     for (at, &(a, b)) in edges.iter().enumerate() {

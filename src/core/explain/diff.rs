@@ -23,6 +23,21 @@ pub enum Piece<'t> {
 ///
 /// # Cost
 /// The cost of Myers' algorithm on lines.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::explain::diff::{Piece, pieces};
+///
+/// assert_eq!(
+///     pieces("a\nb\nc\nd", "a\nb\nX\nd", 1),
+///     [
+///         Piece::Skipped(1),
+///         Piece::Same(vec!["b"]),
+///         Piece::Changed { left: vec!["c"], right: vec!["X"] },
+///         Piece::Same(vec!["d"]),
+///     ]
+/// );
+/// ```
 pub fn pieces<'t>(left: &'t str, right: &'t str, context: usize) -> Vec<Piece<'t>> {
     let lines = |text: &'t str| text.lines().collect::<Vec<_>>();
     let (left, right) = (lines(left), lines(right));

@@ -122,6 +122,20 @@ pub struct Comparison {
 
 impl Method {
     /// Compares two texts.
+    ///
+    /// # Examples
+    /// ```
+    /// use webtwin_core::explain::duplicates::Method;
+    /// use webtwin_core::minhash::bands::Bands;
+    /// use webtwin_core::minhash::shingles::Shingling;
+    ///
+    /// let bands = Bands { bands: 16, rows: 4 };
+    /// let method = Method { shingling: Shingling::Words(2), threshold: 0.5, bands };
+    /// let comparison = method.compare("one two three four", "zero two three four");
+    /// // The shingles "two three" and "three four" are in both texts, which have four in total.
+    /// assert_eq!((comparison.shared, comparison.resemblance), (2, 0.5));
+    /// assert!(comparison.suffices);
+    /// ```
     pub fn compare(&self, left: &str, right: &str) -> Comparison {
         let Method { shingling, threshold, bands } = *self;
         let mut shingles = Shingles::new(shingling);

@@ -15,6 +15,25 @@ use webtwin_base::ids::{FPrint, HostId, Page};
 use webtwin_job::Overlap;
 
 /// Evidence about two pages in the fingerprints of some pages.
+///
+/// # Examples
+/// ```
+/// use webtwin_base::ids::{HostId, Page};
+/// use webtwin_core::explain::evidence::Evidence;
+/// use webtwin_core::overlap::FPrintDocId;
+/// use webtwin_core::overlap::filter::Verdict;
+/// use webtwin_job::Overlap;
+///
+/// // The chunk 9 is on three pages of one host.
+/// let rows = [(7, 0), (7, 1), (9, 0), (9, 2), (9, 3)];
+/// let mut table = rows.map(|(fprint, doc)| FPrintDocId::new(fprint, Page(doc)));
+/// let hosts = [0, 1, 0, 0].map(HostId);
+/// let settings = Overlap { template_pages: 2, ..Overlap::of_papers(1) };
+/// let evidence = Evidence::new(&mut table, &hosts, [Page(0), Page(1)], &settings);
+/// assert_eq!(evidence.verdict(7), Some((Verdict::Counts, 2)));
+/// assert_eq!(evidence.verdict(9), Some((Verdict::Template, 3)));
+/// assert_eq!(evidence.shared(Page(0), Page(1)), 1);
+/// ```
 #[derive(Debug)]
 pub struct Evidence {
     /// Chunks of each page that count, ascending.
@@ -96,6 +115,17 @@ impl Evidence {
 
 /// Returns the minimum number of shared chunks that makes two pages with these numbers of counting
 /// chunks similar, or `None` if all chunks would not suffice.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::explain::evidence::needed;
+/// use webtwin_job::Overlap;
+///
+/// let third = Overlap { min_resemblance: 1.0 / 3.0, ..Overlap::of_papers(1) };
+/// assert_eq!(needed([20, 30], &third), Some(10));
+/// // All nine chunks of the smaller page are fewer than a third of the larger one's.
+/// assert_eq!(needed([9, 30], &third), None);
+/// ```
 pub fn needed(chunks: [u32; 2], settings: &Overlap) -> Option<u32> {
     (1..=chunks[0].min(chunks[1])).find(|&shared| is_pairwise_similar(shared, chunks[0], chunks[1], settings))
 }

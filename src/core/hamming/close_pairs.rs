@@ -71,6 +71,15 @@ impl Item for Numbered {
 
 /// Returns the pairs of indices in `fingerprints` that are at most `k` bits apart: (index, index,
 /// distance) with the smaller index first, ascending. The fingerprints must be distinct.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::hamming::close_pairs::within_k;
+///
+/// let fingerprints = [0b0000, 0b0111, 0b1111];
+/// assert_eq!(within_k(&fingerprints, 1), [(1, 2, 1)]);
+/// assert_eq!(within_k(&fingerprints, 3), [(0, 1, 3), (1, 2, 1)]);
+/// ```
 pub fn within_k(fingerprints: &[u64], k: u32) -> Vec<(u32, u32, u32)> {
     let mut items: Vec<Numbered> = (0..).zip(fingerprints).map(|(n, value)| Numbered::new(*value, n)).collect();
     let mut scratch = vec![Numbered::default(); items.len()];

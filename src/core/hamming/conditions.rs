@@ -69,6 +69,18 @@ fn pack(value: u64, mask: u64) -> u16 {
 ///
 /// # Panics
 /// Panics if `k` is above [`MAX_K`].
+///
+/// # Examples
+/// For k = 3 there are four conditions. Whatever three bits differ, at least one of them is met.
+/// ```
+/// use webtwin_core::hamming::conditions::conditions;
+///
+/// let all = conditions(3);
+/// let is_met = |difference: u64| all.iter().any(|condition| condition.is_met(difference));
+/// assert_eq!(all.len(), 4);
+/// assert!(is_met(0b111) && is_met(1 << 60 | 1 << 40 | 1));
+/// assert!(!is_met(0x0001_0001_0001_0001 * 0b11));
+/// ```
 pub fn conditions(k: u32) -> Vec<Condition> {
     assert!(k <= MAX_K, "conditions are for distances up to {MAX_K}, not {k}");
     let low = width_mask(32);

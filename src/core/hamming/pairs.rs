@@ -109,6 +109,24 @@ pub struct NearCounts {
 /// # Cost
 /// The cost of [`within_k`] on the distinct simhashes, and for every pair of near simhashes a scan
 /// of the hosts of both groups.
+///
+/// # Examples
+/// Pages 0 and 1 have one simhash, page 2 differs from them in one bit, and page 3 in many. The two
+/// pairs join the same cluster as all three pairs of pages would.
+/// ```
+/// use webtwin_base::ids::{HostId, Page};
+/// use webtwin_core::hamming::pairs::{SimhashDocId, similar_pairs};
+/// use webtwin_job::{Guard, Hamming};
+///
+/// let rows = [(0xabc0, 0), (0xabc0, 1), (0xabc1, 2), (0x1234, 3)];
+/// let mut rows = rows.map(|(simhash, doc)| SimhashDocId::new(simhash, Page(doc)));
+/// let settings = Hamming { k: 3, guard: Guard::None };
+/// let (pairs, counts) = similar_pairs(&mut rows, &[HostId(0); 4], &settings);
+///
+/// let pairs: Vec<_> = pairs.iter().map(|pair| (pair.a.0, pair.b.0, pair.value)).collect();
+/// assert_eq!(pairs, [(0, 1, 0), (0, 2, 1)]);
+/// assert_eq!((counts.distinct, counts.near), (3, 1));
+/// ```
 pub fn similar_pairs(
     rows: &mut [SimhashDocId],
     hosts: &[HostId],

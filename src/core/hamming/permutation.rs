@@ -15,6 +15,16 @@
 #![allow(unsafe_code)]
 
 /// A permutation of the lowest f bits.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::hamming::permutation::Permutation;
+///
+/// // The low four of eight bits are the key, which comes on top.
+/// let permutation = Permutation::new(8, 0x0f);
+/// assert_eq!((permutation.top_bits(), permutation.apply(0xa6)), (4, 0x6a));
+/// assert_eq!(permutation.invert(0x6a), 0xa6);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permutation {
     f: u32,

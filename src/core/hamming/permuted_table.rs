@@ -146,6 +146,19 @@ pub(super) struct DamagedBlock(usize);
 pub(super) type Good<T> = std::result::Result<T, DamagedBlock>;
 
 /// A table over bytes that are in memory or mapped there.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::hamming::permuted_table::{PermutedTable, build};
+///
+/// // Fingerprints of 16 bits; the table is sorted by their low byte.
+/// let file = build(16, 0x00ff, "mine-v1", vec![0x1203, 0x3401, 0x5602]).concat();
+/// let table = PermutedTable::open("table", file)?;
+/// assert_eq!((table.about().f, table.about().rows), (16, 3));
+/// assert_eq!(table.permutation().apply(0x3401), 0x0134);
+/// assert!(table.verify().is_ok());
+/// # Ok::<(), webtwin_base::error::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct PermutedTable<B> {
     bytes: B,

@@ -4,6 +4,15 @@
 use webtwin_base::ids::{DocId, SimHash};
 
 /// Distinct fingerprints, ascending, each with its documents, ascending.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::hamming::postings::Postings;
+///
+/// let postings = Postings::new(vec![(0xff, 12), (0xfe, 11), (0xff, 10), (0xff, 12)]);
+/// assert_eq!(postings.fingerprints(), [0xfe, 0xff]);
+/// assert_eq!(postings.doc_ids(1), [10, 12]);
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Postings {
     fingerprints: Vec<SimHash>,

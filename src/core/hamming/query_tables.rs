@@ -53,6 +53,22 @@ pub struct Hit {
 /// Tables for a batch of at most [`MOST_QUERIES`] distinct queries.
 ///
 /// Memory: 14 bytes a query and up to 4.5 MB for each condition.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::hamming::kernels::Level;
+/// use webtwin_core::hamming::query_tables::{QueryTables, Scratch};
+///
+/// let (k, level) = (3, Level::best());
+/// let tables = QueryTables::new(&[0x00ff, 0xffff], k, level)?;
+/// let mut hits = Vec::new();
+/// tables.join(&[0x00f0, 0x00fc], &mut Scratch::new(k, level), &mut |hit| {
+///     hits.push((hit.at, hit.query, hit.distance));
+/// });
+/// // The second fingerprint and the first query differ in two bits.
+/// assert_eq!(hits, [(1, 0, 2)]);
+/// # Ok::<(), webtwin_base::error::Error>(())
+/// ```
 pub struct QueryTables {
     k: u32,
     level: Level,

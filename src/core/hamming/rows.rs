@@ -41,6 +41,17 @@ impl Item for Run {
 }
 
 /// Two runs whose fingerprints are near. A run of several rows is also near itself.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::hamming::rows::{NearRuns, Run};
+///
+/// let x = Run { fingerprint: 0xff, first: 0, copies: 3 };
+/// let y = Run { fingerprint: 0xfe, first: 3, copies: 4 };
+/// assert_eq!(NearRuns { x, y, distance: 1 }.pairs(), 12);
+/// // Three rows with one fingerprint are three pairs.
+/// assert_eq!(NearRuns { x, y: x, distance: 0 }.pairs(), 3);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable, Serialize, Deserialize)]
 #[repr(C, packed(4))]
 pub struct NearRuns {

@@ -7,6 +7,15 @@
 use super::design::width_mask;
 
 /// Table that spreads the bits of an f-bit fingerprint over 64 bits, in their order.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::hamming::spread::Spread;
+///
+/// // Every bit of 32 is put into the lower one of two.
+/// let spread = Spread::new(32);
+/// assert_eq!(spread.apply(0b1011), 0b0100_0101);
+/// ```
 pub struct Spread {
     /// Spread bits for each byte of a fingerprint and each value of that byte.
     bytes: Box<[[u64; 256]; 8]>,

@@ -13,6 +13,17 @@ use webtwin_job::Minhash;
 pub const RECALL: f64 = 0.99;
 
 /// Division of a signature into bands.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::minhash::bands::Bands;
+///
+/// let bands = Bands::choose(128, 0.8);
+/// assert_eq!(bands, Bands { bands: 0, rows: 0 });
+/// // At the threshold nearly every pair is a candidate, and far below it few pairs are.
+/// assert!(bands.probability(0.8) > 0.99);
+/// assert!(bands.probability(0.3) < 0.05);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bands {
     /// b: number of bands.

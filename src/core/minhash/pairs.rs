@@ -11,6 +11,18 @@ use webtwin_base::ids::Page;
 /// and without duplicates.
 ///
 /// With more than `all_below` pages, yields only the pairs of the first page.
+///
+/// # Examples
+/// ```
+/// use webtwin_base::ids::Page;
+/// use webtwin_core::minhash::pairs::{left_out, pairs};
+///
+/// let pages = [3, 5, 8].map(Page);
+/// let of = |all_below| pairs(&pages, all_below).map(|(a, b)| (a.0, b.0)).collect::<Vec<_>>();
+/// assert_eq!(of(3), [(3, 5), (3, 8), (5, 8)]);
+/// assert_eq!(of(2), [(3, 5), (3, 8)]);
+/// assert_eq!(left_out(3, 2), 1);
+/// ```
 pub fn pairs(pages: &[Page], all_below: usize) -> impl Iterator<Item = (Page, Page)> + '_ {
     let firsts = if pages.len() > all_below { &pages[..1] } else { pages };
     firsts.iter().enumerate().flat_map(|(at, &a)| pages[at + 1..].iter().map(move |&b| (a, b)))

@@ -1,6 +1,16 @@
 //! Resemblance of two sets, computed by counting common elements.
 
 /// A threshold of resemblance in millionths, because comparisons are made in whole numbers.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::minhash::resemblance::Threshold;
+///
+/// // Two of four elements are in both sets.
+/// let (left, right) = ([1, 2, 3], [2, 3, 4]);
+/// assert_eq!(Threshold::new(0.5).reached(&left, &right), Some(0.5));
+/// assert_eq!(Threshold::new(0.6).reached(&left, &right), None);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Threshold(u32);
 

@@ -16,6 +16,17 @@ pub use webtwin_job::Shingling;
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Extractor of the shingles of one text after another, which reuses its buffers.
+///
+/// # Examples
+/// The example of Broder: this text has three different shingles of four words.
+/// ```
+/// use webtwin_core::minhash::shingles::{Shingles, Shingling};
+///
+/// let mut shingles = Shingles::new(Shingling::Words(4));
+/// assert_eq!(shingles.of("a rose is a rose is a rose").len(), 3);
+/// // A text with fewer words than a shingle is one shingle.
+/// assert_eq!(shingles.of("a rose").len(), 1);
+/// ```
 #[derive(Debug)]
 pub struct Shingles {
     shingling: Shingling,

@@ -10,6 +10,22 @@ use webtwin_base::ids::splitmix64;
 const LANES: usize = 32;
 
 /// Permutations of 32-bit hashes: x ↦ (x ⊕ a) · b modulo 2³², with odd b.
+///
+/// # Examples
+/// The fraction of equal minima estimates the resemblance of two sets, which is a half here.
+/// ```
+/// use webtwin_base::ids::splitmix64;
+/// use webtwin_core::minhash::signature::Permutations;
+///
+/// let hashes: Vec<u32> = (0..200).map(|n| (splitmix64(n) >> 32) as u32).collect();
+/// let permutations = Permutations::new(1024);
+/// let (mut left, mut right) = (Vec::new(), Vec::new());
+/// permutations.signature(&hashes[..100], &mut left);
+/// permutations.signature(&hashes, &mut right);
+///
+/// let equal = left.iter().zip(&right).filter(|(x, y)| x == y).count();
+/// assert!((462..562).contains(&equal));
+/// ```
 #[derive(Debug, Clone)]
 pub struct Permutations {
     count: usize,

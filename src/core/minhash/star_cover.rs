@@ -21,6 +21,28 @@ pub struct LeftOut {
 }
 
 /// Builder of a star cover, which decides one text after another.
+///
+/// # Examples
+/// Texts 0 and 1 share the key 7, and texts 1 and 2 the key 8. Text 1 is left out, so text 2 is
+/// compared with no text.
+/// ```
+/// use webtwin_base::error::Error;
+/// use webtwin_core::minhash::candidates::candidates;
+/// use webtwin_core::minhash::star_cover::StarCover;
+///
+/// let mut of_text = [const { Vec::new() }; 3];
+/// candidates(&mut [(7, 0), (7, 1), (8, 1), (8, 2)], 0, || 0, |candidate| {
+///     of_text[candidate.text as usize].push(candidate);
+///     Ok::<(), Error>(())
+/// })?;
+/// let mut cover = StarCover::new(3, 0, 0);
+/// for (text, candidates) in (0..).zip(&of_text) {
+///     cover.decide(text, candidates, |_| Ok(Some(0.9)))?;
+/// }
+/// assert_eq!(cover.compared, 1);
+/// assert_eq!(cover.left_out()[0].text, 1);
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Debug)]
 pub struct StarCover {
     always_kept: u32,
@@ -103,6 +125,15 @@ impl StarCover {
 }
 
 /// Computes the texts that are left out by definition, comparing every pair of texts.
+///
+/// # Examples
+/// A chain of three texts: the first and the last are not similar, so both are kept.
+/// ```
+/// use webtwin_core::minhash::star_cover::{LeftOut, by_definition};
+///
+/// let similar = |x: u32, y: u32| (x.abs_diff(y) == 1).then_some(0.9);
+/// assert_eq!(by_definition(3, 0, similar), [LeftOut { text: 1, kept: 0, resemblance: 0.9 }]);
+/// ```
 pub fn by_definition(texts: u32, always_kept: u32, similar: impl Fn(u32, u32) -> Option<f64>) -> Vec<LeftOut> {
     let mut kept: Vec<u32> = (0..texts.min(always_kept)).collect();
     let mut left_out = Vec::new();

@@ -54,6 +54,21 @@ impl<T: Ord> Around<T> {
 
 /// True if nothing around two texts supports their similarity, although both are on hosts with
 /// links.
+///
+/// # Examples
+/// ```
+/// use webtwin_base::ids::HostId;
+/// use webtwin_core::overlap::alone::{Around, stands_alone};
+///
+/// // The host of each text has links. The second argument is the similar cluster of the page.
+/// let text = |host, similar_cluster| {
+///     Around::gather([(HostId(host), true, similar_cluster)].into_iter())
+/// };
+/// assert!(!stands_alone(&text(0, Some(7)), &text(1, Some(7))));
+/// assert!(stands_alone(&text(0, Some(7)), &text(1, None)));
+/// // A pair within one host never stands alone.
+/// assert!(!stands_alone(&text(0, Some(7)), &text(0, None)));
+/// ```
 pub fn stands_alone<T: Ord>(a: &Around<T>, b: &Around<T>) -> bool {
     a.links && b.links && a.hosts.is_disjoint(&b.hosts) && a.similar_clusters.is_disjoint(&b.similar_clusters)
 }

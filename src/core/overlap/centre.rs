@@ -21,6 +21,28 @@ use webtwin_base::ids::Page;
 /// Calls `decided(page, is_member)` for every page that can be decided. `pairs` holds all pairs of
 /// some larger pages, ordered by the larger page. `waiting` are the undecided pages, `members` the
 /// pages that have joined a centre.
+///
+/// # Examples
+/// Page 1 resembles page 0, and page 2 resembles page 1. The first round makes page 1 a member of
+/// centre 0. Page 2 must wait for that decision; the second round makes it a centre.
+/// ```
+/// use webtwin_base::ids::Page;
+/// use webtwin_core::overlap::SimilarPair;
+/// use webtwin_core::overlap::centre::decide;
+/// use webtwin_core::overlap::prune::PageSet;
+///
+/// let pairs = [(0, 1), (1, 2)].map(|(a, b)| SimilarPair { a: Page(a), b: Page(b), value: 9 });
+/// let set = |pages: &[u32]| PageSet::new(3, |page| pages.contains(&page.0));
+/// let round = |waiting: &[u32], members: &[u32]| {
+///     let mut decisions = Vec::new();
+///     decide(&pairs, &set(waiting), &set(members), |page, is_member| {
+///         decisions.push((page.0, is_member));
+///     });
+///     decisions
+/// };
+/// assert_eq!(round(&[1, 2], &[]), [(1, true)]);
+/// assert_eq!(round(&[2], &[1]), [(2, false)]);
+/// ```
 pub fn decide(pairs: &[SimilarPair], waiting: &PageSet, members: &PageSet, mut decided: impl FnMut(Page, bool)) {
     for of_page in pairs.chunk_by(|x, y| x.b == y.b).filter(|of_page| waiting.contains(of_page[0].b)) {
         let is_centre = |page: Page| !waiting.contains(page) && !members.contains(page);

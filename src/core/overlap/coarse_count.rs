@@ -80,6 +80,24 @@ const PENDING: usize = 1 << 14;
 ///
 /// Counters take far more memory than a cache holds. Therefore pairs are buffered by region and
 /// added when a buffer is full.
+///
+/// # Examples
+/// With T = 3, the pair that occurs three times is a candidate. A pair that occurs once is no
+/// candidate, unless it shares its counters with frequent pairs.
+/// ```
+/// use webtwin_base::ids::Page;
+/// use webtwin_core::overlap::coarse_count::{CoarseCounter, HeavyBuckets, Layout};
+/// use webtwin_core::overlap::count_pairs::pair_key;
+///
+/// let layout = Layout { lines: 16, hashes: 2, parts: 1 };
+/// let (frequent, rare) = (pair_key(Page(0), Page(1)), pair_key(Page(0), Page(2)));
+///
+/// let mut counter = CoarseCounter::new(layout);
+/// [frequent, rare, frequent, frequent].into_iter().for_each(|pair| counter.add(pair));
+/// let mut heavy = HeavyBuckets::new(layout);
+/// heavy.judge(counter.finish(), 3);
+/// assert_eq!((heavy.may_hold(frequent), heavy.may_hold(rare)), (true, false));
+/// ```
 #[derive(Debug)]
 pub struct CoarseCounter {
     layout: Layout,

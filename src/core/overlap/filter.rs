@@ -22,6 +22,23 @@ pub enum Verdict {
 ///
 /// # Cost
 /// A sort of the pages' hosts; `scratch` is reused between chunks.
+///
+/// # Examples
+/// ```
+/// use webtwin_base::ids::{HostId, Page};
+/// use webtwin_core::overlap::filter::{Verdict, judge};
+/// use webtwin_job::Overlap;
+///
+/// let settings = Overlap { template_pages: 2, max_documents: 3, ..Overlap::of_papers(1) };
+/// let hosts = [0, 0, 0, 1, 2].map(HostId);
+/// let verdict = |docs: &[u32]| {
+///     let docs: Vec<Page> = docs.iter().copied().map(Page).collect();
+///     judge(&docs, &hosts, &settings, &mut Vec::new())
+/// };
+/// assert_eq!(verdict(&[0, 1, 3]), Verdict::Counts);
+/// assert_eq!(verdict(&[0, 1, 2]), Verdict::Template);
+/// assert_eq!(verdict(&[0, 1, 3, 4]), Verdict::Frequent);
+/// ```
 pub fn judge(docs: &[Page], hosts: &[HostId], settings: &Overlap, scratch: &mut Vec<HostId>) -> Verdict {
     let few = settings.template_pages as usize;
     if few > 0 && docs.len() > few {

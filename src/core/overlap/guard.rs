@@ -41,6 +41,24 @@ impl Match {
 /// `home(page)` is the host of a page.
 ///
 /// `matches` must hold all matches of each `from` page in it; the function sorts it.
+///
+/// # Examples
+/// Page 0 resembles two pages of another host. Only the better match gets its vote.
+/// ```
+/// use webtwin_base::ids::{HostId, Page};
+/// use webtwin_core::overlap::guard::{Match, best_on_each_host};
+///
+/// let to = |page: u32, shared: u32| Match {
+///     from: Page(0),
+///     host: HostId(1),
+///     to: Page(page),
+///     shared,
+///     larger: 10,
+/// };
+/// let mut votes = Vec::new();
+/// best_on_each_host(&mut [to(5, 6), to(6, 9)], |_| HostId(0), |vote| votes.push(vote.to));
+/// assert_eq!(votes, [Page(6)]);
+/// ```
 pub fn best_on_each_host(matches: &mut [Match], home: impl Fn(Page) -> HostId, mut vote: impl FnMut(&Match)) {
     matches.sort_unstable();
     let best_of = |rivals: &[Match]| *rivals.iter().max_by(|x, y| x.better_than(y)).expect("rivals are not none");

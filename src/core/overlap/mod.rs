@@ -46,6 +46,18 @@ use webtwin_base::ids::{FPrint, Page};
 use webtwin_job::Overlap;
 
 /// A row of `FPrint-DocID`: 12 bytes. Rows order by fingerprint, then page.
+///
+/// # Examples
+/// Sorted rows have the pages of one chunk next to each other.
+/// ```
+/// use webtwin_base::ids::Page;
+/// use webtwin_core::overlap::FPrintDocId;
+///
+/// let rows = [(9, 0), (7, 1), (7, 0)];
+/// let mut table = rows.map(|(fprint, doc)| FPrintDocId::new(fprint, Page(doc)));
+/// table.sort_unstable_by_key(FPrintDocId::key);
+/// assert_eq!(table.map(|row| (row.fprint(), row.doc.0)), [(7, 0), (7, 1), (9, 0)]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct FPrintDocId {
@@ -88,6 +100,13 @@ pub struct SimilarPair {
 }
 
 /// Returns |A ∩ B| and |A ∪ B| of two ascending sets, in one pass over both.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::overlap::in_common;
+///
+/// assert_eq!(in_common(&[1, 3, 5], &[3, 4, 5]), (2, 4));
+/// ```
 pub fn in_common(a: &[u64], b: &[u64]) -> (usize, usize) {
     let (mut x, mut y, mut common) = (0, 0, 0);
     while x < a.len() && y < b.len() {
@@ -108,6 +127,21 @@ fn millionths(share: f64) -> u64 {
 
 /// True if two pages pass the test *ST* of \[CSG00\] Def. 4 by shared chunks: F >= T, and F >=
 /// fraction x (chunks of the larger page + doubt).
+///
+/// # Examples
+/// ```
+/// use webtwin_core::overlap::is_pairwise_similar;
+/// use webtwin_job::Overlap;
+///
+/// // The papers only ask for T = 10 shared chunks, however long the pages are.
+/// let papers = Overlap::of_papers(10);
+/// assert!(is_pairwise_similar(10, 12, 500, &papers));
+///
+/// // The 10 chunks must also be a third of the larger page.
+/// let third = Overlap { min_resemblance: 1.0 / 3.0, ..papers };
+/// assert!(is_pairwise_similar(10, 12, 30, &third));
+/// assert!(!is_pairwise_similar(10, 12, 500, &third));
+/// ```
 pub fn is_pairwise_similar(shared: u32, left_chunks: u32, right_chunks: u32, settings: &Overlap) -> bool {
     let larger = u64::from(left_chunks.max(right_chunks)) + u64::from(settings.doubt);
     shared >= settings.min_shared && u64::from(shared) * 1_000_000 >= millionths(settings.min_resemblance) * larger

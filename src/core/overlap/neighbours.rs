@@ -95,6 +95,23 @@ impl Linked {
 /// A sort of the pairs. Each place of a page, and its host, moves at most log2(pages) times. Memory
 /// is 16 bytes per pair, about 250 per page, and 16 for each two clusters that are kept apart. Each
 /// refusal also costs a scan of the places and hosts of the smaller cluster.
+///
+/// # Examples
+/// Pages 0 and 1 are neighbours, because both link to page 3 of their host. Page 2 of another host
+/// resembles both, and must not put them into one cluster. So it joins the page it resembles most.
+/// ```
+/// use webtwin_base::ids::{HostId, Page};
+/// use webtwin_core::overlap::SimilarPair;
+/// use webtwin_core::overlap::neighbours::{Linked, keep_apart};
+///
+/// let pair = |a, b, value| SimilarPair { a: Page(a), b: Page(b), value };
+/// let mut pairs = vec![pair(0, 2, 6), pair(1, 2, 9)];
+/// let links = [(0, vec![Page(3)]), (1, vec![Page(3)]), (2, vec![])];
+/// let pages = links.map(|(page, targets)| Linked::new(Page(page), targets.into_iter()));
+/// let hosts = [0, 0, 1, 0].map(HostId);
+/// keep_apart(&mut pairs, &[], &pages, &hosts, |_| false, |_, _| 10);
+/// assert_eq!(pairs, [pair(1, 2, 9)]);
+/// ```
 pub fn keep_apart(
     pairs: &mut Vec<SimilarPair>,
     exact_pairs: &[SimilarPair],

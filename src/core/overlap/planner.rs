@@ -131,6 +131,27 @@ pub fn heavy_thousandths(sample: &mut [u64], min_shared: u32) -> u64 {
 }
 
 /// Chooses a method. Also returns the reason in one sentence.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::overlap::planner::{Load, Method, choose};
+///
+/// let load = Load {
+///     pairs: 5_000_000,
+///     heavy_thousandths: 100,
+///     min_shared: 10,
+///     worker_bytes: 1 << 30,
+///     workers: 2,
+///     disk_bytes: 1 << 40,
+/// };
+/// let (method, reason) = choose(&load);
+/// assert_eq!(method, Method::SortBased);
+/// assert_eq!(reason, "sort-based: the 5 million pairs fit in memory");
+///
+/// // If pairs fit neither in memory nor on the disk, only coarse counting remains.
+/// let (method, _) = choose(&Load { pairs: 500_000_000_000, disk_bytes: 1 << 30, ..load });
+/// assert!(matches!(method, Method::CoarseCount(_)));
+/// ```
 pub fn choose(load: &Load) -> (Method, String) {
     let Load { pairs, heavy_thousandths, min_shared, workers, disk_bytes, .. } = *load;
     let spilled = load.beyond_memory(pairs);

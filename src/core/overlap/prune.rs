@@ -26,6 +26,18 @@ const PENDING: usize = 1 << 13;
 ///
 /// The counts of many pages do not fit in a cache, so pages are buffered by region and counted when
 /// a buffer is full.
+///
+/// # Examples
+/// ```
+/// use webtwin_base::ids::Page;
+/// use webtwin_core::overlap::prune::SharedChunks;
+///
+/// let mut shared = SharedChunks::new(3);
+/// // One chunk is on pages 0 and 1, another one on pages 0 and 2.
+/// shared.count(&[Page(0), Page(1)]);
+/// shared.count(&[Page(0), Page(2)]);
+/// assert_eq!(shared.finish(), [2, 1, 1]);
+/// ```
 #[derive(Debug)]
 pub struct SharedChunks {
     counts: Vec<u8>,
@@ -77,6 +89,16 @@ impl SharedChunks {
 
 /// Returns the number of chunks that a page with `chunks` chunks must share to be in a similar
 /// pair.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::overlap::prune::least_shared;
+/// use webtwin_job::Overlap;
+///
+/// let settings = Overlap { min_resemblance: 0.25, ..Overlap::of_papers(10) };
+/// // A short page must share T chunks, and a long one a quarter of its chunks.
+/// assert_eq!([12, 100].map(|chunks| least_shared(chunks, &settings)), [10, 25]);
+/// ```
 pub fn least_shared(chunks: u32, settings: &Overlap) -> u64 {
     let larger = u64::from(chunks) + u64::from(settings.doubt);
     let by_resemblance = (millionths(settings.min_resemblance) * larger).div_ceil(1_000_000);
@@ -84,6 +106,17 @@ pub fn least_shared(chunks: u32, settings: &Overlap) -> u64 {
 }
 
 /// A set of pages: one bit each.
+///
+/// # Examples
+/// ```
+/// use webtwin_base::ids::Page;
+/// use webtwin_core::overlap::prune::PageSet;
+///
+/// let even = PageSet::new(6, |page| page.0 % 2 == 0);
+/// let mut pages: Vec<Page> = Page::first(6).collect();
+/// even.leave_out(&mut pages);
+/// assert_eq!((pages, even.count()), ([1, 3, 5].map(Page).to_vec(), 3));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageSet(Vec<u64>);
 
@@ -145,6 +178,16 @@ impl PageSet {
 ///
 /// # Memory
 /// 12 bytes for each 64 pages.
+///
+/// # Examples
+/// ```
+/// use webtwin_base::ids::Page;
+/// use webtwin_core::overlap::prune::{PageSet, Ranks};
+///
+/// let ranks = Ranks::of(PageSet::new(100, |page| page.0 >= 70));
+/// assert_eq!((ranks.rank(Page(70)), ranks.rank(Page(72))), (Some(0), Some(2)));
+/// assert_eq!(ranks.rank(Page(69)), None);
+/// ```
 #[derive(Debug)]
 pub struct Ranks {
     set: PageSet,

@@ -66,6 +66,17 @@ impl Row for Row64 {
 
 /// Partition of the key space into equal parts: by worker, then by pass, then by bucket. Passes are
 /// processed one after the other.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::overlap::rows::Shares;
+///
+/// // Four workers, with eight buckets each.
+/// let shares = Shares::new(4, 3);
+/// assert_eq!((shares.owner(0), shares.bucket(0)), (0, 0));
+/// assert_eq!((shares.owner(1 << 63), shares.bucket(1 << 63)), (2, 0));
+/// assert_eq!((shares.owner(u64::MAX), shares.bucket(u64::MAX)), (3, 7));
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Shares {
     workers: u64,

@@ -32,6 +32,17 @@ impl Iterator for Record<'_> {
 impl ExactSizeIterator for Record<'_> {}
 
 /// Iterator over the runs in a sequence of records.
+///
+/// # Examples
+/// ```
+/// use webtwin_base::ids::Page;
+/// use webtwin_core::overlap::runs::{Runs, pairs_of, record};
+///
+/// let (two, three) = ([0, 4].map(Page), [1, 4, 7].map(Page));
+/// let words: Vec<u32> = record(&two).chain(record(&three)).collect();
+/// assert_eq!(words, [2, 0, 4, 3, 1, 4, 7]);
+/// assert_eq!(Runs(&words).map(pairs_of).collect::<Vec<_>>(), [1, 3]);
+/// ```
 #[derive(Debug, Clone)]
 pub struct Runs<'a>(pub &'a [u32]);
 

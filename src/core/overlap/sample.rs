@@ -24,6 +24,16 @@ pub struct SamplePairs {
 impl SamplePairs {
     /// Extrapolates the number of pairs across work items from `sampled` items to all `items`.
     /// Assumes that any two items have as many pairs as any two of the sample.
+    ///
+    /// # Examples
+    /// ```
+    /// use webtwin_core::overlap::sample::SamplePairs;
+    ///
+    /// // Three sampled work items are three pairs of items, with 20 pairs of pages each. A hundred
+    /// // items are 4,950 pairs of items.
+    /// let sample = SamplePairs { within: 500, across: 60, heavy_thousandths: 100 };
+    /// assert_eq!(sample.across_all(3, 100), 99_000);
+    /// ```
     pub fn across_all(&self, sampled: usize, items: usize) -> u64 {
         let twos = |n: usize| (n as u128 * n.saturating_sub(1) as u128).max(1);
         (u128::from(self.across) * twos(items) / twos(sampled)) as u64

@@ -164,6 +164,22 @@ impl ServerPairKind {
 ///
 /// # Cost
 /// The number of servers times the number of pages.
+///
+/// # Examples
+/// One page under the same path on hosts 0 and 1. Host 1 also has a second version of it.
+/// ```
+/// use webtwin_base::ids::{ClusterId, HostId};
+/// use webtwin_core::overlap::servers::{ServerPage, pairs_of_cluster};
+///
+/// let page = |host, path, text| ServerPage::new(ClusterId(0), HostId(host), path, text);
+/// let mut pages = [page(0, 11, 1), page(1, 11, 1), page(1, 12, 2)];
+/// pages.sort_unstable();
+///
+/// let mut pairs = Vec::new();
+/// pairs_of_cluster(&pages, 500, |pair| pairs.push(pair));
+/// assert_eq!((pairs.len(), pairs[0].a, pairs[0].b), (1, HostId(0), HostId(1)));
+/// assert_eq!((pairs[0].shared, pairs[0].same_path), (1, 1));
+/// ```
 pub fn pairs_of_cluster(pages: &[ServerPage], max_hosts: u32, mut found: impl FnMut(ServerPair)) {
     let front = halves(xxh3_64(FRONT.as_bytes()));
     let servers: Vec<&[ServerPage]> = pages.chunk_by(|x, y| x.host == y.host).collect();
@@ -210,6 +226,28 @@ fn in_both<Key: Ord>(left: &[ServerPage], right: &[ServerPage], key: impl Fn(&Se
 /// and pages that print the time or the name of the host differ from copy to copy. But sites on one
 /// machine often have the same manuals at the same paths, and front pages of their own. Therefore
 /// servers whose front pages are both known and are not copies are never aliases by this rule.
+///
+/// # Examples
+/// ```
+/// use webtwin_base::ids::HostId;
+/// use webtwin_core::overlap::servers::{Server, ServerPair, ServerPairKind, kind};
+/// use webtwin_job::Servers;
+///
+/// // Servers of 100 and 400 pages that share 95 of them.
+/// let [a, b] = [100, 400].map(|pages| Server { pages, ..Server::default() });
+/// let pair = |same_path| ServerPair {
+///     a: HostId(0),
+///     b: HostId(1),
+///     shared: 95,
+///     similar_path: same_path,
+///     same_path,
+///     front: 0,
+/// };
+/// let kind = |pair| kind(&pair, [&a, &b], &Servers::default());
+/// assert_eq!(kind(pair(95)), Some(ServerPairKind::Alias));
+/// assert_eq!(kind(pair(0)), Some(ServerPairKind::Mirror));
+/// assert_eq!(kind(ServerPair { shared: 30, ..pair(0) }), Some(ServerPairKind::Part));
+/// ```
 pub fn kind(pair: &ServerPair, servers: [&Server; 2], settings: &Servers) -> Option<ServerPairKind> {
     let [a, b] = servers;
     let smaller = u64::from(a.pages.min(b.pages));

@@ -16,6 +16,22 @@ use webtwin_job::{Guard, Overlap};
 /// Pairs are returned ascending. The guard `neighbours` needs links, so its caller must apply
 /// [`super::neighbours::keep_apart`]. Time and space grow with the sum of squares of the pages per
 /// fingerprint.
+///
+/// # Examples
+/// Three pages on three hosts, of which the first two share T = 2 chunks.
+/// ```
+/// use webtwin_base::ids::{HostId, Page};
+/// use webtwin_core::overlap::sort_based::similar_pairs;
+/// use webtwin_core::overlap::{FPrintDocId, SimilarPair};
+/// use webtwin_job::Overlap;
+///
+/// let rows = [(1, 0), (2, 0), (3, 0), (2, 1), (3, 1), (4, 1), (4, 2), (5, 2)];
+/// let fprint_docid = rows.map(|(fprint, doc)| FPrintDocId::new(fprint, Page(doc)));
+/// let hosts = [0, 1, 2].map(HostId);
+///
+/// let pairs = similar_pairs(&fprint_docid, &hosts, &[], &Overlap::of_papers(2));
+/// assert_eq!(pairs, [SimilarPair { a: Page(0), b: Page(1), value: 2 }]);
+/// ```
 pub fn similar_pairs(
     fprint_docid: &[FPrintDocId],
     hosts: &[HostId],

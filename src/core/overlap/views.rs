@@ -147,6 +147,28 @@ pub fn blocks(texts: &mut [Titled]) -> impl Iterator<Item = &[Titled]> {
 /// Returns the resemblance of two texts in millionths if they are one page. For titles and paths it
 /// is the resemblance of own chunks, otherwise that of all chunks. The marked chunks of both texts
 /// must ascend.
+///
+/// # Examples
+/// Two texts with one title share three of their four own chunks. Boilerplate of the site that is on
+/// both pages does not make them more alike.
+/// ```
+/// use webtwin_core::overlap::views::{Kin, marked, resemblance};
+/// use webtwin_job::Overlap;
+///
+/// let text = |own: [u64; 4], boilerplate: &[u64]| {
+///     let own = own.map(|fprint| marked(fprint, true)).into_iter();
+///     let boilerplate = boilerplate.iter().map(|&fprint| marked(fprint, false));
+///     let mut chunks: Vec<u32> = own.chain(boilerplate).collect();
+///     chunks.sort_unstable();
+///     chunks
+/// };
+/// let settings = Overlap { views: 0.6, ..Overlap::default() };
+/// let of = |boilerplate: &[u64]| {
+///     let (a, b) = (text([1, 2, 3, 4], boilerplate), text([1, 2, 3, 5], boilerplate));
+///     resemblance(&a, &b, Kin::Title, &settings)
+/// };
+/// assert_eq!((of(&[]), of(&[9])), (Some(600_000), Some(600_000)));
+/// ```
 pub fn resemblance(a: &[u32], b: &[u32], kin: Kin, settings: &Overlap) -> Option<u32> {
     let is_said = matches!(kin, Kin::Notice | Kin::Canonical);
     let needed = if is_said { 500_000 } else { millionths(settings.views) };

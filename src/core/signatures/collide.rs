@@ -88,6 +88,24 @@ impl Block<'_> {
 /// # Cost
 /// Some passes over the points at each level of splitting, and over the pairs. Memory: 4 bytes per
 /// point.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::signatures::collide::{Points, collisions};
+/// use webtwin_core::signatures::parts;
+///
+/// let mut points = Points::new(2);
+/// for [hm, rp] in [[0.50, 0.50], [0.55, 0.52], [0.60, 0.50]] {
+///     points.push(&[parts(hm), parts(rp)]);
+/// }
+/// // Points 0 and 2 differ by exactly the tolerance, which is too much.
+/// let mut pairs = Vec::new();
+/// collisions(&points, 3, &[parts(0.1), parts(0.1)], |block| {
+///     block.each(|x, y| pairs.push((x.min(y), x.max(y))));
+/// });
+/// pairs.sort_unstable();
+/// assert_eq!(pairs, [(0, 1), (1, 2)]);
+/// ```
 pub fn collisions(points: &Points, home: usize, tolerance: &[u64], found: impl FnMut(Block<'_>)) {
     // No distance is less than 0.
     if tolerance.contains(&0) {
@@ -235,6 +253,19 @@ fn partition(set: &mut [u32], first: impl Fn(u32) -> bool) -> usize {
 ///
 /// A point is at home in its slab, and visits the lower slabs that have points it may collide with.
 /// So each pair is found once, at the home of its lower point.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::signatures::collide::{Points, Slabs};
+///
+/// let mut sample = Points::new(1);
+/// [10, 20, 30, 40].into_iter().for_each(|x| sample.push(&[x]));
+/// // Two workers; the slab of the second begins at 30.
+/// let slabs = Slabs::new(&sample, &[5], 2);
+/// assert_eq!([10, 29, 30].map(|x| slabs.home(&[x])), [0, 0, 1]);
+/// // A point at 32 may collide with points below 30, and one at 40 may not.
+/// assert_eq!((slabs.visited(&[32]), slabs.visited(&[40])), (0..1, 1..1));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slabs {
     dim: usize,

@@ -49,6 +49,21 @@ pub fn part(x: f64, largest: f64) -> u64 {
 ///
 /// # Cost
 /// K additions per link and iteration.
+///
+/// # Examples
+/// Equation (1) by hand: page 0 links to page 1, r is 1 and 1/2, γ is 1/2. After one iteration page 0
+/// has 1 + 1/2 (1/2 · 1/2) = 9/8, and 1/2 divided by 9/8 is 4/9.
+/// ```
+/// use webtwin_base::ids::Page;
+/// use webtwin_core::signatures::ONE;
+/// use webtwin_core::signatures::hyperlink_map::hyperlink_map;
+/// use webtwin_job::VectorRecipe;
+///
+/// let settings = VectorRecipe { damping: 0.5, depth: 1, ..VectorRecipe::default() };
+/// let rp = [vec![ONE], vec![ONE / 2]];
+/// let hm = hyperlink_map(&rp, &[(Page(0), Page(1))], &settings);
+/// assert_eq!(hm, [[ONE], [ONE * 4 / 9]]);
+/// ```
 pub fn hyperlink_map(rp: &[Vec<u64>], links: &[(Page, Page)], settings: &VectorRecipe) -> Vec<Vec<u64>> {
     let r: Vec<Vec<f64>> = rp.iter().map(|rp| rp.iter().map(|&part| super::number(part)).collect()).collect();
     let mut x = r.clone();

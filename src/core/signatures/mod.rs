@@ -74,6 +74,13 @@ pub fn number(part: u64) -> f64 {
 }
 
 /// Returns the distance in the maximum norm, in parts of [`ONE`].
+///
+/// # Examples
+/// ```
+/// use webtwin_core::signatures::distance;
+///
+/// assert_eq!(distance(&[5, 9, 2], &[4, 1, 2]), 8);
+/// ```
 pub fn distance(x: &[u64], y: &[u64]) -> u64 {
     x.iter().zip(y).map(|(x, y)| x.abs_diff(*y)).max().unwrap_or(0)
 }

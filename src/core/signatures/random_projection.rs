@@ -22,6 +22,18 @@ const UNIT: i128 = 1 << 24;
 /// Recipe `splitmix64-v1`: four entries of 16 bits each from
 /// `splitmix64(term ^ splitmix64(seed + 2^32 block))`; dimension d is in block d / 4. An entry is
 /// uniform among the odd numbers from -65,535 to 65,535, which represent \[-1,1\] in 65,535ths.
+///
+/// # Examples
+/// The projection of a bag is the sum of the projections of its terms.
+/// ```
+/// use webtwin_core::signatures::random_projection::Projection;
+/// use webtwin_core::text::Feature;
+///
+/// let (one, other) = (Feature { hash: 11, weight: 16 }, Feature { hash: 22, weight: 32 });
+/// let projection = Projection::new(2, 1);
+/// let [x, y] = [one, other].map(|term| projection.project(&[term]));
+/// assert_eq!(projection.project(&[one, other]), [x[0] + y[0], x[1] + y[1]]);
+/// ```
 #[derive(Debug)]
 pub struct Projection {
     /// One key per block of dimensions.
@@ -63,6 +75,19 @@ fn entry(bits: u16) -> i64 {
 
 /// Procedure that converts text to `ΠD`, identified by
 /// [`Signatures::recipe`](webtwin_job::Signatures::recipe).
+///
+/// # Examples
+/// Only the words of a text count, not their order.
+/// ```
+/// use webtwin_core::signatures::random_projection::Recipe;
+/// use webtwin_job::VectorRecipe;
+///
+/// let mut recipe = Recipe::new(&VectorRecipe { least: 1, ..VectorRecipe::default() });
+/// let by_date = recipe.project("Re: mirrors, Anna. Copies, Bert. Re: mirrors, Bert.");
+/// let by_author = recipe.project("Re: mirrors, Anna. Re: mirrors, Bert. Copies, Bert.");
+/// assert_eq!(by_date, by_author);
+/// assert_ne!(by_date, recipe.project("Re: mirrors, Anna."));
+/// ```
 #[derive(Debug)]
 pub struct Recipe {
     settings: VectorRecipe,
@@ -104,6 +129,18 @@ impl Recipe {
 }
 
 /// Smallest and largest value of each component, over all pages that have a signature.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::signatures::ONE;
+/// use webtwin_core::signatures::random_projection::Bounds;
+///
+/// let pages = [[-4, 10], [0, 10], [4, 30]];
+/// let mut bounds = Bounds::default();
+/// pages.iter().for_each(|page| bounds.extend(page));
+/// let signatures = pages.map(|page| bounds.signature(&page));
+/// assert_eq!(signatures, [[0, 0], [ONE / 2, 0], [ONE, ONE]]);
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds(Vec<(i64, i64)>);
 

@@ -18,6 +18,18 @@ use crate::overlap::prune::PageSet;
 use webtwin_base::ids::{Number, Page};
 
 /// Links of all pages, grouped by source.
+///
+/// # Examples
+/// ```
+/// use webtwin_base::ids::Page;
+/// use webtwin_core::study::bow_tie::Graph;
+///
+/// let links = [[0, 1], [1, 2], [2, 1]].map(|link| link.map(Page));
+/// let graph = Graph::new(4, &links, false);
+/// assert_eq!(graph.core(), [1, 2].map(Page));
+/// let reached = graph.reached([Page(0)].into_iter());
+/// assert!(reached.contains(Page(2)) && !reached.contains(Page(3)));
+/// ```
 #[derive(Debug)]
 pub struct Graph {
     starts: Vec<u32>,
@@ -168,6 +180,19 @@ impl BowTiePlace {
 ///
 /// # Cost
 /// Six passes over the links.
+///
+/// # Examples
+/// ```
+/// use webtwin_base::ids::Page;
+/// use webtwin_core::study::bow_tie::{BowTiePlace, Graph, bow_tie};
+///
+/// // 2 -> 0 <-> 1 -> 3; nothing links to or from 4.
+/// let links = [[0, 1], [1, 0], [2, 0], [1, 3]].map(|link| link.map(Page));
+/// let [forwards, backwards] = [false, true].map(|backwards| Graph::new(5, &links, backwards));
+/// let places = bow_tie(&links, &forwards, &backwards, &forwards.core());
+/// let names: Vec<&str> = places.into_iter().map(BowTiePlace::as_str).collect();
+/// assert_eq!(names, ["core", "core", "in", "out", "disconnected"]);
+/// ```
 pub fn bow_tie(links: &[[Page; 2]], forwards: &Graph, backwards: &Graph, core: &[Page]) -> Vec<BowTiePlace> {
     let pages = forwards.pages();
     let is_core = {

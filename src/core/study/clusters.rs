@@ -65,6 +65,20 @@ struct Alike {
 ///
 /// # Cost
 /// A few passes over the pages; 24 bytes a page.
+///
+/// # Examples
+/// Pages 0, 2 and 3 have the same paragraphs. In two steps the first finds all of their cluster,
+/// because it searches the whole collection for its documents.
+/// ```
+/// use webtwin_base::ids::Page;
+/// use webtwin_core::study::clusters::{Step, clusters};
+///
+/// let same = [0, 1, 0, 0].map(Page);
+/// let found = clusters(&same, &[], |_| true, 2);
+/// assert_eq!(found.labels, same);
+/// assert_eq!(found.growth[0], Step { documents: 2, clusters: 1, duplicates: 2 });
+/// assert_eq!(found.growth[1], Step { documents: 4, clusters: 1, duplicates: 2 });
+/// ```
 pub fn clusters(same: &[Page], matches: &[Match], of: impl Fn(Page) -> bool, steps: u32) -> Clusters {
     let pages = || Page::first(same.len()).filter(|&page| of(page));
     let count = pages().count() as u64;

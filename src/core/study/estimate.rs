@@ -37,6 +37,19 @@ fn after(growth: &[Step], percent: u32) -> Option<Step> {
 
 /// Estimates a collection by its first steps. Returns `None` if the reference has no duplicate
 /// after these steps.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::study::clusters::Step;
+/// use webtwin_core::study::estimate::estimate;
+///
+/// let growth = |duplicates: [u64; 2]| {
+///     duplicates.map(|duplicates| Step { documents: 100, clusters: 10, duplicates })
+/// };
+/// // The reference gains half as many duplicates again in the second half of its steps.
+/// let of = estimate(&growth([30, 44]), &growth([20, 30]), 50).unwrap();
+/// assert_eq!((of.duplicates, of.duplicates_found), (45, 44));
+/// ```
 pub fn estimate(growth: &[Step], reference: &[Step], percent: u32) -> Option<Estimate> {
     let (here, there) = (after(growth, percent)?, after(reference, percent)?);
     let (end, reference_end) = (growth.last()?, reference.last()?);

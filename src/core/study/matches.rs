@@ -143,6 +143,23 @@ impl Repeating {
 
 /// Computes all matches among documents of different multisets, given as (page, marks), ascending:
 /// the reference for the dataflow.
+///
+/// # Examples
+/// A false match of the paper: all paragraphs of "eded" are found in "bedf", which has the same number
+/// of paragraphs.
+/// ```
+/// use webtwin_base::ids::Page;
+/// use webtwin_core::study::matches::{Match, matches};
+/// use webtwin_core::study::paragraphs::mark;
+///
+/// let marks = |paragraphs: &str| {
+///     let mut marks: Vec<u64> = paragraphs.bytes().map(|letter| u64::from(letter) << 8).collect();
+///     mark(&mut marks);
+///     marks
+/// };
+/// let found = matches(&[(Page(0), marks("bedf")), (Page(1), marks("eded"))]);
+/// assert_eq!(found, [Match { document: Page(1), within: Page(0) }]);
+/// ```
 pub fn matches(documents: &[(Page, Vec<FPrint>)]) -> Vec<Match> {
     let mut list = Vec::new();
     documents.iter().for_each(|(page, marks)| push_repeating(*page, marks, &mut list));

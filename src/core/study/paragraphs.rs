@@ -29,6 +29,22 @@ use webtwin_job::{Chunks, Study};
 const SENTENCES: usize = 3;
 
 /// Converter of texts to documents of marks.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::study::paragraphs::Paragraphs;
+/// use webtwin_job::resolve;
+///
+/// let job = resolve("job.toml", "preset = \"study\"", &[])?;
+/// let mut paragraphs = Paragraphs::new(&job.chunks, &job.study);
+/// let mut marks = Vec::new();
+/// // 40 short sentences are 14 shingle paragraphs, all of which but the last are the same.
+/// let document = paragraphs.marks(&"It is said. ".repeat(40), &mut marks);
+/// assert_eq!((document.chunks, marks.len()), (14, 14));
+/// // A text of up to 450 characters is no document.
+/// assert_eq!(paragraphs.marks("It is said.", &mut marks).chunks, 0);
+/// # Ok::<(), webtwin_base::error::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Paragraphs {
     recipe: Recipe,

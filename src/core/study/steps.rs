@@ -20,6 +20,19 @@ use webtwin_base::ids::{FPrint, Page};
 ///
 /// # Cost
 /// Each document is looked up once a step.
+///
+/// # Examples
+/// The rule of the paper depends on the order: "eded" is found in "bedf", but not the other way round.
+/// ```
+/// use webtwin_core::study::steps::by_steps;
+///
+/// let duplicates = |documents: [&str; 2]| {
+///     let documents = documents.map(|letters| letters.bytes().map(u64::from).collect());
+///     by_steps(&documents, 2).growth[1].duplicates
+/// };
+/// assert_eq!(duplicates(["bedf", "eded"]), 1);
+/// assert_eq!(duplicates(["eded", "bedf"]), 0);
+/// ```
 pub fn by_steps(documents: &[Vec<FPrint>], steps: u32) -> Clusters {
     let count = documents.len() as u64;
     let mut sets = UnionFind::new(documents.len());

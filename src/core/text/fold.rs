@@ -28,6 +28,16 @@ const INVISIBLE: CodePointSetDataBorrowed<'static> = CodePointSetData::new::<Def
 const ZERO_WIDTH_SPACE: char = '\u{200b}';
 
 /// Folding of one text after another, which reuses its buffers.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::text::fold::Folding;
+///
+/// let mut folding = Folding::default();
+/// assert_eq!(folding.folded("Stra\u{df}e \u{fb01}le"), "strasse file");
+/// // A soft hyphen is not displayed.
+/// assert_eq!(folding.composed("Mir\u{ad}ror"), "Mirror");
+/// ```
 #[derive(Debug, Default)]
 pub struct Folding {
     visible: String,

@@ -66,6 +66,16 @@ const LANGUAGES: [(&str, &str); 41] = [
 ];
 
 /// The language of a page: a code of BCP 47, or unknown.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::text::language::Language;
+///
+/// let [german, french] = ["de", "fr"].map(Language::of_code);
+/// assert!(german.differs_from(french));
+/// assert!(!german.differs_from(Language::UNKNOWN));
+/// assert_eq!(Language::from_number(german.number()).code(), "de");
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Language(u8);
 

@@ -39,6 +39,17 @@ pub struct Feature {
 }
 
 /// Extractor of the features of one text after another, which reuses its buffers.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::text::Features;
+/// use webtwin_job::languages::NONE;
+///
+/// let mut features = Features::new(2, NONE, NONE);
+/// assert_eq!(features.of("one two three").len(), 2);
+/// let words = features.of("One, two! Three").to_vec();
+/// assert_eq!(features.of("one two three"), words);
+/// ```
 #[derive(Debug)]
 pub struct Features {
     words: Words,
@@ -79,6 +90,17 @@ impl Features {
 
 /// Weights features by their number of occurrences on a page. `hashes` may be in any order;
 /// `features` becomes ascending by hash, each once.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::text::{Feature, weigh};
+/// use webtwin_job::Weights;
+///
+/// let mut features = Vec::new();
+/// weigh(&mut [7, 3, 7, 7, 7], Weights::Log, &mut features);
+/// // A feature that occurs four times has three times the weight of one that occurs once.
+/// assert_eq!(features, [Feature { hash: 3, weight: 16 }, Feature { hash: 7, weight: 48 }]);
+/// ```
 pub fn weigh(hashes: &mut [u64], weights: Weights, features: &mut Vec<Feature>) {
     features.clear();
     hashes.sort_unstable();
@@ -97,6 +119,15 @@ pub fn weight(count: u32, weights: Weights) -> u32 {
 
 /// Returns the weight of a feature in a crawl, in sixteenths: log2 of (pages of the crawl / pages
 /// with the feature). The weight of a feature that is on all pages is one sixteenth.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::text::inverse_document_frequency;
+///
+/// // On one of 1024 pages, on half of them, on all of them.
+/// let weights = [1, 512, 1024].map(|pages| inverse_document_frequency(1024, pages));
+/// assert_eq!(weights, [160, 16, 1]);
+/// ```
 pub fn inverse_document_frequency(pages: u64, pages_with: u64) -> u32 {
     (log2(pages) - log2(pages_with.clamp(1, pages.max(1)))).max(1)
 }

@@ -20,6 +20,19 @@ const MEMO: usize = 1 << 13;
 const LONGEST: usize = 16;
 
 /// Mapping of words to hashed terms.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::text::terms::Terms;
+/// use webtwin_job::languages::NONE;
+///
+/// let mut english = Terms::new("en", "en");
+/// assert_eq!(english.term(b"the"), None);
+/// assert_eq!(english.term(b"mirrors"), english.term(b"mirrored"));
+///
+/// let mut plain = Terms::new(NONE, NONE);
+/// assert_ne!(plain.term(b"mirrors"), plain.term(b"mirrored"));
+/// ```
 pub struct Terms {
     /// Stop words, folded like other words.
     stop_words: HashSet<String>,

@@ -13,6 +13,17 @@ use super::runs::Runs;
 use super::scripts::is_written_without_spaces;
 
 /// Extractor of words, which reuses its buffers between texts.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::text::words::Words;
+///
+/// let mut words = Vec::new();
+/// Words::default().each("Don't \u{2014} see Pi, 3.14!", |word| {
+///     words.push(String::from_utf8_lossy(word).into_owned());
+/// });
+/// assert_eq!(words, ["don't", "see", "pi", "3.14"]);
+/// ```
 #[derive(Debug, Default)]
 pub struct Words {
     /// Current text, with its ASCII letters in lower case.

@@ -50,6 +50,24 @@ const CONTRADICTION: u64 = 3;
 ///
 /// # Cost
 /// A round applies up to 64 edits to each URL. Memory: 100 bytes and some URLs a page.
+///
+/// # Examples
+/// A hundred pages of a site, each with and without a session id. Other pages with an `id` are not
+/// copies of each other, so only the session id is dropped.
+/// ```
+/// use webtwin_core::url_rules::evidence::DomainPage;
+/// use webtwin_core::url_rules::learn::{Required, learn};
+///
+/// let page = |url, cluster| DomainPage { url, cluster, skipped: false, is_page: true };
+/// let pages = (0..100).flat_map(|n| {
+///     let url = format!("http://a.example/x?id={n}");
+///     [page(url.clone(), n), page(format!("{url}&sid={}", n * 7919), n)]
+/// });
+/// let rules = learn("a.example", pages.collect(), &Required::default());
+/// assert_eq!(rules.len(), 1);
+/// let url = rules[0].rewrite("http://a.example/x?sid=1&id=2");
+/// assert_eq!(url.as_deref(), Some("http://a.example/x?id=2"));
+/// ```
 pub fn learn(domain: &str, mut pages: Vec<DomainPage>, required: &Required) -> Vec<Rule> {
     pages.sort_unstable();
     pages.dedup_by(|x, y| x.url == y.url);

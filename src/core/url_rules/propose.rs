@@ -14,6 +14,19 @@ const MOST_SEGMENTS: usize = 2;
 
 /// Proposes edits for the parts in which two URLs differ, from the first to the second. Edits that
 /// drop a parameter are proposed for parameters of either URL.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::url_rules::address::Address;
+/// use webtwin_core::url_rules::edit::{Edit, Slash};
+/// use webtwin_core::url_rules::propose::propose;
+///
+/// let from = Address::parse("http://www.a.example/x/").unwrap();
+/// let to = Address::parse("http://a.example/x").unwrap();
+/// let origin = Edit::Origin("http://www.a.example".into(), "http://a.example".into());
+/// assert!(propose(&from, &to).contains(&origin));
+/// assert!(propose(&from, &to).contains(&Edit::Slash(Slash::Drop)));
+/// ```
 pub fn propose(from: &Address<'_>, to: &Address<'_>) -> Vec<Edit> {
     let mut edits = Vec::new();
     if from.origin != to.origin {

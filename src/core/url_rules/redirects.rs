@@ -28,6 +28,25 @@ const MOST_PATHS: usize = 3;
 ///
 /// # Cost
 /// A table of all pages and redirects, if there are redirects.
+///
+/// # Examples
+/// ```
+/// use webtwin_base::ids::doc_id;
+/// use webtwin_core::url_rules::evidence::DomainPage;
+/// use webtwin_core::url_rules::redirects::{Redirect, add_redirects};
+///
+/// let url = "http://a.example/new".to_string();
+/// let mut pages = vec![DomainPage { url, cluster: 7, skipped: false, is_page: true }];
+/// let redirect = |url: &str, to: &str| Redirect { url: url.into(), to: doc_id(to) };
+/// // One redirect leads to the page, and another one to a page that was not crawled.
+/// let redirects = [
+///     redirect("http://a.example/old", "http://a.example/new"),
+///     redirect("http://a.example/older", "http://a.example/gone"),
+/// ];
+/// add_redirects(&mut pages, &redirects);
+/// assert_eq!(pages.len(), 2);
+/// assert_eq!((pages[1].url.as_str(), pages[1].cluster), ("http://a.example/old", 7));
+/// ```
 pub fn add_redirects(pages: &mut Vec<DomainPage>, redirects: &[Redirect]) {
     if redirects.is_empty() {
         return;

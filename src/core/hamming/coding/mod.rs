@@ -106,6 +106,20 @@ pub struct Damaged(pub &'static str);
 /// # Panics
 /// Panics in debug builds if the fingerprints are not sorted. In other builds the decoded sequence
 /// then differs.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::hamming::coding::{Coder, decode_block, encode};
+///
+/// // 100,000 fingerprints that are evenly spread over 64 bits.
+/// let sorted: Vec<u64> = (0..100_000).map(|n| n * (u64::MAX / 100_000)).collect();
+/// let encoded = encode(Coder::EliasFano, 64, &sorted);
+/// assert!(encoded.bits_a_row() < 50.0);
+///
+/// let mut decoded = vec![0; sorted.len()];
+/// encoded.decode(&mut decoded, |block, rows| decode_block(Coder::EliasFano, block, rows)).unwrap();
+/// assert_eq!(decoded, sorted);
+/// ```
 pub fn encode(coder: Coder, f: u32, sorted: &[u64]) -> Encoded {
     let mut encoded = Encoded::default();
     encode_into(coder, f, sorted, &mut encoded);

@@ -32,6 +32,16 @@ const SURVIVOR_NS: f64 = 55.0;
 const DECODE_NS: f64 = 1.5;
 
 /// Predicted cost of the batch join of F with some queries.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::hamming::design::batch::Batch;
+///
+/// // A million queries at k = 3 need a table for each of four conditions, in one set.
+/// let batch = Batch::of(1_000_000, 3).unwrap();
+/// assert_eq!((batch.conditions, batch.sets), (4, 1));
+/// assert!(batch.table_bytes < 100_000_000);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Batch {
     /// Number of conditions, each of which has a table.

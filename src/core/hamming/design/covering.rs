@@ -68,6 +68,15 @@ pub fn block_designs(k: u32) -> Vec<BlockDesign> {
 
 /// Returns the Steiner system S(3, 4, 8): fourteen keys of four of eight blocks that survive any
 /// three errors.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::hamming::design::covering::steiner;
+///
+/// let design = steiner();
+/// assert_eq!((design.keys.len(), design.top_bits(64)), (14, 32));
+/// assert!(design.survives(3));
+/// ```
 pub fn steiner() -> BlockDesign {
     greedy(8, 4, 3).expect("greedy choice finds it")
 }

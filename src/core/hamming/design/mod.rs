@@ -20,6 +20,16 @@ use webtwin_base::error::{Error, Result};
 
 /// Keys made of whole blocks: bit j of a key represents block j of the `blocks` into which the
 /// fingerprint is divided.
+///
+/// # Examples
+/// Ten keys, each of two out of five blocks, survive three errors.
+/// ```
+/// use webtwin_core::hamming::design::{BlockDesign, subsets};
+///
+/// let pairs = BlockDesign { blocks: 5, keys: subsets(5, 2).collect() };
+/// assert_eq!((pairs.keys.len(), pairs.top_bits(64)), (10, 25));
+/// assert!(pairs.survives(3) && !pairs.survives(4));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockDesign {
     /// Number of blocks into which the fingerprint is divided, at most 32.

@@ -23,6 +23,18 @@ use super::{TableDesign, lowest, subsets, width_mask};
 const MOST_BLOCKS: u32 = 16;
 
 /// Returns the designs of Example 3.1 with 20, 16, 10 and 4 tables for f = 64, k = 3.
+///
+/// # Examples
+/// Fewer tables have shorter keys, so a probe among 2^34 fingerprints finds more of them: 8, 64, 512
+/// or 256K.
+/// ```
+/// use webtwin_core::hamming::design::paper::example_3_1;
+///
+/// let designs = example_3_1();
+/// assert_eq!(designs.each_ref().map(|design| design.keys.len()), [20, 16, 10, 4]);
+/// let found = designs.map(|design| 2f64.powi(34 - design.top_bits() as i32));
+/// assert_eq!(found, [8.0, 64.0, 512.0, 262_144.0]);
+/// ```
 pub fn example_3_1() -> [TableDesign; 4] {
     [&[6u32][..], &[4, 4], &[5], &[4]].map(|splits| TableDesign { f: 64, k: 3, keys: split(u64::MAX, 3, splits) })
 }
@@ -54,6 +66,17 @@ fn split(bits: u64, k: u32, splits: &[u32]) -> Vec<u64> {
 ///
 /// # Cost
 /// One step for every sequence of splits that matters; microseconds.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::hamming::design::paper::fewest_tables;
+///
+/// // 2^34 fingerprints of 64 bits, k = 3. The fingerprint is split into four blocks, and the rest of
+/// // it into four again.
+/// assert_eq!(fewest_tables(64, 3, 34.0, 28.0), (16, vec![4, 4]));
+/// // With one split fewer, keys have 16 bits.
+/// assert_eq!(fewest_tables(64, 3, 34.0, 16.0), (4, vec![4]));
+/// ```
 pub fn fewest_tables(f: u32, k: u32, d: f64, least_top_bits: f64) -> (u64, Vec<u32>) {
     // With tau = d - p_min, the condition d - (bits chosen so far) < tau means: bits chosen so far
     // > p_min - epsilon.

@@ -20,6 +20,20 @@ const WINDOW: usize = 1 << 20;
 ///
 /// All methods return [`webtwin_base::error::Error::Input`] if the file is damaged, and any error
 /// of reading.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use webtwin_base::read_at::Bytes;
+/// use webtwin_core::hamming::coding::Coder;
+/// use webtwin_core::hamming::fingerprint_file::{FingerprintFile, chunk};
+///
+/// let bytes = chunk(64, Coder::EliasFano, "mine-v1", &[7, 8, 8], Some(&[30, 10, 20]))?;
+/// let file = FingerprintFile::open("part-00000.fp", Arc::new(Bytes(bytes)))?;
+/// assert_eq!((file.about().count, file.about().first, file.about().last), (3, 7, 8));
+/// assert_eq!(file.doc_ids(1..3)?, [10, 20]);
+/// # Ok::<(), webtwin_base::error::Error>(())
+/// ```
 pub struct FingerprintFile {
     file: Arc<dyn ReadAt>,
     head: Opened<About>,

@@ -105,6 +105,24 @@ pub struct Written {
 }
 
 /// Writer that divides a sorted stream of fingerprints into chunks. Holds one chunk in memory.
+///
+/// # Examples
+/// ```
+/// use webtwin_core::hamming::coding::Coder;
+/// use webtwin_core::hamming::fingerprint_file::ChunkWriter;
+///
+/// // Three fingerprints, two in a chunk.
+/// let mut writer = ChunkWriter::new(64, Coder::EliasFano, "mine-v1", false).with_chunk_rows(2);
+/// let mut chunks = Vec::new();
+/// for fingerprint in [7, 8, 9] {
+///     chunks.extend(writer.push(fingerprint, 0)?);
+/// }
+/// let (last, manifest) = writer.finish()?;
+/// chunks.extend(last);
+/// assert_eq!((chunks.len(), manifest.count), (2, 3));
+/// assert!(manifest.chunks[0].is(&chunks[0].bytes));
+/// # Ok::<(), webtwin_base::error::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct ChunkWriter {
     manifest: Manifest,
