@@ -14,6 +14,12 @@ pub trait Row: Pod + Ord + Send {
     /// Creates the row of a fingerprint and a page.
     fn new(fprint: FPrint, doc: Page) -> Self;
 
+    /// Number of leading bits of a key that may be set.
+    const KEY_BITS: u32;
+
+    /// Creates the row of a key and a page.
+    fn of_key(key: u64, doc: Page) -> Self;
+
     /// Returns the spread fingerprint; its leading bits are well mixed.
     fn key(&self) -> u64;
 
@@ -27,6 +33,12 @@ pub trait Row: Pod + Ord + Send {
 pub struct Row32(u64);
 
 impl Row for Row32 {
+    const KEY_BITS: u32 = 32;
+
+    fn of_key(key: u64, doc: Page) -> Row32 {
+        Row32(key & !0xffff_ffff | u64::from(doc))
+    }
+
     fn new(fprint: FPrint, doc: Page) -> Row32 {
         Row32(u64::from((fprint as u32).wrapping_mul(0x9e37_79b1)) << 32 | u64::from(doc))
     }
@@ -50,6 +62,12 @@ pub struct Row64 {
 }
 
 impl Row for Row64 {
+    const KEY_BITS: u32 = 64;
+
+    fn of_key(key: u64, doc: Page) -> Row64 {
+        Row64 { high: (key >> 32) as u32, low: key as u32, doc }
+    }
+
     fn new(fprint: FPrint, doc: Page) -> Row64 {
         let key = splitmix64(fprint);
         Row64 { high: (key >> 32) as u32, low: key as u32, doc }

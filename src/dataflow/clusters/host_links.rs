@@ -5,7 +5,7 @@ use bytemuck::Pod;
 use itertools::Itertools;
 
 use crate::shuffle::gather::by_number;
-use crate::shuffle::hash_partitions::{Alike, two_alike};
+use crate::shuffle::hash_partitions::{Alike, rows_and_links};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page};
 use webtwin_core::clusters::pieces::HostLinks;
@@ -124,7 +124,7 @@ impl LinksByHost<'_> {
 /// hosts without links. Takes one exchange, in `2^bits` partitions.
 ///
 /// # Errors
-/// Returns any error of [`two_alike`].
+/// Returns any error of [`rows_and_links`].
 pub(super) fn on_each_host<Row: Pod + Send, Made>(
     net: &mut Net<'_>,
     name: &str,
@@ -135,10 +135,10 @@ pub(super) fn on_each_host<Row: Pod + Send, Made>(
     mut each: impl FnMut(&HostLinks<'_>, &[Row]) -> Vec<Made>,
 ) -> Result<Vec<Made>> {
     let host = |page: Page| hosts[page];
-    let links = links.filter_ok(|&(src, dst)| host(src) == host(dst)).map_ok(<[Page; 2]>::from);
-    let links = (links, |link: &[Page; 2]| host(link[0]));
+    let links = links.filter_ok(|&(src, dst)| host(src) == host(dst));
     let rows = (rows.map(Ok), |row: &Row| host(page(row)));
-    let (mut all_links, mut all_rows) = two_alike(net, name, Alike { bits, kinds: 2 }, links, rows)?;
+    let alike = Alike { bits, kinds: 2 };
+    let (mut all_rows, mut all_links) = rows_and_links(net, name, alike, rows, (links, host))?;
     let mut by_host = LinksByHost::new(hosts);
     let (mut some, mut some_rows, mut made) = (Vec::new(), Vec::new(), Vec::new());
     for share in 0..all_links.count() {

@@ -9,7 +9,7 @@ use super::host_links::{LinksByHost, PagePlaces};
 use super::link_summary::MergingLinks;
 use super::mirrors::SimilarPieces;
 use super::tolerant::Web;
-use crate::shuffle::hash_partitions::{HashPartitions, two_alike};
+use crate::shuffle::hash_partitions::{HashPartitions, rows_and_links};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Number, Page, PieceId};
 use webtwin_core::clusters::pieces::{PieceMember, grow_pieces, join_pieces};
@@ -36,12 +36,12 @@ impl Pieces {
     /// Grows pieces along this worker's links between clusters that may merge. Takes one exchange.
     ///
     /// # Errors
-    /// Returns any error of [`two_alike`].
+    /// Returns any error of [`rows_and_links`].
     pub(super) fn grow(net: &mut Net<'_>, web: &Web<'_>, merging: &MergingLinks) -> Result<Pieces> {
         let pages = web.directory.owned(net.index()).filter(|&page| web.has_copies(page));
         let pages = (pages, |&page: &Page| web.host(page));
-        let links = (merging.blocks().flatten_ok(), |link: &[Page; 2]| web.host(link[0]));
-        let (mut pages, mut links) = two_alike(net, "pages and links that merge", web.alike(), pages, links)?;
+        let links = (merging.blocks().flatten_ok().map_ok(<(Page, Page)>::from), |source: Page| web.host(source));
+        let (mut pages, mut links) = rows_and_links(net, "pages and links that merge", web.alike(), pages, links)?;
         let mut pieces = Pieces { rows: HashPartitions::empty(net, web.alike()) };
         let (mut places, mut by_host) = (PagePlaces::new(), LinksByHost::new(&web.directory.hosts));
         let (mut some, mut some_links) = (Vec::new(), Vec::new());

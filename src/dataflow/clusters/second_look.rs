@@ -29,7 +29,7 @@ use super::places::{Places, for_each_place};
 use crate::pairs::guards::{self, Context};
 use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::gather::by_number;
-use crate::shuffle::hash_partitions::{Alike, HashPartitions, two_alike};
+use crate::shuffle::hash_partitions::{Alike, HashPartitions, rows_and_links};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, FPrint, Page};
 use webtwin_core::clusters::places::{TEXT, alike};
@@ -207,10 +207,10 @@ fn proposed_by_links(
         Some(Named { page: row.page, name_high: (name >> 32) as u32, name_low: name as u32 })
     });
     let key = |row: &Named| of(row.page);
-    let within = links.blocks().flatten_ok().filter_ok(is_within).map_ok(<[Page; 2]>::from);
-    let within = (within, |row: &[Page; 2]| of(row[0]));
+    let within = links.blocks().flatten_ok().filter_ok(is_within);
+    let within = (within, of);
     let (mut pages, mut links) =
-        two_alike(net, "names and links in mirrors", Alike { bits, kinds: 2 }, (rows.flatten_ok(), key), within)?;
+        rows_and_links(net, "names and links in mirrors", Alike { bits, kinds: 2 }, (rows.flatten_ok(), key), within)?;
 
     let mut mine = Vec::new();
     let mut at = PagePlaces::new();

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use super::allowance::Allowance;
 use crate::pairs::overlap_work::OverlapWork;
+use crate::shuffle::packed::PackedRow;
+use crate::shuffle::packed_links::{LinkPacker, each_link};
 use crate::shuffle::page_counts::sum;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{Number, Page, splitmix64};
@@ -140,54 +142,98 @@ pub(crate) fn by_pair(
     work: &mut OverlapWork,
 ) -> Result<Partitions<u64>> {
     let mut pairs = Partitions::new(buckets.len(), &allowance.for_buckets());
-    let (mut words, mut next_word, mut next_block, mut at) = (Vec::new(), 0, 0, 0);
-    let mut total = 0u64;
-    let source = |send: &mut dyn FnMut(u64)| {
-        // Processes a limited number of pairs per call, so that receiving can proceed in between.
-        let (mut looked_at, mut sent) = (0, 0u64);
+    let mut source = PairSource {
+        tape,
+        heavy,
+        stripes,
+        buckets: &buckets,
+        words: Vec::new(),
+        next_word: 0,
+        next_block: 0,
+        at: 0,
+        sent: 0,
+    };
+    let mut put = |pair: u64| pairs.push(stripes.bucket(smaller(pair)) - buckets.start, pair);
+    if net.processes() == 1 {
+        net.exchange_from(
+            "pairs",
+            |send: &mut dyn FnMut(u64)| source.next(|a, b| send(pair_key(a, b))),
+            |&pair| stripes.owner(smaller(pair)),
+            |rows: &[u64]| rows.iter().try_for_each(|&pair| put(pair)),
+        )?;
+    } else {
+        let mut packer = LinkPacker::new(net.peers());
+        net.exchange_from(
+            "pairs",
+            |send: &mut dyn FnMut(PackedRow)| {
+                let more = source.next(|a, b| {
+                    if let Some(full) = packer.push(stripes.owner(a), a, b) {
+                        send(full);
+                    }
+                })?;
+                if !more {
+                    packer.finish().for_each(send);
+                }
+                Ok(more)
+            },
+            |row| stripes.owner(Page(row.first)),
+            |rows: &[PackedRow]| rows.iter().try_for_each(|row| each_link(row, |a, b| put(pair_key(a, b)))),
+        )?;
+    }
+    work.sent += source.sent;
+    Ok(pairs)
+}
+
+/// Generates the pairs, or candidates, of the runs of a run log whose buckets are in this pass.
+struct PairSource<'a> {
+    tape: &'a RunLog<u32>,
+    heavy: Option<&'a HeavyBuckets>,
+    stripes: PageStripes,
+    buckets: &'a Range<usize>,
+    words: Vec<u32>,
+    next_word: usize,
+    next_block: usize,
+    /// Position of the next smaller page in its run.
+    at: usize,
+    /// Number of pairs generated.
+    sent: u64,
+}
+
+impl PairSource<'_> {
+    /// Generates some pairs, a limited number per call, so that receiving can proceed in between. Returns true if there may
+    /// be more.
+    fn next(&mut self, mut send: impl FnMut(Page, Page)) -> Result<bool> {
+        let mut looked_at = 0;
         while looked_at < BATCH {
-            if next_word == words.len() {
-                if next_block == tape.blocks() {
+            if self.next_word == self.words.len() {
+                if self.next_block == self.tape.blocks() {
                     break;
                 }
-                tape.read(next_block, &mut words)?;
-                (next_block, next_word, at) = (next_block + 1, 0, 0);
+                self.tape.read(self.next_block, &mut self.words)?;
+                (self.next_block, self.next_word, self.at) = (self.next_block + 1, 0, 0);
                 continue;
             }
-            let docs = Runs(&words[next_word..]).next().expect("there are words left");
-            let (a, rest) = (docs[at], &docs[at + 1..]);
-            // A run is visited page by page: only pages whose bucket is in this pass generate
-            // pairs.
-            match heavy {
-                _ if !buckets.contains(&stripes.bucket(a)) => {}
+            let docs = Runs(&self.words[self.next_word..]).next().expect("there are words left");
+            let (a, rest) = (docs[self.at], &docs[self.at + 1..]);
+            match self.heavy {
+                _ if !self.buckets.contains(&self.stripes.bucket(a)) => {}
                 None => {
-                    rest.iter().for_each(|&b| send(pair_key(a, b)));
-                    sent += rest.len() as u64;
+                    rest.iter().for_each(|&b| send(a, b));
+                    self.sent += rest.len() as u64;
                 }
                 Some(heavy) => {
-                    rest.iter().map(|&b| pair_key(a, b)).filter(|&pair| heavy.may_hold(pair)).for_each(|pair| {
-                        send(pair);
-                        sent += 1;
-                    })
+                    for &b in rest.iter().filter(|&&b| heavy.may_hold(pair_key(a, b))) {
+                        send(a, b);
+                        self.sent += 1;
+                    }
                 }
             }
             looked_at += rest.len() + 1;
-            at += 1;
-            if at + 1 == docs.len() {
-                (next_word, at) = (next_word + docs.len() + 1, 0);
+            self.at += 1;
+            if self.at + 1 == docs.len() {
+                (self.next_word, self.at) = (self.next_word + docs.len() + 1, 0);
             }
         }
-        total += sent;
         Ok(looked_at > 0)
-    };
-    net.exchange_from(
-        "pairs",
-        source,
-        |&pair| stripes.owner(smaller(pair)),
-        |rows: &[u64]| {
-            rows.iter().try_for_each(|&pair| pairs.push(stripes.bucket(smaller(pair)) - buckets.start, pair))
-        },
-    )?;
-    work.sent += total;
-    Ok(pairs)
+    }
 }

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 
 use super::allowance::Allowance;
+use super::packed_rows::{RowPacker, each_row, first_row};
 use crate::pairs::counts::OverlapCounts;
 use crate::pairs::overlap_work::Pages;
+use crate::shuffle::packed::PackedRow;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, HostId, Number, Page};
 use webtwin_core::overlap::filter::{Verdict, judge, judge_too_many};
@@ -27,18 +29,40 @@ pub(crate) fn laid_down<R: Row>(
     allowance: &Allowance,
 ) -> Result<Partitions<R>> {
     let mut table = Partitions::new(1 << bits, &allowance.for_buckets());
+    let mut put = |row: R| table.push(shares.bucket(row.key()), row);
+    if net.processes() == 1 {
+        net.exchange_from(
+            "FPrint-DocID",
+            |send: &mut dyn FnMut(R)| {
+                source(&mut |fprint, doc| {
+                    let row = R::new(fprint, doc);
+                    if shares.pass(row.key()) == pass {
+                        send(row);
+                    }
+                })
+            },
+            |row| shares.owner(row.key()),
+            |rows| rows.iter().try_for_each(|row| put(*row)),
+        )?;
+        return Ok(table);
+    }
+    let mut packer = RowPacker::new(net.peers());
     net.exchange_from(
         "FPrint-DocID",
-        |send: &mut dyn FnMut(R)| {
-            source(&mut |fprint, doc| {
+        |send: &mut dyn FnMut(PackedRow)| {
+            let more = source(&mut |fprint, doc| {
                 let row = R::new(fprint, doc);
                 if shares.pass(row.key()) == pass {
-                    send(row);
+                    packer.push(shares.owner(row.key()), &row, &mut *send);
                 }
-            })
+            })?;
+            if !more {
+                packer.finish(&mut *send);
+            }
+            Ok(more)
         },
-        |row| shares.owner(row.key()),
-        |rows| rows.iter().try_for_each(|row| table.push(shares.bucket(row.key()), *row)),
+        |packed| shares.owner(first_row::<R>(packed).key()),
+        |packed| packed.iter().try_for_each(|packed| each_row(packed, &mut put)),
     )?;
     Ok(table)
 }

@@ -22,6 +22,7 @@ pub mod overlap_before;
 pub mod overlap_join;
 mod overlap_merge;
 pub mod overlap_work;
+mod packed_rows;
 mod pair_buckets;
 mod postings;
 pub mod signatures;

@@ -14,7 +14,7 @@ use crate::pairs::overlap_work::Pages;
 use crate::reading::captures::Crawl;
 use crate::reading::worker_pages::WorkerPages;
 use crate::shuffle::memory::{agree, for_each_page};
-use crate::shuffle::page_counts::sum;
+use crate::shuffle::page_counts::sums_of;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{FPrint, Page};
 use webtwin_core::overlap::SimilarPair;
@@ -75,13 +75,19 @@ pub fn similar_pairs(
     }
     let mut counts = all.work.counts.clone();
     if job.with_views() {
-        let mut of_all = vec![0u32; hosts.len()];
-        shelf.kept().for_each(|(slot, page)| of_all[page] = shelf.fprints.size(slot) as u32);
-        let of_all = sum(net, "chunks of every page", &of_all)?;
+        let mut of_own: Vec<(Page, u32)> =
+            shelf.kept().map(|(slot, page)| (page, shelf.fprints.size(slot) as u32)).collect();
+        of_own.sort_unstable();
+        let is_within_host = |pair: &SimilarPair| hosts[pair.a] == hosts[pair.b];
+        let mut asked: Vec<Page> =
+            pairs.iter().filter(|pair| is_within_host(pair)).flat_map(|pair| [pair.a, pair.b]).collect();
+        asked.sort_unstable();
+        asked.dedup();
+        let of_asked = sums_of(net, "chunks of pages of pairs", hosts.len(), &of_own, &asked)?;
+        drop(of_own);
+        let chunks_of = |page: Page| asked.binary_search(&page).map_or(0, |at| of_asked[at]);
         let before = pairs.len();
-        pairs.retain(|pair| {
-            hosts[pair.a] != hosts[pair.b] || is_covered(pair.value, of_all[pair.a].min(of_all[pair.b]))
-        });
+        pairs.retain(|pair| !is_within_host(pair) || is_covered(pair.value, chunks_of(pair.a).min(chunks_of(pair.b))));
         counts.similar -= (before - pairs.len()) as u64;
     }
     let chunks = &all.chunks;

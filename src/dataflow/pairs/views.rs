@@ -30,20 +30,24 @@ use serde::{Deserialize, Serialize};
 
 use super::domains::Domains;
 use super::kinds::Kind;
+use super::packed_rows::{RowPacker, each_row, first_row};
 use super::view_groups::{Group, TextRow, each_group, rows_of};
 use crate::reading::captures::Crawl;
 use crate::reading::worker_pages::WorkerPages;
-use crate::shuffle::hash_partitions::HashPartitions;
+use crate::shuffle::hash_partitions::{Alike, HashPartitions};
+use crate::shuffle::packed::PackedRow;
 use crate::shuffle::page_counts::sum;
 use webtwin_base::by_hash::Hashes;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Number, Page, splitmix64};
 use webtwin_core::overlap::SimilarPair;
+use webtwin_core::overlap::rows::{Row, Row64, Shares};
 use webtwin_core::overlap::views::{
     BLOCK, FEW, Kin, Titled, agree, blocks, is_boilerplate, is_sampled, join, marked, on_host,
 };
 use webtwin_engine::{Net, Owners};
 use webtwin_job::{Job, Overlap};
+use webtwin_spill::partition_bits;
 
 /// Counts of the search for views, over all workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,13 +125,23 @@ fn kin_of(block: u64) -> Kin {
     [Kin::Title, Kin::CommonTitle, Kin::Path, Kin::Notice, Kin::Canonical][(block & 7) as usize - 1]
 }
 
-/// Chunk of a page in a block, in 16 bytes. Ordered by block, page and chunk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
+/// Maximum number of chunks of a [`ChunkRow`].
+const CHUNKS_OF_A_ROW: usize = 12;
+
+/// Some chunks of a page in a block, in 64 bytes.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct ChunkRow {
     block: u64,
     page: Page,
-    chunk: u32,
+    count: u32,
+    chunks: [u32; CHUNKS_OF_A_ROW],
+}
+
+impl ChunkRow {
+    fn chunks(&self) -> &[u32] {
+        &self.chunks[..self.count as usize]
+    }
 }
 
 /// Finds the pairs of views, placeholders and declared copies among the pages of all workers.
@@ -314,10 +328,13 @@ fn boilerplate(net: &mut Net<'_>, shelf: &WorkerPages, wanted: &[Wanted], hosts:
         let of_host = |&fprint: &u64| [(fprint >> 32) as u32, fprint as u32, row.host.0];
         Ok(fprints.get(row.slot as usize)?.iter().map(of_host).collect::<Vec<[u32; 3]>>())
     });
-    let mut shares = {
-        let key = |&row: &[u32; 3]| sampled_on_host(row);
-        HashPartitions::new(net, "chunks of samples", count, rows.flatten_ok(), key)
-    }?;
+    let mut shares = match net.processes() {
+        1 => {
+            let key = |&row: &[u32; 3]| sampled_on_host(row);
+            HashPartitions::new(net, "chunks of samples", count, rows.flatten_ok(), key)?
+        }
+        _ => packed_samples(net, count, rows)?,
+    };
     let (mut rows, mut found) = (Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;
@@ -331,6 +348,42 @@ fn boilerplate(net: &mut Net<'_>, shelf: &WorkerPages, wanted: &[Wanted], hosts:
     }
     let found = net.broadcast("boilerplate", found)?;
     net.once_per_process(|| found.iter().copied().collect())
+}
+
+/// Partitions chunks by chunk and host, and sends them packed. `count` is the number of chunks of
+/// this worker. Takes two rounds.
+fn packed_samples(
+    net: &mut Net<'_>,
+    count: u64,
+    mut rows: impl Iterator<Item = Result<Vec<[u32; 3]>>>,
+) -> Result<HashPartitions<[u32; 3]>> {
+    let [all] = net.all_sum("number of chunks of samples", [count])?;
+    let alike = Alike { bits: partition_bits::<[u32; 3]>(all / net.peers() as u64), kinds: 1 };
+    let (mut partitions, mut packer) = (HashPartitions::empty(net, alike), RowPacker::new(net.peers()));
+    let shares = Shares::new(net.peers(), alike.bits);
+    let hash = |row: &Row64| splitmix64(on_host(row.key(), HostId(row.doc().0)));
+    let source = |send: &mut dyn FnMut(PackedRow)| {
+        let mut sent = 0;
+        while let Some(of_page) = rows.next().transpose()? {
+            sent += of_page.len();
+            for [high, low, host] in of_page {
+                let row = Row64::of_key(u64::from(high) << 32 | u64::from(low), Page(host));
+                packer.push(shares.owner(hash(&row)), &row, &mut *send);
+            }
+            if sent >= 1 << 15 {
+                return Ok(true);
+            }
+        }
+        packer.finish(send);
+        Ok(false)
+    };
+    let mut put = |row: Row64| {
+        let key = row.key();
+        partitions.push(shares.bucket(hash(&row)), [(key >> 32) as u32, key as u32, row.doc().0])
+    };
+    let take = |packed: &[PackedRow]| packed.iter().try_for_each(|packed| each_row(packed, &mut put));
+    net.exchange_from("chunks of samples", source, |packed| shares.owner(hash(&first_row(packed))), take)?;
+    Ok(partitions)
 }
 
 /// Returns the key of a chunk on a host, like [`on_host`], given the halves of the fingerprint, and
@@ -357,30 +410,40 @@ fn compare(
     contradicted: &mut u64,
 ) -> Result<Vec<[u32; 4]>> {
     let compared = || wanted.iter().filter(|row| row.block != SAMPLED);
-    let count = compared().map(|row| shelf.fprints.size(row.slot as usize) as u64).sum();
+    let rows_of = |row: &Wanted| shelf.fprints.size(row.slot as usize).div_ceil(CHUNKS_OF_A_ROW) as u64;
+    let count = compared().map(rows_of).sum();
     let mut fprints = shelf.fprints.reader();
     let rows = compared().map(|&Wanted { slot, page, host, block, .. }| {
-        let row = |&fprint: &u64| {
-            let is_own = !boilerplate.contains(&on_host(fprint, host));
-            ChunkRow { block, page, chunk: marked(fprint, is_own) }
+        let row = |some: &[u64]| {
+            let mut row = ChunkRow { block, page, count: some.len() as u32, chunks: [0; CHUNKS_OF_A_ROW] };
+            for (chunk, &fprint) in row.chunks.iter_mut().zip(some) {
+                *chunk = marked(fprint, !boilerplate.contains(&on_host(fprint, host)));
+            }
+            row
         };
-        Ok(fprints.get(slot as usize)?.iter().map(row).collect::<Vec<ChunkRow>>())
+        Ok(fprints.get(slot as usize)?.chunks(CHUNKS_OF_A_ROW).map(row).collect::<Vec<ChunkRow>>())
     });
     let mut shares = HashPartitions::new(net, "chunks to compare", count, rows.flatten_ok(), |row| row.block)?;
-    let (mut rows, mut chunks, mut found) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut rows, mut chunks, mut lengths, mut found) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for share in 0..shares.count() {
         net.check()?;
         shares.take(share, &mut rows)?;
-        rows.sort_unstable();
+        rows.sort_unstable_by_key(|row: &ChunkRow| (row.block, row.page));
         chunks.clear();
-        chunks.extend(rows.iter().map(|row: &ChunkRow| row.chunk));
-        // Texts of a block are slices of one list of chunks, which avoids a copy for each text.
-        let mut rest = &chunks[..];
+        lengths.clear();
+        for of_page in rows.chunk_by(|x, y| (x.block, x.page) == (y.block, y.page)) {
+            let start = chunks.len();
+            of_page.iter().for_each(|row| chunks.extend_from_slice(row.chunks()));
+            chunks[start..].sort_unstable();
+            lengths.push(chunks.len() - start);
+        }
+        let (mut rest, mut lengths) = (&chunks[..], lengths.iter());
         for block in rows.chunk_by(|x, y| x.block == y.block) {
             let texts: Vec<(Page, &[u32])> = block
                 .chunk_by(|x, y| x.page == y.page)
                 .map(|of_page| {
-                    let (these, others) = rest.split_at(of_page.len());
+                    let length = *lengths.next().expect("each page of a block has chunks");
+                    let (these, others) = rest.split_at(length);
                     rest = others;
                     (of_page[0].page, these)
                 })

@@ -2,18 +2,10 @@
 
 use std::sync::Arc;
 
+use super::packed::{Numbers, OpenRow, PackedRow, groups_of, of_signed, signed};
 use webtwin_base::error::Result;
 use webtwin_base::ids::Page;
 use webtwin_engine::Net;
-
-/// Group that is being received from one sender.
-#[derive(Debug, Clone, Copy)]
-struct Open<const N: usize> {
-    head: [Page; N],
-    /// Words of the head that have not arrived yet.
-    missing: usize,
-    number: u32,
-}
 
 /// Broadcasts groups of pages, and returns one value for each process that contains the groups of
 /// all workers. `begin` creates the value. `open` receives the head of a group and returns a number
@@ -24,7 +16,8 @@ struct Open<const N: usize> {
 /// Returns an error only if the run has ended.
 ///
 /// # Cost
-/// Takes one round. Each process receives 4 bytes for each page, and 4 + 4 N for each group.
+/// Takes one round. Each process receives about 3 bytes for each page, and as much for each page of
+/// a head; fewer if a page is near the one before it.
 pub fn broadcast_groups<const N: usize, Pages: IntoIterator<Item = Page>, V: Send + Sync + 'static>(
     net: &mut Net<'_>,
     name: &str,
@@ -33,26 +26,107 @@ pub fn broadcast_groups<const N: usize, Pages: IntoIterator<Item = Page>, V: Sen
     mut open: impl FnMut(&mut V, [Page; N]) -> u32,
     mut put: impl FnMut(&mut V, u32, Page),
 ) -> Result<Arc<V>> {
-    let words = groups.into_iter().flat_map(|(head, pages)| std::iter::once(Page::NONE).chain(head).chain(pages));
-    let mut senders = vec![Open { head: [Page::NONE; N], missing: 0, number: 0 }; net.peers()];
-    net.broadcast_into(name, words, begin, |value, from, &word| {
-        let sender = &mut senders[from];
-        match sender.missing {
-            0 if word == Page::NONE => sender.missing = N,
-            0 => put(value, sender.number, word),
-            missing => {
-                sender.head[N - missing] = word;
-                sender.missing -= 1;
-                if sender.missing == 0 {
-                    sender.number = open(value, sender.head);
+    let words = groups
+        .into_iter()
+        .flat_map(|(head, pages)| std::iter::once(Word::Head(head)).chain(pages.into_iter().map(Word::Page)));
+    let mut numbers_of = vec![0; net.peers()];
+    net.broadcast_into(name, packed(words), begin, |value, from, row: &PackedRow| {
+        each_word(row, |word| match word {
+            Word::Head(head) => numbers_of[from] = open(value, head),
+            Word::Page(page) => put(value, numbers_of[from], page),
+        });
+    })
+}
+
+/// What a group is sent as: its head, then its pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word<const N: usize> {
+    Head([Page; N]),
+    Page(Page),
+}
+
+/// Stands for a head.
+const HEAD: u64 = 0;
+
+/// Packs words into rows. A row begins with a page in full and 0 if that is the first of a head, or 1. Then comes the distance of each page from
+/// the page before, plus one; or 0 for a head, and the distance of its first page from that of the head before. The first page of a head is
+/// followed by the distances of the others from it.
+fn packed<const N: usize>(words: impl Iterator<Item = Word<N>>) -> impl Iterator<Item = PackedRow> {
+    let mut words = words.peekable();
+    std::iter::from_fn(move || {
+        let word = words.next()?;
+        let Page(first) = match word {
+            Word::Head(head) => head[0],
+            Word::Page(page) => page,
+        };
+        let (mut row, mut head_before, mut before) = (OpenRow::new(first), first, first);
+        let push_rest = |row: &mut OpenRow, head: &[Page; N]| {
+            head[1..].iter().for_each(|page| row.push(signed(page.0, head[0].0)));
+        };
+        match &word {
+            Word::Head(head) => {
+                row.push(HEAD);
+                push_rest(&mut row, head);
+            }
+            Word::Page(_) => row.push(1),
+        }
+        while let Some(word) = words.peek() {
+            match word {
+                Word::Page(page) => {
+                    let distance = signed(page.0, before) + 1;
+                    if !row.has_room_for(groups_of(distance)) {
+                        break;
+                    }
+                    row.push(distance);
+                    before = page.0;
+                }
+                Word::Head(head) => {
+                    let distance = signed(head[0].0, head_before);
+                    let of_rest: usize = head[1..].iter().map(|page| groups_of(signed(page.0, head[0].0))).sum();
+                    if !row.has_room_for(1 + groups_of(distance) + of_rest) {
+                        break;
+                    }
+                    row.push(HEAD);
+                    row.push(distance);
+                    push_rest(&mut row, head);
+                    (head_before, before) = (head[0].0, head[0].0);
                 }
             }
+            words.next();
         }
+        Some(row.finish())
     })
+}
+
+/// Calls `each` with the words of a row.
+fn each_word<const N: usize>(row: &PackedRow, mut each: impl FnMut(Word<N>)) {
+    let mut numbers = row.numbers();
+    let (mut head_before, mut before) = (row.first, row.first);
+    let head_of = |first: u32, numbers: &mut Numbers<'_>| {
+        let mut head = [Page(first); N];
+        head[1..].iter_mut().zip(numbers).for_each(|(page, distance)| *page = Page(of_signed(distance, first)));
+        Word::Head(head)
+    };
+    match numbers.next() {
+        Some(HEAD) => each(head_of(row.first, &mut numbers)),
+        _ => each(Word::Page(Page(row.first))),
+    }
+    while let Some(number) = numbers.next() {
+        if number == HEAD {
+            head_before = of_signed(numbers.next().unwrap_or(0), head_before);
+            before = head_before;
+            each(head_of(head_before, &mut numbers));
+        } else {
+            before = of_signed(number - 1, before);
+            each(Word::Page(Page(before)));
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use webtwin_engine::{Cluster, run};
 
@@ -73,6 +147,21 @@ mod tests {
             found.sort();
             let want: Vec<_> = (0..3).flat_map(groups).map(|(head, pages)| (head, pages.collect::<Vec<_>>())).collect();
             assert!(found == want);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn packed_words_are_those_given(
+            given in prop::collection::vec((0u8..3, any::<[u32; 3]>(), 0u32..33), 0..200)
+        ) {
+            let words: Vec<Word<3>> = given.iter().map(|&(kind, pages, bits)| {
+                let pages = pages.map(|page| Page((u64::from(page) >> bits) as u32));
+                if kind == 0 { Word::Head(pages) } else { Word::Page(pages[0]) }
+            }).collect();
+            let mut found = Vec::new();
+            packed(words.iter().copied()).for_each(|row| each_word(&row, |word| found.push(word)));
+            prop_assert_eq!(found, words);
         }
     }
 }

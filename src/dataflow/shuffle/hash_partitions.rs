@@ -4,8 +4,10 @@
 use bytemuck::Pod;
 use itertools::Itertools;
 
+use super::packed::PackedRow;
+use super::packed_links::{each_link, packed_links};
 use webtwin_base::error::Result;
-use webtwin_base::ids::splitmix64;
+use webtwin_base::ids::{Page, splitmix64};
 use webtwin_core::overlap::rows::Shares;
 use webtwin_engine::{IntoRow, Net};
 use webtwin_spill::{GiveBack, PARTITION_BYTES, Partitions, partition_bits};
@@ -192,4 +194,36 @@ pub fn two_alike<T: Pod + Send, U: Pod + Send, K: Into<u64>>(
         (second, |row| shares.owner(second_hash(row)), |rows| of_second.put(rows, second_hash, &shares)),
     )?;
     Ok((of_first, of_second))
+}
+
+/// Rows, and links that have keys in common with them by their sources, in partitions that are alike. Links leave a process packed. One round.
+///
+/// # Errors
+/// As [`HashPartitions::new`], and the first error of `links`.
+pub fn rows_and_links<T: Pod + Send, K: Into<u64>>(
+    net: &mut Net<'_>,
+    name: &str,
+    alike: Alike,
+    (rows, row_key): (impl IntoIterator<Item: IntoRow<T>>, impl Fn(&T) -> K),
+    (links, link_key): (impl IntoIterator<Item = Result<(Page, Page)>>, impl Fn(Page) -> K),
+) -> Result<(HashPartitions<T>, HashPartitions<[Page; 2]>)> {
+    if net.processes() == 1 {
+        let links = links.into_iter().map_ok(<[Page; 2]>::from);
+        return two_alike(net, name, alike, (rows, row_key), (links, |link: &[Page; 2]| link_key(link[0])));
+    }
+    let shares = Shares::new(net.peers(), alike.bits);
+    let (mut of_rows, mut of_links) = (HashPartitions::empty(net, alike), HashPartitions::empty(net, alike));
+    let row_hash = |row: &T| splitmix64(row_key(row).into());
+    let link_hash = |source: Page| splitmix64(link_key(source).into());
+    let links = packed_links(links, |source| shares.owner(link_hash(source)), net.peers());
+    let take_links = |rows: &[PackedRow]| {
+        let mut put = |source, target| of_links.push(shares.bucket(link_hash(source)), [source, target]);
+        rows.iter().try_for_each(|row| each_link(row, &mut put))
+    };
+    net.exchange_two(
+        name,
+        (rows, |row| shares.owner(row_hash(row)), |rows| of_rows.put(rows, row_hash, &shares)),
+        (links, |row| shares.owner(link_hash(Page(row.first))), take_links),
+    )?;
+    Ok((of_rows, of_links))
 }

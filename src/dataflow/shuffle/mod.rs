@@ -7,6 +7,8 @@ pub mod gather;
 pub mod groups;
 pub mod hash_partitions;
 pub mod memory;
+pub mod packed;
+pub mod packed_links;
 pub mod page_counts;
 pub mod page_set;
 pub mod roots;

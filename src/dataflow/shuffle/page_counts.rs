@@ -1,11 +1,13 @@
 //! Sums of counts for every page over all workers.
 
+use std::iter::Peekable;
 use std::sync::Arc;
 
 use bytemuck::Pod;
 
+use super::packed::{OpenRow, PackedRow, groups_of};
 use webtwin_base::error::Result;
-use webtwin_base::ids::Page;
+use webtwin_base::ids::{Number, Page};
 use webtwin_core::overlap::prune::PageSet;
 use webtwin_engine::Net;
 
@@ -30,9 +32,6 @@ impl Count for u32 {
     }
 }
 
-/// Number of the first count, followed by 60 bytes of counts.
-type Stretch = [u32; 16];
-
 /// Adds up lists of counts, which have the same length on all workers. Every process holds one copy
 /// of the sum.
 ///
@@ -40,15 +39,15 @@ type Stretch = [u32; 16];
 /// Returns an error only if the run has ended.
 ///
 /// # Cost
-/// Each worker sends its list once and receives data of the length of one list; ranges of zeros are
-/// not sent. Takes two or three rounds, or one for [short](is_short) lists, which are broadcast
-/// unreduced.
+/// Each worker sends its list once and receives data of the length of one list, in [`PackedRow`]s:
+/// half a byte for a count of up to 7, a byte up to 63, and half a byte or a byte for a range of
+/// zeros. Takes two rounds, or one for [short](is_short) lists, which are broadcast unreduced.
 pub fn sum<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<Arc<Vec<T>>> {
     if let Some(sums) = sum_of_short(net, name, mine)? {
         return Ok(sums);
     }
-    let (_, sums) = part_of_sum(net, name, mine)?;
-    net.broadcast(name, sums)
+    let (first, sums) = part_of_sum(net, name, mine)?;
+    sum_of_rows(net, name, rows_of(&sums, first, usize::MAX), mine.len())
 }
 
 /// Returns the set of those pages, or other items numbered from 0, for which `is_in` returns true,
@@ -88,58 +87,193 @@ fn sum_of_short<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<O
     if !is_short(size_of_val(mine), net.peers()) {
         return Ok(None);
     }
-    let all = net.broadcast(name, mine.to_vec())?;
-    let sum = || {
-        let mut sums = vec![T::zeroed(); mine.len()];
-        for (at, &more) in all.iter().enumerate() {
-            let sum = &mut sums[at % mine.len()];
-            *sum = sum.plus(more);
-        }
-        sums
-    };
-    net.once_per_process(sum).map(Some)
+    sum_of_rows(net, name, rows_of(mine, 0, usize::MAX), mine.len()).map(Some)
+}
+
+/// The sum of the rows of all workers, one copy in each process.
+fn sum_of_rows<T: Count>(
+    net: &mut Net<'_>,
+    name: &str,
+    rows: impl Iterator<Item = PackedRow>,
+    count: usize,
+) -> Result<Arc<Vec<T>>> {
+    net.broadcast_into(name, rows, || vec![T::zeroed(); count], |sums, _, row| add(row, 0, sums))
 }
 
 /// Returns the number of the first count that this worker adds up, and the sums of its part. Parts
 /// ascend by worker, and begin at multiples of 64.
 fn part_of_sum<T: Count>(net: &mut Net<'_>, name: &str, mine: &[T]) -> Result<(usize, Vec<T>)> {
-    let counts = 60 / size_of::<T>();
-    // A part begins at the start of a range of counts, and of a word of a page set.
-    let part = mine.len().div_ceil(net.peers()).next_multiple_of(64 * counts).max(64 * counts);
-    let first = (net.index() * part).min(mine.len());
-    let mut sums = vec![T::zeroed(); part.min(mine.len() - first)];
-    let mut stretches = mine.chunks(counts).enumerate();
-    let source = |send: &mut dyn FnMut(Stretch)| {
-        // Sends at most 2^14 ranges per call, so that receiving can proceed in between.
-        let mut seen = 0;
-        for (number, stretch) in stretches.by_ref().take(1 << 14) {
-            seen += 1;
-            let bytes: &[u8] = bytemuck::cast_slice(stretch);
-            if bytes.iter().any(|&byte| byte != 0) {
-                let mut row: Stretch = [0; 16];
-                row[0] = (number * counts) as u32;
-                bytemuck::cast_slice_mut::<u32, u8>(&mut row[1..])[..bytes.len()].copy_from_slice(bytes);
-                send(row);
+    let part = part_of(mine.len(), net.peers());
+    let rows = rows_of(mine, 0, part);
+    part_of_rows(net, name, rows, mine.len())
+}
+
+/// Numbers of a worker's part, which begins with a word of a set.
+fn part_of(count: usize, peers: usize) -> usize {
+    count.div_ceil(peers).next_multiple_of(64).max(64)
+}
+
+fn part_of_rows<T: Count>(
+    net: &mut Net<'_>,
+    name: &str,
+    rows: Rows<impl Iterator<Item = (usize, u64)>>,
+    count: usize,
+) -> Result<(usize, Vec<T>)> {
+    let part = rows.part;
+    let first = (net.index() * part).min(count);
+    let mut sums = vec![T::zeroed(); part.min(count - first)];
+    let take = |rows: &[PackedRow]| {
+        rows.iter().for_each(|row| add(row, first, &mut sums));
+        Ok(())
+    };
+    net.exchange_into(name, rows, |row| row.first as usize / part, take)?;
+    Ok((first, sums))
+}
+
+/// Adds up counts of pages below `pages`; returns the sums of the pages that this worker asks for, in their order. `mine` are this worker's
+/// counts, and `asked` pages, both ascending by page, each page once.
+///
+/// # Errors
+/// Only when the run has ended.
+///
+/// # Cost
+/// Three rounds. A count, a question and an answer take a byte or two each; what is sent does not grow with the number of processes.
+pub fn sums_of(net: &mut Net<'_>, name: &str, pages: usize, mine: &[(Page, u32)], asked: &[Page]) -> Result<Vec<u32>> {
+    let part = part_of(pages, net.peers());
+    let counts = mine.iter().map(|&(page, count)| (page.index(), u64::from(count)));
+    let rows = Rows { counts: counts.filter(|(_, count)| *count > 0).peekable(), part };
+    let (first, sums) = part_of_rows::<u32>(net, name, rows, pages)?;
+
+    let me = net.index() as u64;
+    // Questions: the first page in full, the worker that asks, then the distance of each page from the one before.
+    let mut next = 0;
+    let questions = std::iter::from_fn(|| {
+        let mut row = OpenRow::new(asked.get(next)?.0);
+        let to = asked[next].index() / part;
+        row.push(me);
+        next += 1;
+        while let Some(page) = asked.get(next).filter(|page| page.index() / part == to) {
+            let distance = u64::from(page.0 - asked[next - 1].0);
+            if !row.has_room_for(groups_of(distance)) {
+                break;
+            }
+            row.push(distance);
+            next += 1;
+        }
+        Some(row.finish())
+    });
+    let mut of_workers: Vec<Vec<u32>> = vec![Vec::new(); net.peers()];
+    let take = |rows: &[PackedRow]| {
+        for row in rows {
+            let mut numbers = row.numbers();
+            let from = numbers.next().expect("a question has the worker that asks") as usize;
+            let mut page = row.first as usize;
+            of_workers[from].push(sums[page - first]);
+            for distance in numbers {
+                page += distance as usize;
+                of_workers[from].push(sums[page - first]);
             }
         }
-        Ok(seen > 0)
+        Ok(())
     };
-    net.exchange_from(
-        name,
-        source,
-        |row| row[0] as usize / part,
-        |rows: &[Stretch]| {
-            for row in rows {
-                let at = row[0] as usize - first;
-                let bytes: &[u8] = bytemuck::cast_slice(&row[1..]);
-                // Counts of 8 bytes use only 56 of the 60 bytes.
-                let more: &[T] = bytemuck::cast_slice(&bytes[..counts * size_of::<T>()]);
-                sums[at..].iter_mut().zip(more).for_each(|(sum, &more)| *sum = sum.plus(more));
+    net.exchange_into(name, questions, |row| row.first as usize / part, take)?;
+
+    // Answers: the worker that answers in full, the one that asks, then sums in the order of questions.
+    let answers = of_workers.iter().enumerate().flat_map(|(to, sums)| {
+        let mut sums = sums.iter().map(|&sum| u64::from(sum)).peekable();
+        std::iter::from_fn(move || {
+            sums.peek()?;
+            let mut row = OpenRow::new(me as u32);
+            row.push(to as u64);
+            while let Some(sum) = sums.next_if(|&sum| row.has_room_for(groups_of(sum))) {
+                row.push(sum);
             }
-            Ok(())
-        },
-    )?;
-    Ok((first, sums))
+            Some(row.finish())
+        })
+    });
+    let mut answered = vec![0; asked.len()];
+    let mut places: Vec<usize> =
+        (0..net.peers()).map(|worker| asked.partition_point(|page| page.index() / part < worker)).collect();
+    let take = |rows: &[PackedRow]| {
+        for row in rows {
+            let place = &mut places[row.first as usize];
+            for sum in row.numbers().skip(1) {
+                answered[*place] = sum as u32;
+                *place += 1;
+            }
+        }
+        Ok(())
+    };
+    let to = |row: &PackedRow| row.numbers().next().expect("an answer has the worker that asks") as usize;
+    net.exchange_into(name, answers, to, take)?;
+    Ok(answered)
+}
+
+/// Iterates over the rows of ascending counts that are not 0, each row within one part. A row begins with the number of its first count; 0
+/// stands for a range of zeros, and is followed by the length of the range less 1.
+struct Rows<I: Iterator> {
+    counts: Peekable<I>,
+    part: usize,
+}
+
+/// Returns the rows of a list, of which the first count has number `first`.
+fn rows_of<T: Count>(list: &[T], first: usize, part: usize) -> Rows<impl Iterator<Item = (usize, u64)>> {
+    let counts = (first..).zip(list).map(|(number, count)| (number, to_number(*count)));
+    Rows { counts: counts.filter(|(_, count)| *count > 0).peekable(), part }
+}
+
+impl<I: Iterator<Item = (usize, u64)>> Iterator for Rows<I> {
+    type Item = PackedRow;
+
+    fn next(&mut self) -> Option<PackedRow> {
+        let &(first, _) = self.counts.peek()?;
+        let mut row = OpenRow::new(u32::try_from(first).expect("pages have numbers of 32 bits"));
+        let (end, mut next) = ((first / self.part + 1).saturating_mul(self.part), first);
+        while let Some(&(number, count)) = self.counts.peek() {
+            let zeros = (number - next) as u64;
+            let of_zeros = if zeros > 0 { 1 + groups_of(zeros - 1) } else { 0 };
+            if number >= end || !row.has_room_for(of_zeros + groups_of(count)) {
+                break;
+            }
+            if zeros > 0 {
+                row.push(0);
+                row.push(zeros - 1);
+            }
+            row.push(count);
+            next = number + 1;
+            self.counts.next();
+        }
+        Some(row.finish())
+    }
+}
+
+/// Adds the counts of a row to sums, of which the first has number `first`.
+fn add<T: Count>(row: &PackedRow, first: usize, sums: &mut [T]) {
+    let mut at = row.first as usize - first;
+    let mut numbers = row.numbers();
+    while let Some(number) = numbers.next() {
+        if number == 0 {
+            at += numbers.next().map_or(0, |length| length as usize + 1);
+            continue;
+        }
+        sums[at] = sums[at].plus(of_number(number));
+        at += 1;
+    }
+}
+
+/// A count of up to 8 bytes as a number.
+#[inline]
+fn to_number<T: Pod>(count: T) -> u64 {
+    const { assert!(size_of::<T>() <= size_of::<u64>()) };
+    let mut bytes = [0; 8];
+    bytes[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&count));
+    u64::from_le_bytes(bytes)
+}
+
+/// The count that [`to_number`] has made a number of.
+#[inline]
+fn of_number<T: Pod>(number: u64) -> T {
+    bytemuck::pod_read_unaligned(&number.to_le_bytes()[..size_of::<T>()])
 }
 
 #[cfg(test)]
@@ -175,6 +309,43 @@ mod tests {
             });
             let expected = PageSet::new(length, |page| is_in(page, expected[page]));
             assert!(sets.unwrap().iter().all(|set| **set == expected), "{length}");
+        }
+    }
+
+    #[test]
+    fn counts_of_four_bytes_are_added_up_where_most_are_zero_and_some_are_large() {
+        let length = SHORT_BYTES;
+        let count = |worker: usize, at: usize| match at % 977 {
+            0..40 => (at % 9) as u32,
+            40 if worker == 1 => u32::MAX - 5,
+            41 => 1 << (at % 28),
+            _ => 0,
+        };
+        let sums = run(&Cluster::local(3), 0, [0; 32], move |net| {
+            let mine: Vec<u32> = (0..length).map(|at| count(net.index(), at)).collect();
+            sum(net, "counts", &mine)
+        });
+        let of_all = |at: usize| (0..3).fold(0u32, |sum, worker| sum.plus(count(worker, at)));
+        assert!(sums.unwrap().iter().all(|sums| **sums == (0..length).map(of_all).collect::<Vec<_>>()));
+    }
+
+    #[test]
+    fn each_worker_gets_the_sums_of_the_pages_that_it_asks_for() {
+        let count = |worker: usize, page: usize| (page * (worker + 3) % 11 * (page % 200)) as u32;
+        for pages in [1, 63, 20_000] {
+            let asked = |worker: usize| (0..pages).filter(move |page| page % 7 < worker).map(Page::from_index);
+            let sums = run(&Cluster::local(3), 0, [0; 32], move |net| {
+                let own = (0..pages).filter(|page| page % 5 != net.index());
+                let mine: Vec<_> = own.map(|page| (Page::from_index(page), count(net.index(), page))).collect();
+                sums_of(net, "counts", pages, &mine, &asked(net.index()).collect::<Vec<_>>())
+            });
+            let of_all = |page: Page| {
+                let workers = (0..3).filter(|worker| page.index() % 5 != *worker);
+                workers.map(|worker| count(worker, page.index())).sum::<u32>()
+            };
+            for (worker, sums) in sums.unwrap().into_iter().enumerate() {
+                assert!(sums == asked(worker).map(of_all).collect::<Vec<_>>(), "{pages}");
+            }
         }
     }
 }

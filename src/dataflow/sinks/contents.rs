@@ -2,8 +2,10 @@
 
 use itertools::Itertools;
 
+use super::packed_triples::{TriplePacker, each_triple};
 use crate::clusters::links::Links;
 use crate::reading::captures::Crawl;
+use crate::shuffle::packed::PackedRow;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{ClusterId, Page};
 use webtwin_core::clusters::identical::Content;
@@ -59,19 +61,35 @@ pub(super) fn contents(
     }
     mine.sort_unstable_by_key(|row| row[2]);
     let mut links = told.links.reader();
-    let out_of = mine.iter().map(|&[_, collection, page]| {
-        let row = |&target: &Page| [target, collection, told.labels[page].smallest()];
-        Ok(links.of(page)?.iter().map(row).collect::<Vec<_>>())
-    });
-    let take = |rows: &[[Page; 3]]| {
-        for &[target, collection, from] in rows {
-            let number = place[directory.place(target)] as usize;
-            if collections.get(number) == Some(&collection) {
-                contents[number].link(ClusterId::of(from), told.labels[target]);
+    let mut pages = mine.iter();
+    let mut packer = TriplePacker::new(net.peers());
+    let source = |send: &mut dyn FnMut(PackedRow)| {
+        let mut sent = 0;
+        while let Some(&[_, collection, page]) = pages.next() {
+            let targets = links.of(page)?;
+            for &target in targets {
+                let link = [target, collection, told.labels[page].smallest()];
+                packer.push(directory.owner(target), link).into_iter().for_each(&mut *send);
             }
+            sent += targets.len() + 1;
+            if sent >= 1 << 15 {
+                return Ok(true);
+            }
+        }
+        packer.finish().for_each(send);
+        Ok(false)
+    };
+    let take = |rows: &[PackedRow]| {
+        for row in rows {
+            each_triple(row, |[target, collection, from]| {
+                let number = place[directory.place(target)] as usize;
+                if collections.get(number) == Some(&collection) {
+                    contents[number].link(ClusterId::of(from), told.labels[target]);
+                }
+            });
         }
         Ok(())
     };
-    net.exchange_into("links of collections", out_of.flatten_ok(), |row| directory.owner(row[0]), take)?;
+    net.exchange_from("links of collections", source, |row| directory.owner(Page(row.first)), take)?;
     Ok(contents)
 }

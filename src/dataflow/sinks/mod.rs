@@ -18,6 +18,7 @@ pub mod hosts;
 pub mod kept;
 pub mod kept_before;
 pub mod largest;
+mod packed_triples;
 pub mod pins;
 pub mod prefix_roots;
 pub(crate) mod rejected;

@@ -18,7 +18,7 @@ use itertools::Itertools;
 
 use crate::clusters::links::Links;
 use crate::reading::captures::{Crawl, path};
-use crate::shuffle::hash_partitions::{Alike, two_alike};
+use crate::shuffle::hash_partitions::{Alike, rows_and_links};
 use webtwin_base::error::Result;
 use webtwin_base::ids::{HostId, Page, splitmix64};
 use webtwin_core::applications::ways::{
@@ -111,9 +111,9 @@ impl WaysThrough {
         });
         let rows = rows.map(|row| row?);
         let pages = (rows, |page: &WebPage| page.host);
-        let links = (links.blocks().flatten_ok().map_ok(<[Page; 2]>::from), |link: &[Page; 2]| hosts[link[0]]);
+        let links = (links.blocks().flatten_ok(), |source: Page| hosts[source]);
         let (mut pages, mut within) =
-            two_alike(net, "pages and links by host", Alike { bits, kinds: 2 }, pages, links)?;
+            rows_and_links(net, "pages and links by host", Alike { bits, kinds: 2 }, pages, links)?;
         let words = Array::new(&net.memory.part(2));
         let mut links = StoredLinks { words, places: Vec::new(), room: Vec::new() };
         let (mut parts, mut web, mut of_part) = (Vec::new(), Vec::new(), Vec::new());
