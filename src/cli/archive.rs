@@ -23,13 +23,13 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Effort")]
 struct EffortArgs {
-    /// Memory for keys of payloads, 40 bytes each; beyond it, --spill is used
+    /// Memory for keys of payloads, 40 bytes each; the excess is spilled to the folder of --spill
     #[arg(long, value_name = "BYTES", value_parser = quantity::quantity, default_value = "1GiB")]
     memory: u64,
-    /// Folder on a local disk for what does not fit in memory [default: the system's temporary folder]
+    /// Folder on a local disk for spilled data [default: the system's temporary folder]
     #[arg(long, value_name = "DIR")]
     spill: Option<PathBuf>,
-    /// Threads; all cores when not given
+    /// Number of threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     workers: Option<u16>,
 }
@@ -47,27 +47,30 @@ impl EffortArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = ARCHIVE_EXAMPLES)]
 pub(super) struct ArchiveArgs {
-    /// WARC files (plain, .gz, .zst): paths, URLs, globs, folders, @LISTs
+    /// WARC files (plain, .gz, .zst): paths, URLs, globs, folders or @LISTs
     #[arg(value_name = "IN", required = true)]
     inputs: Vec<String>,
     /// Folder for the archive: path or URL
     #[arg(long, value_name = "URL")]
     output: String,
-    /// An older archive, or WARC files: payloads that it holds are not kept again. Give it once for each
+    /// An older archive, or WARC files, whose payloads the new archive refers to instead of storing
+    /// them again; may be given again
     #[arg(long, value_name = "OLDER")]
     against: Vec<String>,
-    /// A finished run of `webtwin run` on the same files: measures what near-copies, as differences to the page that it
-    /// keeps, would save
+    /// Result of `webtwin run` on the same files: measures how many bytes near-copies would take as
+    /// differences to the pages that stay
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
-    /// Write the near-copies as differences; only `webtwin restore` reads them
+    /// Store near-copies as differences; only `webtwin restore` can read them
     #[arg(long, requires = "run")]
     near: bool,
-    /// Level of zstd for differences, 1 to 19: at 3 they take a tenth of the time, and more bytes
+    /// Compression level of zstd for differences, 1 to 19: level 3 takes a tenth of the time and
+    /// more bytes
     #[arg(long, value_name = "N", requires = "run", default_value_t = Near::LEVEL,
         value_parser = clap::value_parser!(i32).range(1..=i64::from(Near::LEVEL)))]
     level: i32,
-    /// Write an index of its captures, index.cdxj, too, for tools that replay them; reads each file once more
+    /// Also write index.cdxj, an index of the archive's captures for replay tools; reads each file
+    /// once more
     #[arg(long)]
     cdxj: bool,
     #[command(flatten)]
@@ -79,10 +82,10 @@ pub(super) struct RestoreArgs {
     /// Folder of an archive: path or URL
     #[arg(value_name = "ARCHIVE")]
     archive: String,
-    /// The older archive that it was made against, or the WARC files of that. Give it once for each
+    /// The older archive, or its WARC files, that the archive was made against; may be given again
     #[arg(long, value_name = "OLDER")]
     against: Vec<String>,
-    /// Folder for the files that it was made of: path or URL
+    /// Folder for the restored files: path or URL
     #[arg(long, value_name = "URL")]
     output: String,
     #[command(flatten)]

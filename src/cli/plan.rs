@@ -51,31 +51,33 @@ const MOST_PARTITIONS: u64 = 4096;
 pub(super) struct Args {
     #[command(flatten)]
     job: JobArgs,
-    /// Machines, of which each has one process
+    /// Number of machines, with one process each
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Machines",
         value_parser = clap::value_parser!(u16).range(1..))]
     machines: u16,
-    /// Worker threads of each process; all cores of this machine when not given
+    /// Number of worker threads of each process [default: all cores of this machine]
     #[arg(long, value_name = "N", help_heading = "Machines", value_parser = clap::value_parser!(u16).range(1..))]
     workers: Option<u16>,
-    /// Cluster file: a machine for each of its processes, with its workers
+    /// Cluster file: each of its processes counts as a machine, with its workers
     #[arg(long, value_name = "FILE", conflicts_with_all = ["machines", "workers"], help_heading = "Machines")]
     cluster: Option<PathBuf>,
-    /// What a machine can send a second: 10Gbit, 100Mbit or bytes
+    /// Rate at which a machine sends: 10Gbit, 100Mbit or bytes, a second
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "10Gbit", help_heading = "Machines")]
     network: u64,
-    /// What a machine reads of its input a second, and reads or writes of spill files
+    /// Rate at which a machine reads its input, and reads or writes spill files: 500MB or bytes, a
+    /// second
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "500MB", help_heading = "Machines")]
     disk: u64,
-    /// Milliseconds that a message takes from one machine to another
+    /// Latency of a message between two machines, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0.5, help_heading = "Machines")]
     latency: f64,
-    /// Pages of the whole crawl, of which --input is a sample: all else is taken in proportion. Without --input, they are
-    /// taken to be like those of the crawl that docs/scale.md names; by other chunks than the default ones, with as many times its
-    /// chunks and pairs as a made-up crawl has
+    /// Number of pages of the whole crawl, of which --input is a sample: everything else is scaled
+    /// in proportion. Without --input, pages like those of the crawl in docs/scale.md are assumed;
+    /// other chunks than the default ones scale its chunks and pairs by their ratio in a synthetic
+    /// crawl
     #[arg(long, value_name = "N", value_parser = quantity)]
     pages: Option<u64>,
-    /// One JSON object instead of text
+    /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
 }

@@ -27,39 +27,42 @@ use webtwin_storage::state::{Generation, State, StateRecords};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Recrawl")]
 pub(super) struct RecrawlArgs {
-    /// Go on from the state in this folder, and make its next generation: what it holds of the live inputs is not read again.
-    /// The result is that of a run from scratch. Without --input, the live inputs are those of the last run, with the changes
-    /// below.
+    /// Folder of the state of a scheduled crawl: inputs that have not changed are not read again,
+    /// and the run adds the next generation. The result equals that of a run from scratch. Without
+    /// --input, the inputs are the live inputs of the last run, with the changes below
     #[arg(long, value_name = "URL")]
     state: Option<String>,
-    /// An input that joins the live ones; may be given again
+    /// Input to add to the live inputs; may be given again
     #[arg(long, value_name = "URL")]
     add: Vec<String>,
-    /// A live input that leaves, or a file, glob or folder of live inputs; may be given again
+    /// Live input to remove, or a file, glob or folder of live inputs; may be given again
     #[arg(long, value_name = "URL")]
     retract: Vec<String>,
-    /// A live input to read again, though name, length and version are as they were; may be given again
+    /// Live input to read again although its name, length and version are unchanged; may be given
+    /// again
     #[arg(long, value_name = "URL")]
     replace: Vec<String>,
-    /// Let copies stay that the result of the state's newest generation kept, if keep.prefer does not say otherwise.
+    /// Prefer the pages that the newest generation of the state kept, unless keep.prefer decides
+    /// otherwise
     #[arg(long)]
     sticky: bool,
-    /// Compare the result with the one before it, and write that into this folder (`webtwin diff --help`)
+    /// Folder for a comparison of the result with the one before it (`webtwin diff --help`)
     #[arg(long, value_name = "URL")]
     diff: Option<String>,
-    /// The result to compare with [default: that of the state's newest generation]
+    /// Result to compare with [default: that of the newest generation of the state]
     #[arg(long, value_name = "URL", requires = "diff")]
     against: Option<String>,
-    /// Compare it by pages and sites only, if it was made with other settings
+    /// Compare by pages and sites only, if the other result was made with other settings
     #[arg(long, requires = "diff")]
     across_settings: bool,
-    /// Read the texts of changed pages again for the comparison, and judge by what they have in common
+    /// Read the texts of changed pages again, and compare them by the chunks that they share
     #[arg(long, requires = "diff")]
     texts: bool,
-    /// Pages that may be fetched to probe mirrors on the avoid list
+    /// Number of pages that may be fetched to probe mirrors on the avoid list
     #[arg(long, value_name = "PAGES", requires = "diff", default_value_t = Recrawl::default().budget)]
     budget: u64,
-    /// Fraction of a mirror's pages that must have changed for probes to notice it, at a confidence of 95 %
+    /// Fraction of a mirror's pages that must have changed for probes to notice it, at a confidence
+    /// of 95 %
     #[arg(long, value_name = "FRACTION", requires = "diff", value_parser = quantity::part, default_value_t = Recrawl::default().probe_share)]
     probe_share: f64,
 }

@@ -18,24 +18,28 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Folder of a run, of a study, of a Hamming batch, of a comparison by `webtwin diff`, or of a corpus by `webtwin dedup`
+    /// Folder of a run, a study, a Hamming batch, a comparison by `webtwin diff`, or a corpus by
+    /// `webtwin dedup`
     run: String,
-    /// File to write, which is replaced: path or URL, or - for stdout; report.html or report.json in this folder when not given
+    /// File to write or replace: path or URL, or - for stdout [default: report.html or report.json
+    /// in this folder]
     #[arg(long, value_name = "FILE")]
     output: Option<String>,
-    /// What the report says as JSON, instead of a page
+    /// Write the data of the report as JSON instead of HTML
     #[arg(long)]
     json: bool,
-    /// Folder of a comparison of this run with an earlier one, as `webtwin diff` writes it: shows what has changed
+    /// Folder of a comparison of this run with an earlier one, by `webtwin diff`: shows what has
+    /// changed
     #[arg(long, value_name = "DIFF")]
     against: Option<String>,
-    /// What `webtwin-lab evaluate --json` has printed of this run: path or URL
+    /// Output of `webtwin-lab evaluate --json` for this run: path or URL
     #[arg(long, value_name = "FILE")]
     evaluation: Option<String>,
-    /// Most pairs of pages, or of records of a corpus, to show side by side; they are read again from the input of the run, if it is still there
+    /// Maximum number of pairs of pages, or of records of a corpus, to show next to each other;
+    /// they are read again from the input of the run, if it still exists
     #[arg(long, value_name = "N", default_value_t = Wanted::default().pairs)]
     pairs: usize,
-    /// Leave out what differs from run to run of the same job: times, memory, folders, build
+    /// Leave out times, memory, folders and build, which differ between runs of the same job
     #[arg(long)]
     no_run_facts: bool,
 }

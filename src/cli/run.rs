@@ -48,23 +48,25 @@ pub(super) struct Args {
     workers: WorkerArgs,
     #[command(flatten)]
     recrawl: RecrawlArgs,
-    /// Record finished work items on a local disk, and do not read again those recorded by an interrupted run of this
-    /// job; the result is the same. The records are removed once it is committed.
+    /// Save checkpoints on a local disk, and continue from those of an interrupted run of this job;
+    /// the result is the same. The checkpoints are removed once it is committed
     #[arg(long, help_heading = "Effort")]
     resume: bool,
-    /// Folder on a local disk for the records of --resume, if the output is an object store [default: the folder of the result]
+    /// Folder on a local disk for the checkpoints of --resume, if the output is an object store
+    /// [default: the folder of the result]
     #[arg(long, value_name = "DIR", help_heading = "Effort")]
     records: Option<String>,
-    /// Begin the run again, up to N times, when a process was lost, a store failed, or the system killed it (exit codes 6,
-    /// 7, 8, 137), after a pause of 1 second and then twice the one before; with --resume where the job reads a crawl. In a
-    /// cluster, start all processes with it
+    /// Maximum number of times to start the run again after a lost process, a failed store or a
+    /// kill by the system (exit codes 6, 7, 8, 137); the first pause is 1 second, and each next one
+    /// twice as long. Implies --resume if the job reads a crawl. In a cluster, give it to all
+    /// processes
     #[arg(long, value_name = "N", help_heading = "Effort")]
     retries: Option<u32>,
-    /// Keep this file up to date with how far this process is, every five seconds, as text for Prometheus (the text file
-    /// collector of node_exporter)
+    /// File for metrics of this process in the text format of Prometheus (text file collector of
+    /// node_exporter), rewritten every 5 seconds
     #[arg(long, value_name = "FILE", help_heading = "Effort")]
     metrics: Option<PathBuf>,
-    /// Which attempt this is, told by the process that makes them
+    /// Number of this attempt, set by the supervising process
     #[arg(long, hide = true, requires = "retries")]
     attempt: Option<u32>,
 }

@@ -24,27 +24,28 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// A result, to list its tables, or one of these: out/ or out/collections
+    /// Folder of a result, whose tables are listed, or a table: out/ or out/collections
     #[arg(value_name = "RUN[/TABLE]")]
     result: String,
-    /// The table, if it is not part of the first argument
+    /// Name of the table, if it is not part of the first argument
     table: Option<String>,
-    /// Rows to print; 0 prints all
+    /// Maximum number of rows to print; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Columns to print, in this order; all when not given
+    /// Columns to print, in this order [default: all]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     columns: Vec<String>,
-    /// Column to sort by; with a minus before its name, the largest come first
+    /// Column to sort by; with a minus before its name, the largest values come first
     #[arg(long, value_name = "[-]NAME", allow_hyphen_values = true)]
     sort: Option<String>,
-    /// URLs in the place of ids of pages, clusters and collections, host names in that of hosts
+    /// Print URLs instead of ids of pages, clusters and collections, and host names instead of ids
+    /// of hosts
     #[arg(long)]
     urls: bool,
-    /// One JSON object per row instead of tab-separated values; ids are strings
+    /// Print one JSON object a row instead of tab-separated values; ids are strings
     #[arg(long)]
     json: bool,
-    /// SQL for DuckDB instead: views of all tables, which open from any folder
+    /// Print SQL for DuckDB instead: views of all tables, which open from any folder
     #[arg(long, conflicts_with_all = ["table", "columns", "sort", "urls", "json"])]
     sql: bool,
 }

@@ -9,11 +9,12 @@ use webtwin_storage::state::State;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Lists the generations, and the live inputs of the newest
+    /// Lists the generations of a state, and the live inputs of the newest
     Show(ShowArgs),
-    /// Reads all records and compares checksums; exit code 8 when any is damaged
+    /// Reads all checkpoints of a state and verifies their checksums; exit code 8 if any is damaged
     Check(CheckArgs),
-    /// Removes old generations, and the records that no other names once they are a day old
+    /// Removes old generations of a state, and checkpoints older than a day that no generation
+    /// refers to
     Prune(PruneArgs),
 }
 
@@ -36,10 +37,11 @@ pub(super) struct CheckArgs {
 pub(super) struct PruneArgs {
     /// Folder of the state: path or URL
     state: String,
-    /// First remove the generations of which nothing is whole: the next run goes on from the newest that is
+    /// Also remove the generations without an intact copy, so that the next run continues from the
+    /// newest intact one
     #[arg(long)]
     damaged: bool,
-    /// Generations that stay, the newest
+    /// Number of newest generations to keep
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     keep: u32,
 }

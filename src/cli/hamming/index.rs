@@ -17,22 +17,23 @@ use webtwin_view::report::figures::bytes;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// F: folder of a fingerprint file; the index is put there
+    /// Folder of a fingerprint file (F); the index is written to the same folder
     #[arg(long, value_name = "URL")]
     fingerprints: String,
-    /// k: bits in which fingerprints may differ at most [default: that of `hamming.k`]
+    /// Number of bits in which fingerprints may differ at most (k) [default: the setting hamming.k]
     #[arg(long, value_name = "BITS")]
     k: Option<u32>,
-    /// Memory for the tables, and for making them: 8G, 512MB or bytes; any amount when not given
+    /// Memory for the tables, and for making them: 8G, 512MB or bytes [default: unlimited]
     #[arg(long, value_name = "BYTES", value_parser = quantity)]
     memory: Option<u64>,
-    /// Tables of the design, one of those that `plan` shows; the one that `plan` would pick when not given
+    /// Number of tables of the design, one of those that `plan` shows [default: the design that
+    /// `plan` chooses]
     #[arg(long, value_name = "N")]
     tables: Option<usize>,
-    /// Leave the doc ids out: answers are fingerprints only
+    /// Leave out the doc ids: answers are fingerprints only
     #[arg(long)]
     no_doc_ids: bool,
-    /// Remove an index that is there already
+    /// Replace an existing index
     #[arg(long)]
     replace: bool,
 }

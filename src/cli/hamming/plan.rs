@@ -14,22 +14,22 @@ use webtwin_view::report::figures::bytes;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Documents, of which each has a fingerprint: 1000000, 1e9 or 8G
+    /// Number of documents, with one fingerprint each: 1000000, 1e9 or 8G
     #[arg(long, value_name = "N", value_parser = quantity)]
     documents: u64,
-    /// k: bits in which fingerprints may differ [default: that of `hamming.k`]
+    /// Number of bits in which fingerprints may differ (k) [default: the setting hamming.k]
     #[arg(long, value_name = "BITS")]
     k: Option<u32>,
-    /// f: width of a fingerprint in bits [default: that of `simhash.bits`]
+    /// Width of a fingerprint in bits (f) [default: the setting simhash.bits]
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(1..=64))]
     f: Option<u32>,
-    /// Memory for the tables of online queries: 8G, 512MB or bytes; any amount when not given
+    /// Memory for the tables of online queries: 8G, 512MB or bytes [default: unlimited]
     #[arg(long, value_name = "BYTES", value_parser = quantity)]
     memory: Option<u64>,
-    /// Queries of a batch
+    /// Number of queries of a batch
     #[arg(long, value_name = "N", value_parser = quantity, default_value = "1e6")]
     queries: u64,
-    /// One JSON object instead of text
+    /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
 }
