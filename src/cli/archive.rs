@@ -112,7 +112,7 @@ pub(super) fn archive(args: ArchiveArgs) -> Result<()> {
     let (others, bytes) = summary.files.iter().fold((0, 0), |(n, b), file| (n + file.others, b + file.other_bytes));
     if others > 0 {
         let bytes = figures::bytes(bytes);
-        tell(format_args!("{bytes} in {others} stretches are no whole records: copied as they are"));
+        tell(format_args!("{bytes} in {others} ranges are not whole records and were copied unchanged"));
     }
     if !settings.against.is_empty() {
         tell(format_args!("{} of these refer to {}", summary.against, settings.against.join(", ")));
@@ -140,10 +140,10 @@ fn table(summary: &Summary) -> String {
     for (bytes, what) in [
         (summary.bytes_in, "input".to_string()),
         (summary.bytes_out, "with exact copies as revisits".into()),
-        (rest + zstd_bytes.unwrap_or(0), format!("and {records} near-copies in zstd frames, each alone")),
+        (rest + zstd_bytes.unwrap_or(0), format!("and {records} near-copies as separate zstd frames")),
         (rest + near_bytes, format!("and {records} near-copies as differences (--near)")),
         (stored_bytes, "these near-copies alone, as stored".into()),
-        (zstd_bytes.unwrap_or(0), "in zstd frames, each alone".into()),
+        (zstd_bytes.unwrap_or(0), "as separate zstd frames".into()),
         (near_bytes, "as differences".into()),
     ] {
         let share = 100.0 * bytes as f64 / summary.bytes_in.max(1) as f64;
@@ -160,7 +160,8 @@ pub(super) fn restore(args: RestoreArgs) -> Result<()> {
     let restored = webtwin_archive::restore(&args.archive, &args.against, &args.output, &effort, &|line| tell(line));
     let restored = restored.map_err(|error| work.explain(error))?;
     tell(format_args!(
-        "{} records in {} files, {} of them restored, all as they were archived; {} files are the same to the byte",
+        "{} records in {} files, {} of them restored, all equal to the archived ones; {} files are \
+         byte for byte those of the input",
         restored.records, restored.files, restored.restored, restored.same_files
     ));
     tell(format_args!("{} in {:.1} s: {}", figures::bytes(restored.bytes), began.elapsed().as_secs_f64(), args.output));

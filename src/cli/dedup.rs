@@ -138,7 +138,7 @@ impl Args {
     fn settings(self) -> Result<Settings> {
         let share = |name: &str, share: f64, from: f64| match (from..=1.0).contains(&share) {
             true => Ok(share),
-            false => Err(Error::Usage(format!("{name} is {share}, but must be {from} to 1"))),
+            false => Err(Error::Usage(format!("{name} is {share}, but must be a number from {from} to 1"))),
         };
         let threshold = share("--threshold", self.threshold, 0.01)?;
         let bands = match (self.bands, self.rows) {
@@ -146,14 +146,14 @@ impl Args {
             _ => Bands::choose(self.permutations, threshold),
         };
         if bands.permutations() > 1 << 16 {
-            return Err(Error::Usage(format!("--bands {} of --rows {} are too many", bands.bands, bands.rows)));
+            return Err(Error::Usage(format!("--bands {} and --rows {} are too many", bands.bands, bands.rows)));
         }
         let near = Near { shingling: self.shingle, threshold, bands };
         if self.keep == Keep::SmallestId && self.id_field.is_none() {
-            return Err(Error::Usage("--keep smallest-id: give --id-field, too".into()));
+            return Err(Error::Usage("--keep smallest-id needs the field of the ids; add --id-field FIELD".into()));
         }
         if self.count_by.len() > MOST_COUNTED {
-            return Err(Error::Usage(format!("--count-by: at most {MOST_COUNTED} fields")));
+            return Err(Error::Usage(format!("--count-by accepts at most {MOST_COUNTED} fields; give fewer")));
         }
         let text_fields = match self.text_fields.is_empty() {
             true => TEXT_FIELDS.map(String::from).into(),

@@ -74,8 +74,7 @@ pub(super) struct Args {
 impl Args {
     fn settings(&self) -> Result<Settings> {
         if let Some(other) = self.sets.iter().find(|set| !set.trim_start().starts_with("recrawl.")) {
-            let what =
-                "the other settings are those of the two results; diff has those of recrawl, as recrawl.KEY=VALUE";
+            let what = "settings of recrawl, as recrawl.KEY=VALUE; all others are taken from the two results";
             return Err(Error::Usage(format!("--set {other}: {what}")));
         }
         let mut recrawl = webtwin_job::resolve("--set", "", &self.sets)?.recrawl;
@@ -118,7 +117,7 @@ pub(super) fn run(args: Args) -> Result<()> {
 /// [`Error::Usage`].
 pub(super) fn refuse_within(option: &str, url: &str, folder: &str) -> Result<()> {
     match Location::parse(url)?.is_within(&Location::parse(folder)?) {
-        true => Err(Error::Usage(format!("{option} {url}: it lies in {folder}; give it a folder of its own"))),
+        true => Err(Error::Usage(format!("{option} {url}: is inside of {folder}; choose a separate folder"))),
         false => Ok(()),
     }
 }
@@ -162,7 +161,8 @@ pub(super) fn scheduled(
     if list_is_lost {
         let folder = Location::parse(&settings.output)?.join("exports")?;
         tell(format_args!(
-            "no patch, for the comparison before is missing: the crawler takes the whole list, {folder}"
+            "no patch of the avoid list was written, because the previous comparison is missing; \
+             give the crawler the whole list in {folder}"
         ));
     }
     Ok(())
@@ -173,7 +173,10 @@ fn report(settings: &Settings, summary: &Summary, seconds: f64) {
     let Summary { pages_old, pages_new, .. } = summary;
     if summary.is_backwards {
         let Settings { old, new, .. } = settings;
-        tell(format_args!("{new} was fetched before {old}: there are no intervals, and so no rates"));
+        tell(format_args!(
+            "warning: {new} was fetched before {old}, so there are no rates of change; name the \
+             older result first"
+        ));
     }
     let list = |counts: &mut dyn Iterator<Item = (String, u64)>| {
         counts.filter(|one| one.1 > 0).map(|(what, n)| format!("{n} {what}")).collect::<Vec<_>>().join(", ")

@@ -64,7 +64,7 @@ pub(super) fn run(args: Args) -> Result<()> {
 fn records(run: &Run, args: &Args, limit: usize) -> Result<()> {
     let Some(record_b) = args.url_b.as_deref().filter(|_| !args.read_crawl) else {
         return Err(Error::Usage(format!(
-            "{}: a corpus; --against and --read-crawl are for runs with pages",
+            "{}: is a corpus, but --against and --read-crawl need a run with pages; leave them out",
             args.run
         )));
     };

@@ -74,7 +74,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let count = |name: &str| manifest.counts.get(name).copied().unwrap_or_default();
     let bytes = manifest.files.iter().map(|file| file.bytes).sum();
     if settings.in_force.is_some() {
-        tell(format_args!("{} pages more stand on the list in force", count("standing")));
+        tell(format_args!("{} more pages are on the avoid list in force", count("standing")));
     }
     tell(format_args!(
         "{} pages, {} prefixes, {} collections: {} in {:.1} s: {}",

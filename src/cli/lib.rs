@@ -238,11 +238,12 @@ impl WorkerArgs {
                 cluster.check_process(process).map(|()| (cluster, process))
             }
             (Some(_), Some(_)) => Err(Error::Usage(format!(
-                "--process: with --cluster {} the environment says which process this is",
+                "--process is set by the environment with --cluster {}; leave it out",
                 cluster.display()
             ))),
             (None, None) => Err(Error::Usage(format!(
-                "--cluster {}: give --process N as well, the number of this process in that file, from 0",
+                "--cluster {}: the number of this process is missing; add --process N, its position \
+                 in that file from 0",
                 cluster.display()
             ))),
         }

@@ -117,7 +117,10 @@ pub(super) fn run(args: Args) -> Result<()> {
 /// Prints how the clusters of an index agree with those of a result.
 fn compare(folder: &Path, job: &Job, result: &str) -> Result<()> {
     if !folder.join("live.json").exists() {
-        return Err(Error::Usage(format!("{}: there is no live index", folder.display())));
+        return Err(Error::Usage(format!(
+            "{}: no live index in this folder; name the folder of one",
+            folder.display()
+        )));
     }
     let run = Run::open(result)?;
     let mut clusters = HashMap::new();
@@ -131,7 +134,7 @@ fn compare(folder: &Path, job: &Job, result: &str) -> Result<()> {
     })?;
     if clusters.is_empty() {
         return Err(Error::Usage(format!(
-            "--against {result}: the result has no table `pages`; name one of webtwin run"
+            "--against {result}: the result has no table `pages`; name a result of `webtwin run`"
         )));
     }
     let agreement = Agreement::of(Index::open(folder, job)?.clusters(), &clusters);

@@ -56,7 +56,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let index = Index::open(&args.index)?;
     if args.verify {
         index.verify()?;
-        tell(format_args!("{}: {} pages, all files are as they were written", args.index, index.pages()));
+        tell(format_args!("{}: {} pages, all files match their checksums", args.index, index.pages()));
     }
     let mut asker = Asker::new(&index, None);
     let (mut lines, mut answers) = (String::new(), String::new());

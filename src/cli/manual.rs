@@ -11,18 +11,30 @@ use webtwin_base::error::{Error, Result};
 /// Exit codes and what they mean. `docs/operations.md` says what to do about each.
 const EXIT_STATUS: [(&str, &str); 14] = [
     ("0", "Done."),
-    ("2", "Wrong usage, job or cluster file, or processes that do not belong together."),
-    ("3", "An input is missing, of an unknown format, or changed while it was read; or a folder is not a result."),
-    ("4", "Another run has committed to this output already, or has made the next generation of the state."),
-    ("5", "Too many damaged records in one input, or too few pages in a scheduled crawl."),
-    ("6", "The store did not say whether the result was committed: run again."),
-    ("7", "A process was lost or did not join in time: run again."),
-    ("8", "Reading or writing a store failed: run again."),
-    ("9", "Memory, disk, threads or numbers of pages do not suffice; the message says what to do."),
-    ("10", "Nothing to do: no input of a scheduled job has changed."),
-    ("70", "A defect of this program."),
+    ("2", "The command line, job file or cluster file is wrong, or processes of different runs met."),
+    (
+        "3",
+        "An input is missing, has an unknown format or changed while it was read, or a folder is \
+         not a result.",
+    ),
+    (
+        "4",
+        "Another run has already committed to this output, or has written the next generation of \
+         the state.",
+    ),
+    ("5", "One input has too many damaged records, or a scheduled crawl has too few pages."),
+    ("6", "The store did not confirm whether the result was committed; run again."),
+    ("7", "A process was lost or did not join in time; run again."),
+    ("8", "Reading or writing a store failed; run again."),
+    (
+        "9",
+        "Memory, disk or threads do not suffice, or there are too many pages or pairs; follow the \
+         message.",
+    ),
+    ("10", "No input of a scheduled job has changed, so there is nothing to do."),
+    ("70", "An invariant of the program is broken, which is a defect; report it."),
     ("130", "Stopped by SIGINT."),
-    ("137", "Killed by the system, as when memory is short."),
+    ("137", "Killed by the system, for example because memory ran out."),
     ("143", "Stopped by SIGTERM."),
 ];
 

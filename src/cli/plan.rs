@@ -91,7 +91,8 @@ impl Args {
             [("network", self.network), ("disk", self.disk)].into_iter().find(|(_, rate)| *rate < LEAST_RATE)
         {
             return Err(Error::Usage(format!(
-                "--{option} is {rate} bytes a second, but must be {LEAST_RATE} or more: say which unit you mean, as in 10Gbit or 500MB"
+                "--{option} is {rate} bytes a second, but must be {LEAST_RATE} or more; add a unit, \
+                 as in 10Gbit or 500MB"
             )));
         }
         let (count, workers) = match &self.cluster {
@@ -115,14 +116,16 @@ pub(super) fn run(args: Args) -> Result<()> {
     let (mut job, machines) = (args.job.resolve()?, args.machines()?);
     if job.kind == JobKind::Grow {
         return Err(Error::Usage(
-            "plan: kind = \"grow\" reads tables of a graph, and costs are predicted for jobs that read pages or fingerprints".into(),
+            "plan: kind = \"grow\" reads tables of a graph, but costs can be predicted only for \
+             jobs that read pages or fingerprints"
+                .into(),
         ));
     }
     let from_fingerprints = job.kind == JobKind::Fingerprints && !job.fingerprints.from.is_empty();
     if job.kind == JobKind::Hamming || from_fingerprints {
         if args.pages.is_some() {
             return Err(Error::Usage(
-                "--pages: this job reads fingerprints, and there are as many as there are".into(),
+                "--pages: this job reads fingerprints, whose number is fixed; leave the option out".into(),
             ));
         }
         return of_fingerprints(&job, &machines, args.json);
@@ -152,8 +155,8 @@ pub(super) fn run(args: Args) -> Result<()> {
         match plan.share {
             0.0 if plan.is_made_up => writeln!(
                 out,
-                "inputs            none: pages like those of the crawl of docs/scale.md, with as many times its chunks and pairs as \
-                 {MADE_UP} has by these settings"
+                "inputs            none: pages like those of the crawl of docs/scale.md, with \
+                 chunks and pairs scaled by their ratio in {MADE_UP} for these settings"
             )?,
             0.0 => writeln!(out, "inputs            none: pages like those of the crawl of docs/scale.md")?,
             share => writeln!(
@@ -169,7 +172,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         writeln!(out, "chunks            {} ({chunks})", held.tuples)?;
         writeln!(out, "links             {}, of them {links_within} between its pages", held.links)?;
         if let Some(counting) = &counting {
-            let left_out = "furniture and exact copies left out";
+            let left_out = "without boilerplate and exact copies";
             writeln!(out, "pairs             {} of pages that share a chunk, {left_out}", held.pairs)?;
             writeln!(out, "counting          {counting}")?;
         }
@@ -224,7 +227,11 @@ impl Plan {
         let (items, inputs) = (work.items.len(), work.inputs.len());
         let Sampled { counts, share } = sampled(work, job, (items / 256).clamp(SAMPLE_ITEMS, MOST_SAMPLE_ITEMS))?;
         if pages.is_some() && counts.held.pages == 0 {
-            return Err(Error::Usage("--pages: the sample of the input has no page to go by".into()));
+            return Err(Error::Usage(
+                "--pages: the sample of the input has no pages to scale; leave --input out, or give \
+                 one with pages"
+                    .into(),
+            ));
         }
         let counts = pages.map_or(counts, |pages| counts.of_pages(pages));
         Ok(Plan { counts, inputs, items, share, is_made_up: false })
@@ -235,8 +242,9 @@ impl Plan {
         let is_small = self.share > 0.0 && self.share < SHARE_FOR_PAIRS;
         is_small.then(|| {
             format!(
-                "{:.2} % of the crawl was read for this plan: where many pages have exact copies, it tells several times too many pairs, \
-                 and with them too many bytes to spill and too long a time to find",
+                "{:.2} % of the crawl was read for this plan, too little if many pages have exact \
+                 copies: pairs, spilled bytes and the time to find pairs may be several times too \
+                 high; give a larger part of the crawl",
                 self.share * 100.0
             )
         })
@@ -274,12 +282,15 @@ fn warnings(job: &Job, counts: &Counts, machines: &Machines) -> Vec<String> {
     if pages > MOST_PAGES {
         let runs = pages.div_ceil(MOST_PAGES);
         warnings.push(format!(
-            "a run takes at most {MOST_PAGES} pages: {pages} pages are {runs} runs, which find no copies of each other's pages"
+            "a run takes at most {MOST_PAGES} pages, and {pages} pages need {runs} runs, which find \
+             no copies across runs"
         ));
     }
     if !job.pairs.from.is_empty() {
         warnings.push(
-            "the pairs of pairs.from are not counted: each of them takes about 150 bytes more between workers".into(),
+            "the pairs of pairs.from are not counted; each of them adds about 150 bytes to the \
+             exchange between workers"
+                .into(),
         );
     }
     let (partitions, peers) = (u64::from(job.output.partitions), machines.peers());
@@ -287,7 +298,7 @@ fn warnings(job: &Job, counts: &Counts, machines: &Machines) -> Vec<String> {
         let enough = peers.next_power_of_two().min(MOST_PARTITIONS);
         let remedy = match enough > partitions {
             true => format!("set output.partitions = {enough}"),
-            false => "there are no more partitions".into(),
+            false => "use fewer workers, because there are no more partitions".into(),
         };
         let idle = peers - partitions;
         warnings
@@ -309,10 +320,10 @@ fn of_fingerprints(job: &Job, machines: &Machines, json: bool) -> Result<()> {
         writeln!(out, "fingerprints      {}", rows.fingerprints)?;
         if job.kind == JobKind::Hamming {
             match job.batch.queries.is_empty() {
-                true => writeln!(out, "queries           none: F is joined with itself")?,
+                true => writeln!(out, "queries           none, F is joined with itself")?,
                 false => writeln!(out, "queries           {}", rows.queries)?,
             }
-            writeln!(out, "pairs             not predicted, nor what it takes to tell them")?;
+            writeln!(out, "pairs             not predicted, nor the cost of writing them")?;
         }
         print_costs(out, &costs, machines)
     })
@@ -335,7 +346,7 @@ fn print_costs(out: &mut dyn Write, costs: &Costs, machines: &Machines) -> std::
     let alone = machines.count == 1;
     writeln!(
         out,
-        "memory            {}{}; with less than {} there is no run",
+        "memory            {}{}; the minimum is {}",
         bytes(costs.memory_bytes),
         if alone { ", all workers of one process" } else { " a machine" },
         bytes(costs.memory_bytes_least)
@@ -355,10 +366,10 @@ fn print_costs(out: &mut dyn Write, costs: &Costs, machines: &Machines) -> std::
     let each = if alone { "" } else { " a machine" };
     let at_once = match [costs.spilled_at_once_bytes, costs.spilled_at_once_bytes_least].map(bytes) {
         _ if costs.spilled_at_once_bytes == 0 => String::new(),
-        [most, least] if most == least => format!(", {most} at once{each}"),
-        [most, least] => format!(", {most} at once{each}, or {least} where there is no more"),
+        [most, least] if most == least => format!(", at most {most}{each} at a time"),
+        [most, least] => format!(", at most {most}{each} at a time, or {least} if there is no more"),
     };
-    writeln!(out, "disk              about {result} of result; {spilled} spilled on the way{at_once}")?;
+    writeln!(out, "disk              about {result} of result; {spilled} spilled during the run{at_once}")?;
     writeln!(out, "processor time    {}", stages(&costs.cpu_seconds))?;
     let (machine, worker) = (machines.count, machines.workers);
     writeln!(out, "time              {}, on {machine} machines of {worker} workers", stages(&costs.seconds))
@@ -417,7 +428,8 @@ fn look_at_disk(needed_bytes: u64, free: u64, output: &str) -> Result<()> {
     if needed_bytes > free {
         let (needed, free) = (size(needed_bytes), size(free));
         tell(format_args!(
-            "warning: output {output}: about {needed} of tables are expected, and {free} are free; {remedy}"
+            "warning: output {output}: about {needed} of tables are expected, but only {free} are \
+             free; {remedy}"
         ));
     }
     Ok(())
@@ -428,8 +440,8 @@ fn memory_warning(needed: u64, free: u64) -> Option<String> {
     let bound = free / 4 * 3;
     (needed > free).then(|| {
         format!(
-            "warning: about {} of memory are expected to be needed, and {} are free; with --set effort.memory_bytes={bound} \
-             the rest goes to the local disk",
+            "warning: about {} of memory are expected to be needed, but only {} are free; use --set \
+             effort.memory_bytes={bound}, which spills the rest to the local disk",
             size(needed),
             size(free)
         )

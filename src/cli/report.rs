@@ -53,7 +53,7 @@ fn file_of(output: &str, name: &str) -> Result<Location> {
     match file.is_folder() || file.path().is_some_and(std::path::Path::is_dir) {
         false => Ok(file),
         true => Err(Error::Usage(format!(
-            "--output {output}: is a folder, but a report is one file; name one in it, as {}/{name}",
+            "--output {output}: is a folder, but a report is one file; name a file in it, as {}/{name}",
             output.trim_end_matches('/')
         ))),
     }
@@ -71,7 +71,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         let report = read(&run, &Wanted { against, evaluation, pairs: args.pairs, machine })?;
         if args.json { json(&report) } else { page(&report) }
     } else if args.against.is_some() || args.evaluation.is_some() {
-        let of = format!("{}: --against and --evaluation go with a run that has pages to look at", args.run);
+        let of = format!("{}: --against and --evaluation need a run with pages; leave them out", args.run);
         return Err(Error::Usage(of));
     } else {
         let outline = outline(&run, &Wanted { pairs: args.pairs, machine, ..Wanted::default() })?;
@@ -90,6 +90,7 @@ fn json(report: &impl serde::Serialize) -> String {
 }
 
 fn contents(file: &str) -> Result<String> {
-    let bytes = Location::parse(file)?.get()?.ok_or_else(|| Error::input(file, "there is no such file"))?;
-    String::from_utf8(bytes).map_err(|_| Error::input(file, "is not UTF-8"))
+    let bytes = Location::parse(file)?.get()?.ok_or_else(|| Error::input(file, "no such file"))?;
+    String::from_utf8(bytes)
+        .map_err(|_| Error::input(file, "the file is not UTF-8 text; give the output of `webtwin-lab evaluate --json`"))
 }

@@ -57,7 +57,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Result<()> {
     if !(0.0..=1.0).contains(&args.recheck) {
-        return Err(Error::Usage(format!("--recheck {}: must be a share from 0 to 1", args.recheck)));
+        return Err(Error::Usage(format!("--recheck is {}, but must be a fraction from 0 to 1", args.recheck)));
     }
     let settings = Settings {
         index: args.index,
@@ -85,6 +85,6 @@ pub(super) fn run(args: Args) -> Result<()> {
         }
         tell(format_args!("listening on http://{address}"));
     })?;
-    tell("ended: all requests that had come are answered");
+    tell("ended after answering all requests");
     Ok(())
 }

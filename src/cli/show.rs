@@ -57,7 +57,7 @@ pub(super) fn run(args: Args) -> Result<()> {
             print(|out| out.write_all(views(&run.manifest.files, Some(&absolute(&run.folder))).as_bytes()))
         }
         None => list(&run, args.json),
-        Some(_) if args.sql => Err(Error::Usage("--sql: give the folder of a result, without a table".into())),
+        Some(_) if args.sql => Err(Error::Usage("--sql needs the folder of a result; leave out the table".into())),
         Some(table) => show(&run, &table, &args),
     }
 }
@@ -72,7 +72,11 @@ fn open(args: &Args) -> Result<(Run, Option<String>)> {
     let folder = folder.strip_suffix(BESIDE_CORPUS.trim_end_matches('/')).unwrap_or(folder);
     let folder = if folder.is_empty() { "/" } else { folder };
     if !is_in(&Location::parse(folder)?)? {
-        return Err(Error::input(path, "neither a result, that is a folder with a manifest.json, nor a table of one"));
+        return Err(Error::input(
+            path,
+            "neither a result (a folder with manifest.json) nor a table of one; name the folder of \
+             a result",
+        ));
     }
     Ok((Run::open(folder)?, Some(name.into())))
 }
@@ -163,7 +167,7 @@ fn show(run: &Run, name: &str, args: &Args) -> Result<()> {
     }
     if parts == 0 {
         let tables: Vec<&str> = tables(run).iter().map(|table| table.0).collect();
-        return Err(Error::Usage(format!("{} has no table {name}; it has {}", run.folder, tables.join(", "))));
+        return Err(Error::Usage(format!("{} has no table {name}; use one of {}", run.folder, tables.join(", "))));
     }
     if order.is_some() {
         let shown: Vec<usize> = match args.columns.len() {
@@ -179,7 +183,7 @@ fn show(run: &Run, name: &str, args: &Args) -> Result<()> {
 fn place(table: &Table, name: &str, column: &str) -> Result<usize> {
     table.columns.iter().position(|of| of.0 == column).ok_or_else(|| {
         let columns: Vec<&str> = table.columns.iter().map(|(name, _)| name.as_str()).collect();
-        Error::Usage(format!("table {name} has no column {column}; it has {}", columns.join(", ")))
+        Error::Usage(format!("table {name} has no column {column}; use one of {}", columns.join(", ")))
     })
 }
 

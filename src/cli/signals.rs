@@ -32,7 +32,7 @@ pub(super) fn listen() {
             // The shell's codes for what ended by a signal.
             let (name, code) = if signal == SIGINT { ("SIGINT", 130) } else { ("SIGTERM", 143) };
             if ending {
-                tell(format_args!("error: ended at once by a second signal, {name}"));
+                tell(format_args!("error: ended immediately by a second signal, {name}"));
                 exit(code);
             }
             if let Some(stop) = &*ENDS_BY.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -67,9 +67,9 @@ impl StoppableWork {
     /// Begins work whose result is in `folder` once its manifest is, and that starts anew otherwise.
     pub(super) fn writing(folder: Location) -> StoppableWork {
         StoppableWork::begin(move || match manifest::is_in(&folder) {
-            Ok(true) => format!("the result was committed before: {folder}"),
-            Ok(false) => format!("no result in {folder}: run it again"),
-            Err(_) => format!("look for a manifest in {folder} before running again"),
+            Ok(true) => format!("the result had been committed: {folder}"),
+            Ok(false) => format!("no result in {folder}; run it again"),
+            Err(_) => format!("check for a manifest in {folder} before running again"),
         })
     }
 

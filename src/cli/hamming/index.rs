@@ -45,11 +45,11 @@ pub(super) fn run(args: Args) -> Result<()> {
     let k = k_below(f, args.k.unwrap_or(Job::default().hamming.k))?;
     let is_there = folder.join(online::NAME)?.exists()?;
     if is_there && !args.replace {
-        let reason = format!("{} has an online index; --replace makes a new one in its place", folder.name());
+        let reason = format!("{} has an online index already; replace it with --replace", folder.name());
         return Err(Error::Usage(reason));
     }
     if indexes(count) > 1 {
-        let reason = format!("{count} fingerprints, but an index holds up to 4294967295; split the set");
+        let reason = format!("{count} fingerprints, but an index holds at most 4294967295; split the set");
         return Err(Error::input(folder.name(), reason));
     }
     let one = pick(candidates(count, f, k, &Costs::measure()), args.tables, args.memory)?;
@@ -95,10 +95,7 @@ fn pick(mut all: Vec<Candidate>, tables: Option<usize>, memory: Option<u64>) -> 
         known.dedup();
         all.retain(|one| one.tables() == tables);
         if all.is_empty() {
-            return Err(Error::Usage(format!(
-                "no design has {tables} tables; there are some with {}",
-                known.join(", ")
-            )));
+            return Err(Error::Usage(format!("no design has {tables} tables; use one of {}", known.join(", "))));
         }
     }
     let at = choose(&all, memory)?;

@@ -37,7 +37,7 @@ pub(crate) struct Args {
 pub(super) fn run(args: Args) -> Result<()> {
     for (what, got, most) in [("documents", args.documents, 1 << 50), ("queries", args.queries, u32::MAX.into())] {
         if got > most {
-            return Err(Error::Usage(format!("{got} {what}, but {most} are the most that is planned for")));
+            return Err(Error::Usage(format!("{got} {what}, but at most {most} can be planned for")));
         }
     }
     let job = Job::default();
@@ -103,13 +103,14 @@ pub(super) fn run(args: Args) -> Result<()> {
                 if args.memory.is_none_or(|memory| one.table_bytes <= memory) { "" } else { " (does not fit)" },
             )?;
         }
-        writeln!(out, "* the smallest of those that fit and take at most a fifth longer than the fastest")?;
+        writeln!(out, "* the smallest design that fits and takes at most a fifth longer than the fastest")?;
         if indexes(n) > 1 {
-            writeln!(out, "  in {} indexes, for one holds up to 4294967295 fingerprints", indexes(n))?;
+            writeln!(out, "  in {} indexes, because one holds at most 4294967295 fingerprints", indexes(n))?;
         }
         writeln!(
             out,
-            "  doc ids, which only answers touch: {} beside, up to {} where documents share fingerprints; making an index: {} of memory",
+            "  doc ids, read only for answers: {} in addition, up to {} if documents share \
+             fingerprints; making an index: {} of memory",
             bytes(doc_id_bytes[0]),
             bytes(doc_id_bytes[1]),
             bytes(making)
@@ -128,13 +129,14 @@ pub(super) fn run(args: Args) -> Result<()> {
                 let scan = nanoseconds(1e9 * batch.seconds(n));
                 writeln!(
                     out,
-                    "  {:.1} ns a fingerprint, and {scan} to scan F; pairs that are reported come on top",
+                    "  {:.1} ns a fingerprint, and {scan} to scan F; reported pairs take additional time",
                     batch.ns_a_fingerprint
                 )?;
             }
             None => writeln!(
                 out,
-                "A batch: there are no tables for k = {k}; queries are partitioned with each chunk of F, not predicted"
+                "A batch: no tables exist for k = {k}; queries are partitioned with each chunk of \
+                 F, whose time is not predicted"
             )?,
         }
         writeln!(out)?;

@@ -43,7 +43,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let folder = Location::parse(&args.fingerprints)?;
     if !folder.join(online::NAME)?.exists()? {
         let make = format!("webtwin hamming index --fingerprints {}", args.fingerprints);
-        return Err(Error::input(folder.name(), format!("it has no online index; make one with `{make}`")));
+        return Err(Error::input(folder.name(), format!("the folder has no online index; make one with `{make}`")));
     }
     let index = open_index(&folder, if args.load { Residence::Loaded } else { Residence::Mapped })?;
     let most = index.manifest().design.k;
@@ -130,7 +130,10 @@ fn fingerprint(word: &str) -> Result<u64> {
     };
     let shown: String = word.chars().take(80).collect();
     parsed.ok_or_else(|| {
-        Error::Usage(format!("{shown:?} is no fingerprint: decimal, hexadecimal with 0x, or 16 hexadecimal digits"))
+        Error::Usage(format!(
+            "{shown:?} is not a fingerprint; write it in decimal, in hexadecimal with 0x, or as 16 \
+             hexadecimal digits"
+        ))
     })
 }
 
