@@ -44,7 +44,7 @@ fn a_crawl_is_archived_the_same_by_any_threads_and_comes_back() {
     assert!(files(&at("one")) == files(&at("three")));
 
     let line = told(&["restore", &at("one"), "--output", &at("back")]);
-    assert!(line.contains("all as they were archived"), "{line}");
+    assert!(line.contains("all equal to the archived ones"), "{line}");
     let (before, archived, after) = (files(&crawl), files(&at("one")), files(&at("back")));
     assert!(unpacked(&before) == unpacked(&after));
     let bytes = |files: &BTreeMap<String, Vec<u8>>| unpacked(files).values().map(Vec::len).sum::<usize>();

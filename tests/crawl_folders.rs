@@ -173,10 +173,10 @@ fn the_report_tells_reasons_what_was_mended_and_which_file_is_torn() {
         let told = said(&webtwin(&[&["run", "--output", &out], &inputs[..]].concat()).output().unwrap());
         let (kept, rejected) = records(&out);
         assert_eq!((kept, &rejected["truncated"]), (4, &serde_json::json!(1)), "{told}");
-        assert!(told.contains(&format!("{} is torn: it ends within the record at offset ", files[2])), "{told}");
-        assert_eq!(told.matches(" is torn").count(), 1, "{told}");
+        assert!(told.contains(&format!("{} is truncated within the record at offset ", files[2])), "{told}");
+        assert_eq!(told.matches(" is truncated within").count(), 1, "{told}");
         assert!(told.contains(&format!("  rejected: {} not_a_page_record, ", rejected["not_a_page_record"])), "{told}");
-        assert!(told.contains("  kept, but mended: 1 encoding_lie\n"), "{told}");
+        assert!(told.contains("  kept, but repaired: 1 encoding_lie\n"), "{told}");
     }
 }
 
@@ -213,5 +213,5 @@ fn an_input_without_the_fields_of_a_page_is_told_at_once_with_those_that_it_has(
     let output = webtwin(&["run", "--input", &at("begins.jsonl"), "--output", &at("out")]).output().unwrap();
     let said = said(&output);
     assert!(output.status.success() && said.starts_with("warning: input "), "{said}");
-    assert!(said.contains("30 of 1000 records are bad") && said.contains("5030 records read"), "{said}");
+    assert!(said.contains("30 of 1000 records are damaged") && said.contains("5030 records read"), "{said}");
 }

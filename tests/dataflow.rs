@@ -675,7 +675,8 @@ proptest! {
         job.minhash = Minhash { bands: 8, rows: 1, threshold: 0.3, max_documents: 5, guard: settings.guard, ..job.minhash };
         job.simhash.features.idf = idf;
         job.clusters.merge = merge;
-        job.clusters.single_site = single_site;
+        // Tolerant growth is refused between sites.
+        job.clusters.single_site = single_site || merge == MergeCondition::Tolerant;
         job.servers.min_shared = 2;
         let folder = tempfile::tempdir().unwrap();
         job.pairs.from = given.map_or_else(Vec::new, |given| given.write(folder.path(), &pages));

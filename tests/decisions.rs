@@ -55,7 +55,7 @@ fn a_pin_stays_with_the_mirror_that_it_is_in_and_of_two_the_first_by_the_usual_o
     assert_eq!([&shown[1]["reason"], &shown[1]["outcome"]], ["gone by now", "gone"]);
     assert_eq!([&shown[2]["reason"], &shown[2]["outcome"]], ["ours", "kept"]);
     assert!(
-        told.contains("3 stay for their copies") && told.contains(&format!("{} does not stay", url("c", 4))),
+        told.contains("3 stay in place of their copies") && told.contains(&format!("{} does not stay", url("c", 4))),
         "{told}"
     );
 }

@@ -82,7 +82,7 @@ fn editions_in_other_languages_are_never_joined_but_by_one_text() {
         sets.iter().map(|set| set.iter().map(ToString::to_string).collect()).collect();
     assert_eq!(clusters(&output), expected);
     assert!(
-        told.contains("pairs refused, because a page names the other as its edition in another language"),
+        told.contains("pairs refused, because a page declares the other as its edition in another language"),
         "{told}"
     );
     let summary: serde_json::Value =

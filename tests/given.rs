@@ -43,7 +43,7 @@ fn the_pairs_or_clusters_of_a_run_given_to_another_make_its_clusters_and_collect
             }
             let counts = &summary(&given)["given"];
             assert_eq!((&counts["rows"]["read"], &counts["guarded"]), (&counts["rows"]["used"], &0.into()), "{counts}");
-            assert!(told.contains("0 cannot be understood") && told.contains("similar pairs by pairs.from"), "{told}");
+            assert!(told.contains("0 are malformed") && told.contains("similar pairs by pairs.from"), "{told}");
         }
     }
 }
@@ -110,7 +110,7 @@ fn of_the_rows_of_a_table_every_one_is_accounted_for() {
     assert_eq!((&counts["similar"], &counts["guarded"]), (&3.into(), &0.into()), "{counts}");
     let malformed = [format!("{a},not a url,1,y\n"), format!("{a},,1,y\n"), format!("{a},{c},1.5,too much\n")];
     assert_eq!(counts["rows"]["malformed_bytes"], malformed.iter().map(String::len).sum::<usize>());
-    assert!(told.contains("of 12 rows") && told.contains("3 cannot be understood"), "{told}");
+    assert!(told.contains("of 12 rows") && told.contains("3 are malformed"), "{told}");
     let pairs = rows(&output, "pairs").into_iter().filter(|row| row["measure"] == "given");
     let mut values: Vec<u64> = pairs.map(|row| row["value"].as_u64().unwrap()).collect();
     values.sort_unstable();

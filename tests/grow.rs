@@ -221,8 +221,8 @@ fn every_row_of_both_tables_is_accounted_for() {
     assert_eq!((found.nodes, found.trivial_clusters), (4, 2));
     assert_eq!(found.trivial, of([11, 5, 0, 4, "\tz\ny\n{\"cluster\": \"x\"}\n[]\n".len() as u64, 0, 2]));
     assert_eq!(found.links, of([10, 3, 2, 2, ",1\n\"a,1\n".len() as u64, 2, 1]));
-    assert!(told.contains("of 11 rows of labels, 5 are used, 4 cannot be understood (25 bytes)"), "{told}");
-    assert!(told.contains("of 10 links, 3 are used, 2 have an end without a label, 2 cannot be understood"), "{told}");
+    assert!(told.contains("of 11 rows of labels, 5 are used, 4 are malformed (25 bytes)"), "{told}");
+    assert!(told.contains("of 10 links, 3 are used, 2 have an end without a label, 2 are malformed"), "{told}");
 }
 
 #[test]
@@ -250,9 +250,9 @@ fn what_is_no_graph_is_refused_with_its_name() {
         assert!(refused(&trivial, &links, &["--set", setting], 2).contains("a graph has no hosts"));
     }
     let run = ["run", "--set", "preset=grow", "--output", &out];
-    assert!(fail(&run, 2).contains("no labels: give --trivial or pairs.from"));
+    assert!(fail(&run, 2).contains("no labels are given; add --trivial or pairs.from"));
     let from = format!("pairs.from={trivial}");
-    assert!(fail(&[&run[..], &["--set", &from]].concat(), 2).contains("no links: give --links or input.urls"));
+    assert!(fail(&[&run[..], &["--set", &from]].concat(), 2).contains("no links are given; add --links or input.urls"));
     assert!(fail(&["plan", "--set", "preset=grow"], 2).contains("plan: kind = \"grow\""));
     assert!(!Path::new(&out).exists());
 

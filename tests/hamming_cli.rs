@@ -63,8 +63,8 @@ fn queries_that_cannot_be_answered_say_why() {
     fail_with(&["hamming", "index", "--fingerprints", "/no/such/folder"], "", 3);
     succeed_with(&["hamming", "index", "--fingerprints", &set], "");
     for wrong in ["x", "0xg", "18446744073709551616", "1f"] {
-        assert!(asked(&[wrong], "", 2).contains("is no fingerprint"));
-        assert!(asked(&["-"], wrong, 2).contains("is no fingerprint"));
+        assert!(asked(&[wrong], "", 2).contains("is not a fingerprint"));
+        assert!(asked(&["-"], wrong, 2).contains("is not a fingerprint"));
     }
     asked(&[], "", 2);
     let larger = asked(&["--k", "5", "7"], "", 2);
@@ -122,5 +122,5 @@ fn a_plan_shows_the_designs_and_refuses_too_little_memory_by_its_number() {
         fail_with(&[&["hamming", "plan", "--documents", "1e6"], wrong].concat(), "", 2);
     }
     let none = succeed_with(&["hamming", "plan", "--documents", "0", "--queries", "0", "--k", "7", "--f", "32"], "");
-    assert!(none.contains("no tables for k = 7"), "{none}");
+    assert!(none.contains("no tables exist for k = 7"), "{none}");
 }

@@ -60,9 +60,9 @@ fn a_pod_waits_for_names_until_the_deadline_and_says_which_it_waited_for() {
 #[test]
 fn a_cluster_needs_a_process_and_one_that_describes_itself_has_it() {
     let said = fail(&["run", "--input", CRAWL, "--output", "none", "--cluster", "cluster-config/local.toml"], 2);
-    assert!(said.contains("give --process N as well"), "{said}");
+    assert!(said.contains("add --process N"), "{said}");
     let said = fail(&["run", "--input", CRAWL, "--output", "none", "--cluster", "slurm", "--process", "0"], 2);
-    assert!(said.contains("the environment says which process this is"), "{said}");
+    assert!(said.contains("is set by the environment"), "{said}");
     let said = fail(&["check", "--cluster", "slurm"], 2);
     assert!(said.contains("SLURM_PROCID is not set; start the processes with srun"), "{said}");
 }

@@ -303,7 +303,7 @@ fn a_scheduled_run_restores_what_live_has_read_and_has_the_bytes_of_a_run_from_s
     assert_eq!(
         restored("first"),
         format!(
-            "state: {inputs} of {inputs} work items are recorded, in a new state; {inputs} of them were read ahead"
+            "state: {inputs} of {inputs} work items have checkpoints, in a new state; {inputs} of them were read ahead"
         )
     );
     is_scratch("first", "first-scratch");
@@ -317,8 +317,10 @@ fn a_scheduled_run_restores_what_live_has_read_and_has_the_bytes_of_a_run_from_s
     assert_eq!(live().matches("is read ahead").count(), 2);
     std::fs::write(&grown, [record("http://new.example/1", 2), record("http://new.example/2", 1)].concat()).unwrap();
     let all = inputs + 2;
-    let expected =
-        format!("{} of {all} work items are recorded, in generation 1, of which 0 are gone or have changed", all - 1);
+    let expected = format!(
+        "{} of {all} work items have checkpoints, in generation 1, of which 0 were removed or have changed",
+        all - 1
+    );
     assert_eq!(restored("second"), format!("state: {expected}; 1 of them were read ahead"));
     is_scratch("second", "second-scratch");
 }

@@ -95,6 +95,9 @@ mod outputs;
 // The index of a run: what it answers, against its tables.
 mod lookup;
 
+// Messages and help texts, as one reviewed file has them.
+mod messages;
+
 // What lies between trivial clusters, where some of these have changed.
 mod link_summary;
 

@@ -186,6 +186,6 @@ fn a_rate_without_its_unit_is_refused() {
     for option in ["--network", "--disk"] {
         let refused = webtwin(&["plan", "--pages", "1000", option, "10"]).output().unwrap();
         assert_eq!(refused.status.code(), Some(2));
-        assert!(said(&refused).contains("say which unit you mean"), "{}", said(&refused));
+        assert!(said(&refused).contains("add a unit"), "{}", said(&refused));
     }
 }

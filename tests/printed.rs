@@ -176,7 +176,7 @@ fn a_pdf_of_which_a_page_cannot_be_read_is_kept_with_the_others() {
     let broken = String::from_utf8(page(2)).unwrap().replace("/F1", "/F9").into_bytes();
     let bytes = document(&[("", page(1)), ("", broken), ("", page(3))], "", "", &[], "/Info 4 0 R");
     let (output, reasons, told) = run(folder.path(), &[("a.pdf", "application/pdf", bytes)], &[]);
-    assert!(reasons.is_empty() && told.contains("kept, but mended: 1 pdf_damaged"), "{told}");
+    assert!(reasons.is_empty() && told.contains("kept, but repaired: 1 pdf_damaged"), "{told}");
     let bytes = rows(&output, "pages")[0]["text_bytes"].as_u64().unwrap() as usize;
     let page = |seed| text(seed, 20, &[]).join("\n").len();
     assert!((page(1) + page(3) - 40..page(1) + page(3) + 40).contains(&bytes), "{bytes}");
@@ -195,7 +195,7 @@ fn a_pdf_whose_table_is_wrong_or_missing_is_repaired_and_counted_as_mended() {
         ("3.pdf", "application/pdf", shifted),
     ];
     let (output, reasons, told) = run(folder.path(), &documents, &[]);
-    assert!(reasons.is_empty() && told.contains("kept, but mended: 3 pdf_damaged"), "{told}");
+    assert!(reasons.is_empty() && told.contains("kept, but repaired: 3 pdf_damaged"), "{told}");
     let pages = rows(&output, "pages");
     assert!(pages.iter().all(|page| page["text_bytes"].as_u64() >= Some(1500)), "{pages:?}");
     // The title is in the information that only the trailer leads to.

@@ -320,7 +320,7 @@ fn a_new_crawl_finds_what_it_revisits_in_the_crawls_before_it() {
     assert_eq!(urls("out-2"), ["http://a.example/one", "http://a.example/two"]);
     // What the third crawl revisits is in the second and, past it, in the first; a file that nothing needs is forgotten.
     let told = run("out-3", &["third.warc.gz"]);
-    assert!(told.contains("state: 2 of 3 work items are recorded"), "{told}");
+    assert!(told.contains("state: 2 of 3 work items have checkpoints"), "{told}");
     assert_eq!(urls("out-3"), urls("out-2"));
     assert_eq!(rows(&at("out-3"), "links").len(), 1);
     let scratch =
@@ -330,7 +330,7 @@ fn a_new_crawl_finds_what_it_revisits_in_the_crawls_before_it() {
     // The same files under another name are no other crawl, and so nothing has changed.
     let relative = ["run", "--state", "state", "--output", "out-4", "--input", "third.warc.gz"];
     let ended = webtwin(&relative).current_dir(folder.path()).output().unwrap();
-    assert!(said(&ended).contains("state: 2 of 3 work items are recorded"), "{}", said(&ended));
+    assert!(said(&ended).contains("state: 2 of 3 work items have checkpoints"), "{}", said(&ended));
     assert!(rows(&at("out-4"), "pages").len() == 2, "{}", said(&ended));
     let again = ["run", "--state", "state", "--output", "out-5", "--input", "third.warc.gz"];
     assert_eq!(webtwin(&again).current_dir(folder.path()).output().unwrap().status.code(), Some(10));
@@ -408,12 +408,12 @@ fn a_result_names_the_crawls_before_only_as_far_as_it_needs_them() {
     assert!(code == Some(10) && told.contains(&command), "{told}");
     let (both, input) = (at("both"), at("august.warc.gz"));
     let ended = webtwin(&["run", "--state", &both, "--output", &both, "--input", &input]).output().unwrap();
-    assert!(ended.status.code() == Some(2) && said(&ended).contains("a folder of its own"), "{}", said(&ended));
+    assert!(ended.status.code() == Some(2) && said(&ended).contains("choose a separate folder"), "{}", said(&ended));
     // A whole new crawl that revisits nothing needs nothing of the crawls before, which may have gone.
     write("september.warc.gz", &[capture("one", july, Some(text), ""), capture("two", july, Some(text), "")]);
     std::fs::remove_file(at("august.warc.gz")).unwrap();
     let (code, told) = run("out-5", "september.warc.gz", &[]);
-    assert!(code == Some(0) && told.contains("revisit records that refer to it are not resolved"), "{told}");
+    assert!(code == Some(0) && told.contains("revisit records that refer to it are rejected"), "{told}");
     assert_eq!(originals("out-5"), [""; 0]);
     scratch("out-5", "september.warc.gz");
     // Whether copies stay that stayed before is a setting of the answer.
@@ -487,7 +487,7 @@ fn a_file_that_leaves_a_glob_leaves_a_list_and_that_is_told() {
     };
     run("three", &["--input", &glob]);
     let told = run("two", &["--retract", &schedule.segment(1)]);
-    assert!(told.contains(&format!("of {glob} the 2 other files are live, by their names")), "{told}");
+    assert!(told.contains(&format!("{glob} is replaced by the names of its 2 other files")), "{told}");
 
     // What lies beside them and is not read does not become an input.
     let folder = schedule.at("crawl");
@@ -503,7 +503,7 @@ fn a_file_that_leaves_a_glob_leaves_a_list_and_that_is_told() {
     };
     run("three-of-folder", &["--input", &folder]);
     let told = run("two-of-folder", &["--retract", &format!("{folder}/1.warc.gz")]);
-    assert!(told.contains(&format!("of {folder} the 2 other files are live, by their names")), "{told}");
+    assert!(told.contains(&format!("{folder} is replaced by the names of its 2 other files")), "{told}");
     let pages = |name: &str| rows(&schedule.at(name), "pages").len();
     assert_eq!(pages("two-of-folder"), pages("two"), "{told}");
 }
@@ -522,7 +522,7 @@ fn each_result_is_compared_with_the_one_before_and_history_goes_on() {
     let mut change = |segment, seed| schedule.apply(&Change::Write { segment, seed });
     let (first, second) = (change(0, 5), change(1, 82));
     let told = run(&schedule, "may", &first);
-    assert!(told.contains("nothing to compare with") && !Path::new(&schedule.at("may-diff")).exists(), "{told}");
+    assert!(told.contains("no comparison was made") && !Path::new(&schedule.at("may-diff")).exists(), "{told}");
     run(&schedule, "june", &second);
     let compared = |old: &str, new: &str, more: &[&str]| {
         let (old, new, output) = (schedule.at(old), schedule.at(new), schedule.at(&format!("{new}-compared")));
@@ -543,7 +543,7 @@ fn each_result_is_compared_with_the_one_before_and_history_goes_on() {
     };
     refused([&state, &diff], &["--against", &schedule.at("nowhere")], 3, "nowhere");
     refused([&state, &diff], &["--set", "overlap.min_shared=3"], 2, "this job has 3");
-    refused([&state, &output], &[], 2, "give it a folder of its own");
+    refused([&state, &output], &[], 2, "choose a separate folder");
     refused(["/proc/nope", &diff], &["--input", "synth://?pages=100&seed=1"], 8, "choose another --state");
     // Without a comparison in between the history begins anew, and that is told.
     schedule.write(1, 4321);
@@ -596,7 +596,7 @@ fn a_page_with_the_bytes_that_it_had_is_not_parsed_again_whatever_file_it_is_in(
     let told = run("may", &["may-0.warc.gz", "may-1.warc.gz"], &state);
     assert!(!told.contains("not parsed again"), "{told}");
     let told = run("june", &["june.warc.gz"], &state);
-    assert!(told.contains("0 work items taken from records, 1 recorded; 2 pages of these have the bytes"), "{told}");
+    assert!(told.contains("0 work items restored from checkpoints, 1 saved; 2 pages of these are unchanged"), "{told}");
     run("scratch", &["june.warc.gz"], &[]);
     assert!(files(&at("june")) == files(&at("scratch")));
     // The new record says all by itself: the crawl before may go.
@@ -618,8 +618,11 @@ fn what_has_not_changed_is_not_read_again_and_without_a_change_nothing_is_done()
     let mut schedule = three_segments(2);
     let arguments = schedule.apply(&Change::Write { segment: 1, seed: 9 });
     let told = schedule.run(&arguments, 2);
-    assert!(told.contains("state: 2 of 3 work items are recorded, in generation 1, of which 1 are gone"), "{told}");
-    assert!(told.contains("state: 2 work items taken from records, "), "{told}");
+    assert!(
+        told.contains("state: 2 of 3 work items have checkpoints, in generation 1, of which 1 were removed"),
+        "{told}"
+    );
+    assert!(told.contains("state: 2 work items restored from checkpoints, "), "{told}");
     let (state, output) = (schedule.at("state"), schedule.at("again"));
     let again = [&["run", "--state", &state, "--output", &output][..], &SMALL].concat();
     let told = fail(&again, 10);
@@ -627,13 +630,13 @@ fn what_has_not_changed_is_not_read_again_and_without_a_change_nothing_is_done()
     assert!(!Path::new(&output).exists());
     // Other settings of the answer are another result, of the same records.
     let told = webtwin(&[&again[..], &["--set", "overlap.min_resemblance=0.9"]].concat()).output().unwrap();
-    assert!(said(&told).contains("state: 3 work items taken from records, 0 recorded"), "{}", said(&told));
+    assert!(said(&told).contains("state: 3 work items restored from checkpoints, 0 saved"), "{}", said(&told));
     // Other settings of reading are another record.
     let output = schedule.at("other");
     let read = [&["run", "--state", &state, "--output", &output][..], &SMALL, &["--set", "chunks.wrap=40"]].concat();
     let told = webtwin(&read).output().unwrap();
     assert!(
-        said(&told).contains("0 of 3 work items are recorded, in generation 3, which was read in another way"),
+        said(&told).contains("0 of 3 work items have checkpoints, in generation 3, which was read with other settings"),
         "{}",
         said(&told)
     );
@@ -665,7 +668,7 @@ fn damaged_or_missing(is_missing: bool) {
     fail(&["state", "check", &schedule.at("state")], 8);
     let arguments = schedule.apply(&Change::Write { segment: 0, seed: 99 });
     let told = schedule.run(&arguments, 1);
-    assert!(told.contains("were damaged, and read again"), "{told}");
+    assert!(told.contains("were damaged, and their items read again"), "{told}");
     // The generation before still names what is damaged.
     fail(&["state", "check", &schedule.at("state")], 8);
     succeed(&["state", "prune", &schedule.at("state"), "--keep", "1"]);
@@ -678,7 +681,7 @@ fn damaged_or_missing(is_missing: bool) {
     fail(&["state", "check", &schedule.at("state")], 8);
     let arguments = schedule.apply(&Change::Write { segment: 1, seed: 98 });
     let told = schedule.run(&arguments, 1);
-    assert!(told.contains("gen-000002.json: damaged") && told.contains("its copy is whole"), "{told}");
+    assert!(told.contains("gen-000002.json: damaged") && told.contains("continues from its copy"), "{told}");
     for name in ["state/gen-000003.json", "state/copies/gen-000003.json"] {
         std::fs::write(schedule.folder.path().join(name), &whole).unwrap();
     }
@@ -704,19 +707,19 @@ fn inputs_leave_by_name_by_glob_and_by_folder_and_what_is_not_live_is_refused() 
     let shown = succeed(&["state", "show", &state]);
     assert!(shown.contains("segment-2") && !shown.contains("segment-1"), "{shown}");
     for (arguments, words) in [
-        (&["--retract", &schedule.segment(1)][..], "no live input; there are"),
-        (&["--replace", &schedule.segment(1)], "no live input; there are"),
+        (&["--retract", &schedule.segment(1)][..], "is not a live input; name one of"),
+        (&["--replace", &schedule.segment(1)], "is not a live input; name one of"),
         (&["--add", &schedule.segment(2)], "live already"),
         (&["--add", "x", "--input", &schedule.segment(2)], "give one of both"),
-        (&["--retract", &schedule.segment(2)], "no input is live any more"),
-        (&["--add", &schedule.segment(1), "--resume"], "goes on from its state"),
+        (&["--retract", &schedule.segment(2)], "all live inputs were removed"),
+        (&["--add", &schedule.segment(1), "--resume"], "continues from its state"),
     ] {
         let (code, told) = run(arguments, "refused");
         assert!(code == 2 && told.contains(words), "{arguments:?}: {code} {told}");
     }
     assert_eq!(run(&["--input", &glob], "whole").0, 0);
     let told = fail(&["run", "--input", &glob, "--output", &schedule.at("b"), "--add", "x"], 2);
-    assert!(told.contains("go with --state"), "{told}");
+    assert!(told.contains("need --state"), "{told}");
 }
 
 /// Pages in which much is to be read.

@@ -64,7 +64,11 @@ fn number(text: &str, words: &str) -> usize {
 
 /// (found, all, taken up)
 fn numbers(told: &str) -> (usize, usize, usize) {
-    (number(told, " of "), number(told, " work items are recorded"), number(told, " work items taken from records,"))
+    (
+        number(told, " of "),
+        number(told, " work items have checkpoints"),
+        number(told, " work items restored from checkpoints,"),
+    )
 }
 
 /// Allows a run so little memory that it ends amid its input.
@@ -95,7 +99,7 @@ fn a_killed_run_is_taken_up_by_any_number_of_workers_and_writes_the_same_bytes()
             let told = crawl.resume(&name, &["--workers", after]);
             let (found, all, taken) = numbers(&told);
             assert!(0 < found && found == taken && !told.contains("ignored"), "{told}");
-            assert!(told.contains(&format!("taken from records, {} recorded\n", all - taken)), "{told}");
+            assert!(told.contains(&format!("restored from checkpoints, {} saved\n", all - taken)), "{told}");
             crawl.assert_whole(&name);
             assert!(records(&crawl.folder.path().join(&name)).is_empty());
             fail(&crawl.run(&name, &["--resume"]), 4);
@@ -246,7 +250,7 @@ fn a_run_killed_after_any_step_goes_on_after_it_and_writes_the_same_bytes() {
         // Only if the second look has found something do collections grow twice.
         let due = steps[..=before].iter().filter(|step| **step != "second-growth");
         assert!(due.clone().all(|step| taken.iter().any(|taken| taken == step)), "{step}: {taken:?}");
-        assert!(told.contains(&format!("resume: steps taken from records: {}\n", taken.join(", "))), "{told}");
+        assert!(told.contains(&format!("resume: steps restored: {}\n", taken.join(", "))), "{told}");
         crawl.assert_whole(&name);
         assert!(self::steps(&output).is_empty());
     }
@@ -332,10 +336,7 @@ fn a_step_is_made_again_unless_all_workers_have_it_whole_from_one_run_of_as_many
     let mut file = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
     file.write_all(record.as_bytes()).and_then(|()| file.try_finish()).unwrap();
     let told = crawl.resume("more", &["--workers", "2"]);
-    assert!(
-        !told.contains("steps taken from records") && number(&told, " work items taken from records") > 0,
-        "{told}"
-    );
+    assert!(!told.contains("steps restored") && number(&told, " work items restored from checkpoints") > 0, "{told}");
     assert!(taken_up(&crawl.folder.path().join("more")).is_empty());
 }
 
@@ -413,7 +414,7 @@ fn processes_take_up_their_steps_and_none_does_unless_all_record() {
     assert_eq!(first.status.code(), Some(7), "{}", said(&first));
     for output in start("steps", [true; 2]).map(|child| child.wait_with_output().unwrap()) {
         assert!(output.status.success(), "{}", said(&output));
-        assert!(said(&output).contains("resume: steps taken from records: views, overlap"), "{}", said(&output));
+        assert!(said(&output).contains("resume: steps restored: views, overlap"), "{}", said(&output));
     }
     crawl.assert_whole("steps");
     for output in start("one", [true, false]).map(|child| child.wait_with_output().unwrap()) {

@@ -71,7 +71,7 @@ impl Corpus {
         assert!(files(&self.at(out)) == files(&self.at("whole")), "{out}");
         assert!(entries(self.0.path().join(out), "_records-").is_empty());
         let after = told.split("resume: ").nth(1).unwrap();
-        assert!(after.contains(&format!(" of {FILES} files taken from records")), "{told}");
+        assert!(after.contains(&format!(" of {FILES} files restored from checkpoints")), "{told}");
         after.split(' ').next().unwrap().parse().unwrap()
     }
 }

@@ -66,8 +66,8 @@ fn an_absent_process_is_waited_for_as_often_as_asked() {
         7,
     );
     assert_eq!(told.matches("did not join").count(), 2, "{told}");
-    assert!(told.contains("attempt 1 of 2 ended with 7; the next begins in 1 s"), "{told}");
-    assert!(told.contains("attempt 2 of 2 ended with 7; it was the last"), "{told}");
+    assert!(told.contains("attempt 1 of 2 ended with exit code 7; the next begins in 1 s"), "{told}");
+    assert!(told.contains("attempt 2 of 2 ended with exit code 7; no attempts remain"), "{told}");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_process_that_is_killed_with_all_it_has_started_and_begun_again_meets_the_ot
     assert_eq!(code, 0, "{told}");
     let (code, told) = ended(first);
     assert_eq!(code, 0, "{told}");
-    assert!(told.contains("ended with 7; the next begins in 1 s"), "{told}");
+    assert!(told.contains("ended with exit code 7; the next begins in 1 s"), "{told}");
     crawl.assert_whole("two");
 }
 
@@ -104,7 +104,7 @@ fn an_attempt_that_the_system_kills_is_made_again() {
     signal("-KILL", children(&child)[0]);
     let (code, told) = ended(child);
     assert_eq!(code, 0, "{told}");
-    assert!(told.contains("attempt 1 of 3 ended with 137, killed; the next begins in 1 s"), "{told}");
+    assert!(told.contains("attempt 1 of 3 ended with exit code 137, killed; the next begins in 1 s"), "{told}");
     crawl.assert_whole("killed");
 }
 
@@ -172,13 +172,17 @@ fn an_attempt_knows_the_result_of_its_job_of_any_kind() {
         assert_eq!(child.wait().unwrap().code(), Some(0));
     }
     let told = fail(&["run", "--input", "synth://?pages=200&seed=1", "--retries", "2"], 2);
-    assert!(told.contains("no output: give --output"), "{told}");
+    assert!(told.contains("no output is given; add --output"), "{told}");
 }
 
 #[test]
 fn records_are_made_without_being_asked_for() {
     let crawl = Crawl::new(800);
     let output = webtwin(&crawl.run("recorded", &["--retries", "1"])).output().unwrap();
-    assert!(output.status.success() && said(&output).contains("work items taken from records"), "{}", said(&output));
+    assert!(
+        output.status.success() && said(&output).contains("work items restored from checkpoints"),
+        "{}",
+        said(&output)
+    );
     crawl.assert_whole("recorded");
 }

@@ -313,14 +313,14 @@ fn a_run_over_revisits_is_taken_up_where_it_ended() {
         let little = format!("effort.memory_bytes={bytes}");
         let stopped = run(&at("out"), &["--resume", "--set", &little]);
         assert!(stopped.starts_with("Some(9)"), "{stopped}");
-        taken_up |= stopped.contains(" recorded") && !stopped.contains(", 0 recorded");
+        taken_up |= stopped.contains(" saved") && !stopped.contains(", 0 saved");
         if taken_up {
             break;
         }
     }
     assert!(taken_up);
     let resumed = run(&at("out"), &["--resume"]);
-    assert!(resumed.starts_with("Some(0)") && !resumed.contains("resume: 0 work items taken"), "{resumed}");
+    assert!(resumed.starts_with("Some(0)") && !resumed.contains("resume: 0 work items restored"), "{resumed}");
     let (whole, found) = (files(&at("whole")), files(&at("out")));
     assert!(whole.keys().eq(found.keys()) && whole == found);
 }

@@ -223,7 +223,7 @@ fn a_state_on_s3_is_gone_on_from_and_gives_the_bytes_of_a_run_from_scratch() {
     run("first", &state, 0);
     write_crawl("s3://crawls/in/2", 200, 2);
     let told = run("second", &[&state[..], &["--diff", "s3://crawls/changes"]].concat(), 0);
-    assert!(told.contains("1 work items taken from records, 1 recorded"), "{told}");
+    assert!(told.contains("1 work items restored from checkpoints, 1 saved"), "{told}");
     run("third", &state, 10);
     run("scratch", &[], 0);
     let files = |name: &str| {

@@ -54,7 +54,7 @@ fn a_crawl_in_which_most_of_the_web_failed_is_refused_and_the_next_one_goes_on()
     let (code, told) = schedule.run("run-1", &["--input", &broken, "--diff", &schedule.at("diff-1")]);
     assert_eq!(code, 5, "{told}");
     let refused = format!(
-        "input {broken}: 6 pages, less than the share 0.5 (recrawl.least_pages) of the 24 pages of generation 1"
+        "input {broken}: 6 pages, less than the fraction 0.5 (recrawl.least_pages) of the 24 pages of generation 1"
     );
     assert!(told.contains(&refused) && told.contains("--set recrawl.least_pages=0"), "{told}");
     assert!(files(&schedule.at("state")) == state);
@@ -186,7 +186,7 @@ fn where_the_list_of_the_crawler_is_lost_there_is_no_patch_but_the_whole_list() 
         std::fs::remove_dir_all(obeyed.schedule.at(lost)).unwrap();
     }
     let (code, told) = obeyed.week(2);
-    assert!(code == 0 && told.contains("no patch, for the comparison before is missing"), "{told}");
+    assert!(code == 0 && told.contains("because the previous comparison is missing"), "{told}");
     let diff = files(&obeyed.schedule.at("diff-2"));
     let is_patch = |name: &&String| name.contains("exports/add-") || name.contains("exports/remove-");
     assert_eq!(diff.keys().find(is_patch), None);
@@ -218,7 +218,7 @@ fn a_comparison_has_a_folder_of_its_own() {
         ("state/run-1", "diff"),
     ] {
         let (code, told) = schedule.run(output, &["--input", &later, "--diff", &schedule.at(diff)]);
-        assert!(code == 2 && told.contains("give it a folder of its own"), "{output} {diff}: {told}");
+        assert!(code == 2 && told.contains("choose a separate folder"), "{output} {diff}: {told}");
     }
     assert_eq!(schedule.run("run-1", &["--input", &later]).0, 0);
     let (old, new, one) = (schedule.at("run-0"), schedule.at("run-1"), schedule.at("one"));

@@ -43,7 +43,12 @@ fn a_run_that_is_told_to_end_says_what_is_left_and_goes_on_from_there() {
     wait_for_records(&out, &mut child);
     signal(&child, "-TERM");
     let line = stopped(&child.wait_with_output().unwrap(), 143, &out);
-    let words = ["error: stopped by SIGTERM; no result in ", "is recorded in ", "/_records-", "with --resume goes on"];
+    let words = [
+        "error: stopped by SIGTERM; no result in ",
+        "but checkpoints in ",
+        "/_records-",
+        "continue with the same command and --resume",
+    ];
     assert!(words.iter().all(|words| line.contains(words)), "{line}");
     let told = crawl.resume("stopped", &["--workers", "2"]);
     assert!(!told.starts_with("resume: 0 of"), "{told}");
@@ -84,7 +89,7 @@ fn a_process_that_waits_for_others_can_be_interrupted() {
     }
     signal(&child, "-INT");
     let line = stopped(&child.wait_with_output().unwrap(), 130, &out);
-    let words = ["error: process 0 was stopped by SIGINT; no result in ", ": run it again; with --resume"];
+    let words = ["error: process 0 was stopped by SIGINT; no result in ", "; run it again, with --resume"];
     assert!(words.iter().all(|words| line.contains(words)), "{line}");
 }
 

@@ -51,14 +51,16 @@ pub enum Error {
 
     /// Another run created this generation of a state first.
     #[error(
-        "state {0}: another run has made this generation meanwhile; the result stands, and the next run goes on from that one"
+        "state {0}: another run has written this generation in the meantime; the result is valid, \
+         and the next run continues from the generation of the other run"
     )]
     LostGeneration(String),
 
     /// One file has more bad records than `--max-bad` allows.
     #[error(
-        "input {input}: {bad} of {read} records are bad, more than the allowed share {allowed}: {reasons}; the first is {example}; \
-         --max-bad allows more"
+        "input {input}: {bad} of {read} records are damaged, more than the allowed fraction \
+         {allowed}: {reasons}; the first is {example}; repair the input, or allow more with \
+         --max-bad"
     )]
     TooManyBad {
         /// File with the bad records.
@@ -77,8 +79,9 @@ pub enum Error {
 
     /// A scheduled crawl has too few pages compared with the previous crawl.
     #[error(
-        "input {inputs}: {pages} pages, less than the share {share} (recrawl.least_pages) of the {before}: the crawl is not whole, or most \
-         of it failed; there is no result, and the state is as it was; to take it all the same, --set recrawl.least_pages=0"
+        "input {inputs}: {pages} pages, less than the fraction {share} (recrawl.least_pages) of the \
+         {before}: the crawl is incomplete, or most of it failed; no result was written, and the \
+         state is unchanged; to accept the crawl, --set recrawl.least_pages=0"
     )]
     TooFewPages {
         /// Names of the first few inputs.
@@ -93,7 +96,8 @@ pub enum Error {
 
     /// The store did not report if the manifest was written.
     #[error(
-        "output {0}: the store did not tell whether the result was committed; run again: what was committed is completed"
+        "output {0}: the store did not confirm whether the result was committed; run again, which \
+         completes a committed result"
     )]
     CommitUnknown(String),
 
@@ -128,7 +132,8 @@ pub enum Error {
 
     /// The system has no memory left.
     #[error(
-        "{what}: the system has no {} of memory left to give; end what else uses it, lift the limit of this process (ulimit -v) or use a larger machine",
+        "{what}: the system cannot allocate {} of memory; end other programs, raise the limit of \
+         this process (ulimit -v) or use a larger machine",
         size(*needed_bytes)
     )]
     NoMemory {
@@ -140,7 +145,8 @@ pub enum Error {
 
     /// The system cannot start another thread.
     #[error(
-        "the system starts no further thread: {0}; use fewer --workers, end what else uses threads or memory, or lift the limits of this process (ulimit -u and -v, pids.max of its control group)"
+        "the system cannot start another thread: {0}; use fewer --workers, end other programs, or \
+         raise the limits of this process (ulimit -u and -v, pids.max of its control group)"
     )]
     NoThread(String),
 
@@ -193,8 +199,8 @@ pub enum Error {
         remedy: String,
     },
 
-    /// There are more rows than can be numbered.
-    #[error("{found} {what}, but {allowed} are the most that can be numbered; split the input")]
+    /// More rows than can be numbered.
+    #[error("{found} {what}, but at most {allowed} can be numbered; split the input")]
     TooManyRows {
         /// Description of the rows.
         what: String,
@@ -274,11 +280,15 @@ impl Error {
             ErrorKind::StorageFull => "no space left on device".into(),
             ErrorKind::QuotaExceeded => "disk quota exceeded".into(),
             ErrorKind::NotADirectory => {
-                let why = "a folder above it is a file; choose another path, or move that file away";
+                let why = "a parent folder of this path is a file; choose another path, or move that file \
+                     away";
                 return Error::Usage(format!("{}: {why}", path.into()));
             }
             ErrorKind::IsADirectory => {
-                return Error::Usage(format!("{}: is a folder; name a file, in it or elsewhere", path.into()));
+                return Error::Usage(format!(
+                    "{}: is a folder, but a file is needed; name a file in it or elsewhere",
+                    path.into()
+                ));
             }
             _ => return Error::storage(path, cause),
         };

@@ -53,7 +53,7 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if let Err(cause) = remove(&self.0) {
-            tell(format_args!("left behind: {}: {cause}", self.0.display()));
+            tell(format_args!("warning: {} could not be removed: {cause}; remove it by hand", self.0.display()));
         }
         forget(&self.0);
     }

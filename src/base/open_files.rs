@@ -24,12 +24,13 @@ pub fn make_room(peers: usize) -> Result<()> {
     }
     let refused = |cause: String| {
         let why = format!(
-            "{cause}; with {peers} peers this process needs {needed} open at a time: raise its limit (ulimit -n)"
+            "{cause}; with {peers} peers this process needs {needed} open files and connections; \
+             raise its limit (ulimit -n)"
         );
         Err(Error::storage("files and connections", why))
     };
     if needed > hard {
-        return refused(format!("no more than {hard} may be open"));
+        return refused(format!("at most {hard} may be open"));
     }
     setrlimit(Resource::RLIMIT_NOFILE, needed, hard).or_else(|cause| refused(cause.to_string()))
 }

@@ -23,13 +23,13 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Effort")]
 struct EffortArgs {
-    /// Memory for keys of payloads, 40 bytes each; beyond it, --spill is used
+    /// Memory for keys of payloads, 40 bytes each; the excess is spilled to the folder of --spill
     #[arg(long, value_name = "BYTES", value_parser = quantity::quantity, default_value = "1GiB")]
     memory: u64,
-    /// Folder on a local disk for what does not fit in memory [default: the system's temporary folder]
+    /// Folder on a local disk for spilled data [default: the system's temporary folder]
     #[arg(long, value_name = "DIR")]
     spill: Option<PathBuf>,
-    /// Threads; all cores when not given
+    /// Number of threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     workers: Option<u16>,
 }
@@ -47,27 +47,30 @@ impl EffortArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_help = ARCHIVE_EXAMPLES)]
 pub(super) struct ArchiveArgs {
-    /// WARC files (plain, .gz, .zst): paths, URLs, globs, folders, @LISTs
+    /// WARC files (plain, .gz, .zst): paths, URLs, globs, folders or @LISTs
     #[arg(value_name = "IN", required = true)]
     inputs: Vec<String>,
     /// Folder for the archive: path or URL
     #[arg(long, value_name = "URL")]
     output: String,
-    /// An older archive, or WARC files: payloads that it holds are not kept again. Give it once for each
+    /// An older archive, or WARC files, whose payloads the new archive refers to instead of storing
+    /// them again; may be given again
     #[arg(long, value_name = "OLDER")]
     against: Vec<String>,
-    /// A finished run of `webtwin run` on the same files: measures what near-copies, as differences to the page that it
-    /// keeps, would save
+    /// Result of `webtwin run` on the same files: measures how many bytes near-copies would take as
+    /// differences to the pages that stay
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
-    /// Write the near-copies as differences; only `webtwin restore` reads them
+    /// Store near-copies as differences; only `webtwin restore` can read them
     #[arg(long, requires = "run")]
     near: bool,
-    /// Level of zstd for differences, 1 to 19: at 3 they take a tenth of the time, and more bytes
+    /// Compression level of zstd for differences, 1 to 19: level 3 takes a tenth of the time and
+    /// more bytes
     #[arg(long, value_name = "N", requires = "run", default_value_t = Near::LEVEL,
         value_parser = clap::value_parser!(i32).range(1..=i64::from(Near::LEVEL)))]
     level: i32,
-    /// Write an index of its captures, index.cdxj, too, for tools that replay them; reads each file once more
+    /// Also write index.cdxj, an index of the archive's captures for replay tools; reads each file
+    /// once more
     #[arg(long)]
     cdxj: bool,
     #[command(flatten)]
@@ -79,10 +82,10 @@ pub(super) struct RestoreArgs {
     /// Folder of an archive: path or URL
     #[arg(value_name = "ARCHIVE")]
     archive: String,
-    /// The older archive that it was made against, or the WARC files of that. Give it once for each
+    /// The older archive, or its WARC files, that the archive was made against; may be given again
     #[arg(long, value_name = "OLDER")]
     against: Vec<String>,
-    /// Folder for the files that it was made of: path or URL
+    /// Folder for the restored files: path or URL
     #[arg(long, value_name = "URL")]
     output: String,
     #[command(flatten)]
@@ -109,7 +112,7 @@ pub(super) fn archive(args: ArchiveArgs) -> Result<()> {
     let (others, bytes) = summary.files.iter().fold((0, 0), |(n, b), file| (n + file.others, b + file.other_bytes));
     if others > 0 {
         let bytes = figures::bytes(bytes);
-        tell(format_args!("{bytes} in {others} stretches are no whole records: copied as they are"));
+        tell(format_args!("{bytes} in {others} ranges are not whole records and were copied unchanged"));
     }
     if !settings.against.is_empty() {
         tell(format_args!("{} of these refer to {}", summary.against, settings.against.join(", ")));
@@ -137,10 +140,10 @@ fn table(summary: &Summary) -> String {
     for (bytes, what) in [
         (summary.bytes_in, "input".to_string()),
         (summary.bytes_out, "with exact copies as revisits".into()),
-        (rest + zstd_bytes.unwrap_or(0), format!("and {records} near-copies in zstd frames, each alone")),
+        (rest + zstd_bytes.unwrap_or(0), format!("and {records} near-copies as separate zstd frames")),
         (rest + near_bytes, format!("and {records} near-copies as differences (--near)")),
         (stored_bytes, "these near-copies alone, as stored".into()),
-        (zstd_bytes.unwrap_or(0), "in zstd frames, each alone".into()),
+        (zstd_bytes.unwrap_or(0), "as separate zstd frames".into()),
         (near_bytes, "as differences".into()),
     ] {
         let share = 100.0 * bytes as f64 / summary.bytes_in.max(1) as f64;
@@ -157,7 +160,8 @@ pub(super) fn restore(args: RestoreArgs) -> Result<()> {
     let restored = webtwin_archive::restore(&args.archive, &args.against, &args.output, &effort, &|line| tell(line));
     let restored = restored.map_err(|error| work.explain(error))?;
     tell(format_args!(
-        "{} records in {} files, {} of them restored, all as they were archived; {} files are the same to the byte",
+        "{} records in {} files, {} of them restored, all equal to the archived ones; {} files are \
+         byte for byte those of the input",
         restored.records, restored.files, restored.restored, restored.same_files
     ));
     tell(format_args!("{} in {:.1} s: {}", figures::bytes(restored.bytes), began.elapsed().as_secs_f64(), args.output));

@@ -13,11 +13,12 @@ use webtwin_job::Digest;
 pub(super) struct Args {
     #[command(flatten)]
     job: JobArgs,
-    /// Cluster file to validate as well; or `slurm`, `kubernetes`: what the environment says
+    /// Cluster file to validate as well; `slurm` or `kubernetes` reads the cluster from the
+    /// environment
     #[arg(long, value_name = "FILE")]
     cluster: Option<PathBuf>,
-    /// Print the graph of the job's dataflow instead of the job: which operators it has, and by which keys rows travel between
-    /// them; as `text`, or as `dot` for Graphviz
+    /// Print the graph of the job's dataflow instead of the job, with its operators and the keys by
+    /// which rows are exchanged: as `text`, or as `dot` for Graphviz
     #[arg(long, value_name = "FORM", num_args = 0..=1, default_missing_value = "text")]
     dataflow: Option<Form>,
 }

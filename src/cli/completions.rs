@@ -7,7 +7,7 @@ use webtwin_base::error::Result;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Shell to complete in
+    /// Shell for which completions are printed
     shell: clap_complete::Shell,
 }
 

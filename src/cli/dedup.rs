@@ -34,85 +34,93 @@ const SHOWN_VALUES: usize = 8;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// JSONL (plain, .gz, .zst, .xz, .bz2) or Parquet: files, folders, globs, @LISTs, store URLs, or a folder that dedup wrote
+    /// JSONL (plain, .gz, .zst, .xz, .bz2) or Parquet: files, folders, globs, @LISTs, store URLs,
+    /// or the result of an earlier `webtwin dedup`
     #[arg(value_name = "IN", required = true)]
     inputs: Vec<String>,
     /// Folder for the result: path or URL
     #[arg(long, value_name = "URL")]
     output: String,
-    /// Field with the text; a dot leads into an object. May be given again: the first that a record has counts
-    /// [default: text, then content]
+    /// Field with the text; a dot leads into an object. May be given again: the first field that a
+    /// record has is used [default: text, then content]
     #[arg(long = "text-field", value_name = "NAME", help_heading = "Input")]
     text_fields: Vec<String>,
-    /// Field with the id, a string or whole number [default: FILE:ROW stands for an id]
+    /// Field with the id, a string or whole number [default: FILE:ROW is the id]
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     id_field: Option<String>,
-    /// Largest share of damaged records in a file before the run fails
+    /// Maximum fraction of damaged records in a file before the run fails
     #[arg(long, value_name = "SHARE", default_value_t = 0.01, help_heading = "Input")]
     max_bad: f64,
-    /// Largest record
+    /// Maximum size of a record
     #[arg(long, value_name = "BYTES", value_parser = quantity::quantity, default_value = "16MiB", help_heading = "Input")]
     max_record: u64,
-    /// Largest window of a zstd or xz file, in memory of each thread
+    /// Maximum window of a zstd or xz file, in memory of each thread
     #[arg(long, value_name = "BYTES", value_parser = quantity::quantity, default_value = "256MiB", help_heading = "Input")]
     max_window: u64,
-    /// What is removed: exact copies and near-duplicates, or exact copies only
+    /// Duplicates to remove: exact copies and near-duplicates, or exact copies only
     #[arg(long, value_enum, default_value = "minhash", help_heading = "Method")]
     by: By,
-    /// Least resemblance of near-duplicates, 0 to 1: the share of their shingles that both have
+    /// Minimum resemblance of near-duplicates, 0 to 1: the fraction of their shingles that both
+    /// texts have
     #[arg(long, value_name = "SHARE", default_value_t = 0.8, help_heading = "Method")]
     threshold: f64,
-    /// What texts are compared by: words:N, tokens:N (between white space, as they are) or chars:N
+    /// Shingles by which texts are compared: words:N, tokens:N (separated by white space, not
+    /// normalised) or chars:N
     #[arg(long, value_name = "UNIT:N", default_value = "words:5", help_heading = "Method")]
     shingle: Shingling,
-    /// Minima in a signature
+    /// Number of minima in a signature
     #[arg(long, value_name = "N", default_value_t = 128, help_heading = "Method",
         value_parser = clap::value_parser!(u32).range(1..=4096))]
     permutations: u32,
-    /// Bands of a signature [default: the most rows with which a pair at the threshold is found 99 times of 100]
+    /// Number of bands of a signature [default: as many rows a band as still find 99 of 100 pairs
+    /// at the threshold]
     #[arg(long, value_name = "N", requires = "rows", help_heading = "Method",
         value_parser = clap::value_parser!(u32).range(1..=4096))]
     bands: Option<u32>,
-    /// Rows of a band
+    /// Number of rows of a band
     #[arg(long, value_name = "N", requires = "bands", help_heading = "Method",
         value_parser = clap::value_parser!(u32).range(1..=4096))]
     rows: Option<u32>,
-    /// Which record stays: first, longest, newest[:FIELD], smallest-id, max:FIELD or min:FIELD
+    /// Record of a cluster that stays: first, longest, newest[:FIELD], smallest-id, max:FIELD or
+    /// min:FIELD
     #[arg(long, value_name = "RULE", default_value = "first", help_heading = "Method")]
     keep: Keep,
-    /// Files whose records stay before others, as globs for their names, the most preferred first
+    /// Globs for names of files whose records stay in preference to others, the most preferred
+    /// first
     #[arg(long, value_name = "GLOB,...", value_delimiter = ',', help_heading = "Method")]
     prefer: Vec<String>,
-    /// A corpus that is there already, such as an earlier result: duplicates of its records are removed; it is not
-    /// written. May be given again
+    /// An existing corpus, such as an earlier result: duplicates of its records are removed from
+    /// the inputs, and it is not written. May be given again
     #[arg(long, value_name = "OLD", help_heading = "Method")]
     against: Vec<String>,
-    /// Count records by the values of a field, such as meta.lang; a dot leads into an object. May be given again
+    /// Field by whose values records are counted, such as meta.lang; a dot leads into an object.
+    /// May be given again
     #[arg(long, value_name = "FIELD", help_heading = "Output")]
     count_by: Vec<String>,
-    /// Keep all records, and add duplicate_of, similarity and cluster to them
+    /// Keep all records, and add the fields duplicate_of, similarity and cluster to them
     #[arg(long, help_heading = "Output")]
     annotate: bool,
-    /// What the names of these fields begin with
+    /// Prefix of the names of these fields
     #[arg(long, value_name = "PREFIX", requires = "annotate", default_value = "", help_heading = "Output")]
     annotate_prefix: String,
-    /// Record what is read of each file on a local disk, and do not read again the files that an interrupted run of the same
-    /// command has recorded; the result is the same. The records are removed once it is committed
+    /// Save a checkpoint of each input file on a local disk, and skip the files that an interrupted
+    /// run of the same command has saved; the result is the same. The checkpoints are removed once
+    /// the result is committed
     #[arg(long, help_heading = "Effort")]
     resume: bool,
-    /// Folder for these records [default: that of the result]
+    /// Folder for these checkpoints [default: the folder of the result]
     #[arg(long, value_name = "DIR", requires = "resume", help_heading = "Effort")]
     records: Option<String>,
-    /// Memory, by estimate; beyond it, --spill is used
+    /// Memory, by estimate; the excess is spilled to the folder of --spill
     #[arg(long, value_name = "BYTES", value_parser = quantity::quantity, default_value = "2GiB", help_heading = "Effort")]
     memory: u64,
-    /// Folder on a local disk for what does not fit in memory [default: the system's temporary folder]
+    /// Folder on a local disk for spilled data [default: the system's temporary folder]
     #[arg(long, value_name = "DIR", help_heading = "Effort")]
     spill: Option<PathBuf>,
-    /// Threads; all cores when not given
+    /// Number of threads [default: all cores]
     #[arg(long, value_name = "N", help_heading = "Effort", value_parser = clap::value_parser!(u16).range(1..))]
     workers: Option<u16>,
-    /// Tell what memory and disk it will take, by the beginnings of some files, and stop
+    /// Estimate memory and disk from the beginnings of some files, and stop
     #[arg(long, help_heading = "Effort")]
     plan: bool,
 }
@@ -120,7 +128,7 @@ pub(super) struct Args {
 /// Method by which duplicates are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum By {
-    /// Exact copies, and near-duplicates by MinHash, verified
+    /// Exact copies, and near-duplicates found by MinHash and verified
     Minhash,
     /// Exact copies only
     Exact,
@@ -131,7 +139,7 @@ impl Args {
         // Checked here, because clap has no ranges for floating point numbers.
         let share = |name: &str, share: f64, from: f64| match (from..=1.0).contains(&share) {
             true => Ok(share),
-            false => Err(Error::Usage(format!("{name} is {share}, but must be {from} to 1"))),
+            false => Err(Error::Usage(format!("{name} is {share}, but must be a number from {from} to 1"))),
         };
         let threshold = share("--threshold", self.threshold, 0.01)?;
         let bands = match (self.bands, self.rows) {
@@ -139,14 +147,14 @@ impl Args {
             _ => Bands::choose(self.permutations, threshold),
         };
         if bands.permutations() > 1 << 16 {
-            return Err(Error::Usage(format!("--bands {} of --rows {} are too many", bands.bands, bands.rows)));
+            return Err(Error::Usage(format!("--bands {} and --rows {} are too many", bands.bands, bands.rows)));
         }
         let near = Near { shingling: self.shingle, threshold, bands };
         if self.keep == Keep::SmallestId && self.id_field.is_none() {
-            return Err(Error::Usage("--keep smallest-id: give --id-field, too".into()));
+            return Err(Error::Usage("--keep smallest-id needs the field of the ids; add --id-field FIELD".into()));
         }
         if self.count_by.len() > MOST_COUNTED {
-            return Err(Error::Usage(format!("--count-by: at most {MOST_COUNTED} fields")));
+            return Err(Error::Usage(format!("--count-by accepts at most {MOST_COUNTED} fields; give fewer")));
         }
         let text_fields = match self.text_fields.is_empty() {
             true => TEXT_FIELDS.map(String::from).into(),

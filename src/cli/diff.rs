@@ -32,37 +32,41 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Results of crawls, oldest first: paths or URLs. The last two are compared; those before them are history
+    /// Results of crawls, oldest first: paths or URLs. The last two are compared; those before them
+    /// are history
     #[arg(value_name = "RESULT", required = true, num_args = 2..)]
     results: Vec<String>,
-    /// The comparison whose newer result is the older one of this: what it knew of crawls before is taken up
+    /// Earlier comparison whose newer result is the older one of this comparison: its history is
+    /// continued
     #[arg(long, value_name = "URL")]
     history: Option<String>,
-    /// Pages that may be fetched to probe mirrors on the avoid list
+    /// Number of pages that may be fetched to probe mirrors on the avoid list
     #[arg(long, value_name = "PAGES", default_value_t = Recrawl::default().budget)]
     budget: u64,
-    /// Fraction of a mirror's pages that must have changed for probes to notice it, at a confidence of 95 %
+    /// Fraction of a mirror's pages that must have changed for probes to notice it, at a confidence
+    /// of 95 %
     #[arg(long, value_name = "FRACTION", value_parser = quantity::part, default_value_t = Recrawl::default().probe_share)]
     probe_share: f64,
     /// Folder for the comparison: path or URL
     #[arg(long, value_name = "URL")]
     output: String,
-    /// Read the texts of changed pages again, from the inputs of both results, and judge by what they have in common
+    /// Read the texts of changed pages again, from the inputs of both results, and compare them by
+    /// the chunks that they share
     #[arg(long)]
     texts: bool,
     /// Compare results of different settings, by pages and sites only
     #[arg(long)]
     across_settings: bool,
-    /// A setting of [recrawl], as recrawl.KEY=VALUE; may be given again
+    /// Setting of [recrawl], as recrawl.KEY=VALUE; may be given again
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
-    /// Memory for pages that only one crawl has; beyond it, --spill is used
+    /// Memory for pages that only one crawl has; the excess is spilled to the folder of --spill
     #[arg(long, value_name = "BYTES", value_parser = quantity::quantity, default_value = "256MiB", help_heading = "Effort")]
     memory: u64,
-    /// Folder on a local disk for what does not fit in memory [default: the system's temporary folder]
+    /// Folder on a local disk for spilled data [default: the system's temporary folder]
     #[arg(long, value_name = "DIR", help_heading = "Effort")]
     spill: Option<PathBuf>,
-    /// Threads; all cores when not given
+    /// Number of threads [default: all cores]
     #[arg(long, value_name = "N", help_heading = "Effort", value_parser = clap::value_parser!(u16).range(1..))]
     workers: Option<u16>,
 }
@@ -70,8 +74,7 @@ pub(super) struct Args {
 impl Args {
     fn settings(&self) -> Result<Settings> {
         if let Some(other) = self.sets.iter().find(|set| !set.trim_start().starts_with("recrawl.")) {
-            let what =
-                "the other settings are those of the two results; diff has those of recrawl, as recrawl.KEY=VALUE";
+            let what = "settings of recrawl, as recrawl.KEY=VALUE; all others are taken from the two results";
             return Err(Error::Usage(format!("--set {other}: {what}")));
         }
         let mut recrawl = webtwin_job::resolve("--set", "", &self.sets)?.recrawl;
@@ -115,7 +118,7 @@ pub(super) fn run(args: Args) -> Result<()> {
 /// Returns [`Error::Usage`] if the folder is refused.
 pub(super) fn refuse_within(option: &str, url: &str, folder: &str) -> Result<()> {
     match Location::parse(url)?.is_within(&Location::parse(folder)?) {
-        true => Err(Error::Usage(format!("{option} {url}: it lies in {folder}; give it a folder of its own"))),
+        true => Err(Error::Usage(format!("{option} {url}: is inside of {folder}; choose a separate folder"))),
         false => Ok(()),
     }
 }
@@ -162,7 +165,8 @@ pub(super) fn scheduled(
     if list_is_lost {
         let folder = Location::parse(&settings.output)?.join("exports")?;
         tell(format_args!(
-            "no patch, for the comparison before is missing: the crawler takes the whole list, {folder}"
+            "no patch of the avoid list was written, because the previous comparison is missing; \
+             give the crawler the whole list in {folder}"
         ));
     }
     Ok(())
@@ -173,7 +177,10 @@ fn report(settings: &Settings, summary: &Summary, seconds: f64) {
     let Summary { pages_old, pages_new, .. } = summary;
     if summary.is_backwards {
         let Settings { old, new, .. } = settings;
-        tell(format_args!("{new} was fetched before {old}: there are no intervals, and so no rates"));
+        tell(format_args!(
+            "warning: {new} was fetched before {old}, so there are no rates of change; name the \
+             older result first"
+        ));
     }
     let list = |counts: &mut dyn Iterator<Item = (String, u64)>| {
         counts.filter(|one| one.1 > 0).map(|(what, n)| format!("{n} {what}")).collect::<Vec<_>>().join(", ")

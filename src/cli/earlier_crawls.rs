@@ -98,7 +98,8 @@ fn files_of(original: &str, tell: impl Fn(std::fmt::Arguments<'_>)) -> Result<Op
         }
         Err(Error::Input { input, reason }) => {
             tell(format_args!(
-                "state: {input}, of the crawl before: {reason}; revisit records that refer to it are not resolved"
+                "state: {input}, of the previous crawl: {reason}; revisit records that refer to it \
+                 are rejected"
             ));
             Ok(None)
         }

@@ -23,22 +23,23 @@ Examples:
 pub(super) struct Args {
     /// Folder of a run, or of a corpus that `webtwin dedup` wrote
     run: String,
-    /// URL of a page of the run; of a corpus a record: its id, or FILE:ROW
+    /// URL of a page of the run, or a record of the corpus: its id or FILE:ROW
     url_a: String,
     /// URL of another page of the run, or another record
     #[arg(required_unless_present = "against", conflicts_with = "against")]
     url_b: Option<String>,
-    /// Result of an older crawl: shows how the page has changed since, instead of comparing two pages
+    /// Result of an older crawl: shows how the page has changed since, instead of comparing two
+    /// pages
     #[arg(long, value_name = "OLD", conflicts_with = "read_crawl")]
     against: Option<String>,
-    /// Read all pages again, not only those of the two hosts, to know for certain which chunks count; not needed if the
-    /// run has output.fprint_docid
+    /// Read all pages again, not only those of the two hosts, to determine exactly which chunks
+    /// count; not needed if the run has output.fprint_docid
     #[arg(long)]
     read_crawl: bool,
-    /// Chunks and lines of difference to print; 0 prints all
+    /// Maximum number of chunks and lines of difference to print; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// One JSON object with everything, instead of text
+    /// Print one JSON object with everything, instead of text
     #[arg(long)]
     json: bool,
 }
@@ -64,7 +65,7 @@ pub(super) fn run(args: Args) -> Result<()> {
 fn records(run: &Run, args: &Args, limit: usize) -> Result<()> {
     let Some(record_b) = args.url_b.as_deref().filter(|_| !args.read_crawl) else {
         return Err(Error::Usage(format!(
-            "{}: a corpus; --against and --read-crawl are for runs with pages",
+            "{}: is a corpus, but --against and --read-crawl need a run with pages; leave them out",
             args.run
         )));
     };

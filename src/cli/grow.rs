@@ -7,18 +7,19 @@ use webtwin_base::error::Result;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Table TRIVIAL, of labels of nodes: columns `label` (or `cluster`, `rid`) and `node` (or `page`, `pid`,
-    /// `doc_id`, `url`); or a run, of which `clusters` is read. May be given again
+    /// Table TRIVIAL, the labels of nodes: columns `label` (or `cluster`, `rid`) and `node` (or
+    /// `page`, `pid`, `doc_id`, `url`); or a run, whose table `clusters` is read. May be given
+    /// again
     #[arg(long, value_name = "URL", required = true)]
     trivial: Vec<String>,
-    /// Table LINK, of links between these nodes: columns `src` and `dst`; or a run, of which `links` is read.
-    /// May be given again
+    /// Table LINK, the links between these nodes: columns `src` and `dst`; or a run, whose table
+    /// `links` is read. May be given again
     #[arg(long, value_name = "URL", required = true)]
     links: Vec<String>,
     /// Folder for the result: path or URL
     #[arg(long, value_name = "URL")]
     output: Option<String>,
-    /// A setting, as KEY=VALUE; may be given again
+    /// Setting, as KEY=VALUE; may be given again
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
     #[command(flatten)]

@@ -24,30 +24,33 @@ Examples:
 pub(super) struct Args {
     /// Folder of a run: path or URL
     run: String,
-    /// Folder of the comparison whose newer result RUN is, path or URL: answer by the list in
-    /// force, and not by that of RUN alone
+    /// Folder of the comparison whose newer result is RUN, path or URL: answers follow the avoid
+    /// list in force instead of that of RUN alone
     #[arg(long, value_name = "URL")]
     in_force: Option<String>,
     /// Folder for the index: path or URL
     #[arg(long, value_name = "URL")]
     output: String,
-    /// Also index the chunks of texts, so that texts can be compared with pages as the job does; reads the input again if the run
-    /// has no table fprint_docid
+    /// Also index the chunks of texts, so that texts can be compared with pages as the job does;
+    /// reads the input again if the run has no table fprint_docid
     #[arg(long)]
     chunks: bool,
-    /// Also index texts by their words, for `webtwin search`; reads the input again. Needs a build with the feature `search`
+    /// Also index texts by their words, for `webtwin search`; reads the input again, and needs a
+    /// build with the feature `search`
     #[arg(long)]
     text: bool,
-    /// Also index simhashes, so that those within k bits are found; K when not given is that of the job (hamming.k)
+    /// Also index simhashes, so that those within K bits are found [default of K: the job's setting
+    /// hamming.k]
     #[arg(long, value_name = "K", num_args = 0..=1)]
     simhashes: Option<Option<u32>>,
-    /// Memory for rows on their way; beyond it, --spill is used. Doc ids take 8 bytes a page beside it
+    /// Memory for rows; the excess is spilled to the folder of --spill. Doc ids take 8 bytes a page
+    /// in addition
     #[arg(long, value_name = "BYTES", value_parser = quantity::quantity, default_value = "512MiB", help_heading = "Effort")]
     memory: u64,
-    /// Folder on a local disk for what does not fit in memory [default: the system's temporary folder]
+    /// Folder on a local disk for spilled data [default: the system's temporary folder]
     #[arg(long, value_name = "DIR", help_heading = "Effort")]
     spill: Option<PathBuf>,
-    /// Threads; all cores when not given
+    /// Number of threads [default: all cores]
     #[arg(long, value_name = "N", help_heading = "Effort", value_parser = clap::value_parser!(u16).range(1..))]
     workers: Option<u16>,
 }
@@ -71,7 +74,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let count = |name: &str| manifest.counts.get(name).copied().unwrap_or_default();
     let bytes = manifest.files.iter().map(|file| file.bytes).sum();
     if settings.in_force.is_some() {
-        tell(format_args!("{} pages more stand on the list in force", count("standing")));
+        tell(format_args!("{} more pages are on the avoid list in force", count("standing")));
     }
     tell(format_args!(
         "{} pages, {} prefixes, {} collections: {} in {:.1} s: {}",

@@ -79,30 +79,37 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs a job: a crawl in, similar pages, collections and the avoid list out
+    /// Finds similar pages, mirrored collections and an avoid list in a crawl, or runs another kind
+    /// of job
     Run(run::Args),
-    /// Resolves and validates a job and a cluster file, prints the effective job, touches nothing
+    /// Validates a job file and a cluster file, and prints the job with all settings; reads no
+    /// input
     Check(check::Args),
-    /// Predicts rows, pairs, memory and disk from a sample of the input, writes nothing
+    /// Predicts rows, pairs, memory, disk and time of a run from a sample of its input; writes
+    /// nothing
     Plan(plan::Args),
-    /// Removes exact and near-duplicates from a corpus of texts: the same files out, without them
+    /// Removes exact copies and near-duplicates from a corpus of texts
     Dedup(dedup::Args),
-    /// Compares the results of two crawls: what became of pages, sites and the avoid list
+    /// Compares the results of two crawls: changes of pages, sites, mirrors and the avoid list
     Diff(diff::Args),
-    /// Makes a page of a run to be looked at: one HTML file that needs nothing but itself
+    /// Writes a report of a result as one HTML file that opens without a network
     Report(report::Args),
-    /// Prints a table of a run
+    /// Prints a table of a result
     Show(show::Args),
-    /// Explains why two pages of a run are, or are not, in one trivial cluster; or two records of a corpus duplicates
+    /// Explains why two pages of a run are in one trivial cluster or not, or two records of a
+    /// corpus are duplicates or not
     Explain(explain::Args),
-    /// Makes an index of a run, for look-ups of single URLs and texts
+    /// Makes an index of a run, to look up single URLs and texts
     Index(index::Args),
-    /// Answers URLs on stdin from an index: fetch, skip, unknown or reject, and what stays
+    /// Looks up URLs from stdin in an index: prints fetch, skip, unknown or reject, and the page
+    /// that stays
     Lookup(lookup::Args),
-    /// Searches the texts of an index by words, with mirrored collections and copies rolled up to one result each
+    /// Searches the texts of an index by words, with mirrored collections and copies rolled up to
+    /// one result each
     #[cfg(feature = "search")]
     Search(search::Args),
-    /// Searches the texts of an index; this build cannot: it needs the cargo feature `search`
+    /// Searches the texts of an index by words; not in this build, which lacks the cargo feature
+    /// `search`
     #[cfg(not(feature = "search"))]
     #[command(override_usage = "webtwin search INDEX WORDS...", after_help = webtwin_view::lookup::build::no_search())]
     Search {
@@ -112,34 +119,36 @@ enum Command {
     /// Serves an index over HTTP: look-ups, near-duplicates of texts, sets of copies
     #[cfg(feature = "serve")]
     Serve(serve::Args),
-    /// Serves an index over HTTP; this build cannot: it needs the cargo feature `serve`
+    /// Serves an index over HTTP; not in this build, which lacks the cargo feature `serve`
     #[cfg(not(feature = "serve"))]
     #[command(override_usage = "webtwin serve INDEX", after_help = no_server())]
     Serve {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         rest: Vec<String>,
     },
-    /// Takes pages as they are fetched, and tells the crawler which copies to leave
+    /// Serves a live index over HTTP: takes pages as they are fetched, and advises the crawler
+    /// which copies to skip
     #[cfg(feature = "serve")]
     Live(live::Args),
-    /// Takes pages as they are fetched; this build cannot: it needs the cargo feature `serve`
+    /// Serves a live index over HTTP; not in this build, which lacks the cargo feature `serve`
     #[cfg(not(feature = "serve"))]
     #[command(override_usage = "webtwin live DIR", after_help = no_server())]
     Live {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         rest: Vec<String>,
     },
-    /// Grows similar clusters in any graph of which similar nodes are known
+    /// Grows similar clusters in any graph with labels of similar nodes
     Grow(grow::Args),
-    /// The Hamming distance problem: table designs, fingerprint files, online and batch queries
+    /// Solves the Hamming distance problem: table designs, fingerprint files, online and batch
+    /// queries
     #[command(subcommand)]
     Hamming(hamming::Command),
-    /// What scheduled jobs keep from run to run (`webtwin run --state`)
+    /// Shows, checks and prunes the state of scheduled runs (`webtwin run --state`)
     #[command(subcommand)]
     State(state::Command),
-    /// Keeps payloads of WARC files once: the same files, in which copies are revisit records
+    /// Archives WARC files with each payload stored once: copies become revisit records
     Archive(archive::ArchiveArgs),
-    /// Gives back the WARC files that an archive was made of
+    /// Restores the WARC files of an archive
     Restore(archive::RestoreArgs),
     /// Prints completions for a shell
     Completions(completions::Args),
@@ -152,23 +161,23 @@ enum Command {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Job")]
 struct JobArgs {
-    /// Job file (TOML); the default job is `replicas` with the settings that `check` shows
+    /// Job file (TOML) [default: the job `replicas` with the settings that `webtwin check` prints]
     #[arg(long, value_name = "FILE")]
     job: Option<PathBuf>,
-    /// Input: path, URL, glob, directory, @LIST or synth://?pages=N&seed=S; may be given again
+    /// Input: path, URL, glob, folder, @LIST or synth://?pages=N&seed=S; may be given again
     #[arg(long = "input", value_name = "URL")]
     inputs: Vec<String>,
-    /// Input of an earlier crawl: revisit records find their originals there, and nothing else of it is a page; may be given
-    /// again
+    /// Input of an earlier crawl in which revisit records find their originals; its pages are no
+    /// pages of this run. May be given again
     #[arg(long, value_name = "URL")]
     originals: Vec<String>,
     /// Folder for the result: path or URL
     #[arg(long, value_name = "URL")]
     output: Option<String>,
-    /// Largest share of damaged records in one input before the run fails
+    /// Maximum fraction of damaged records in one input before the run fails
     #[arg(long, value_name = "SHARE")]
     max_bad: Option<f64>,
-    /// A setting that overrides the job file, as KEY=VALUE; may be given again
+    /// Setting that overrides the job file, as KEY=VALUE; may be given again
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
 }
@@ -205,11 +214,12 @@ impl JobArgs {
 /// Arguments that say where to compute it.
 #[derive(Debug, Args)]
 pub struct WorkerArgs {
-    /// Worker threads of a run in one process; all cores when not given
+    /// Number of worker threads of a run in one process [default: all cores]
     #[arg(long, value_name = "N", conflicts_with = "cluster", help_heading = "Effort",
         value_parser = clap::value_parser!(u16).range(1..=cluster_file::MOST as i64))]
     workers: Option<u16>,
-    /// Cluster file: the processes of a run and where they are; or `slurm`, `kubernetes`: as the environment says
+    /// Cluster file, with the processes of a run and their addresses; `slurm` or `kubernetes` reads
+    /// them from the environment
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]
     pub cluster: Option<PathBuf>,
     /// Number of this process in the cluster file, from 0
@@ -233,11 +243,12 @@ impl WorkerArgs {
                 cluster.check_process(process).map(|()| (cluster, process))
             }
             (Some(_), Some(_)) => Err(Error::Usage(format!(
-                "--process: with --cluster {} the environment says which process this is",
+                "--process is set by the environment with --cluster {}; leave it out",
                 cluster.display()
             ))),
             (None, None) => Err(Error::Usage(format!(
-                "--cluster {}: give --process N as well, the number of this process in that file, from 0",
+                "--cluster {}: the number of this process is missing; add --process N, its position \
+                 in that file from 0",
                 cluster.display()
             ))),
         }

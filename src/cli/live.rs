@@ -29,44 +29,48 @@ acknowledged.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Folder of the index, on a local disk; begun if it is not there
+    /// Folder of the index, on a local disk; created if it does not exist
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Read WARC files as they grow, new ones included, each up to its last whole record; may be given again
+    /// WARC files to read as they grow, new ones included, each up to its last whole record; may be
+    /// given again
     #[arg(long, value_name = "GLOB")]
     follow: Vec<String>,
-    /// End when what the followed files have now is read
+    /// End after reading what the followed files hold now
     #[arg(long, requires = "follow", conflicts_with = "until_idle")]
     once: bool,
-    /// End when the followed files have not grown for this many seconds
+    /// End when the followed files have not grown for this number of seconds
     #[arg(long, value_name = "SECONDS", requires = "follow")]
     until_idle: Option<u64>,
-    /// Read followed files into this state once they are complete, so that `webtwin run --state URL` with the same --input
-    /// need not read them again
+    /// State into which followed files are read once they are complete, so that `webtwin run
+    /// --state URL` with the same --input need not read them again
     #[arg(long, value_name = "URL", requires = "follow")]
     state: Option<String>,
-    /// Compare the clusters of the index with those of this result of `webtwin run` over the same pages, print how they agree, and end
+    /// Result of `webtwin run` over the same pages: compare its clusters with those of the index,
+    /// print how they agree, and end
     #[arg(long, value_name = "RESULT", conflicts_with_all = ["follow", "listen", "key", "host"])]
     against: Option<String>,
     /// Address and port to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8601")]
     listen: String,
-    /// Follow files only, and answer nobody
+    /// Follow files only, and answer no requests
     #[arg(long, requires = "follow", conflicts_with_all = ["listen", "key", "host"])]
     no_listen: bool,
-    /// File of lines NAME KEY: who may ask, by the header Authorization: Bearer KEY. Needed beyond loopback
+    /// File of lines NAME KEY: clients send a key in the header Authorization: Bearer KEY. Required
+    /// beyond loopback
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Name by which clients may call the server, with the port if they name it; may be given again
+    /// Name by which clients may address the server, with the port if they send it; may be given
+    /// again
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
-    /// Job file (TOML): how pages are read and compared, as in `webtwin run`
+    /// Job file (TOML), with the settings by which pages are read and compared, as in `webtwin run`
     #[arg(long, value_name = "FILE", help_heading = "Job")]
     job: Option<PathBuf>,
-    /// A setting that overrides the job file, as KEY=VALUE; may be given again
+    /// Setting that overrides the job file, as KEY=VALUE; may be given again
     #[arg(long = "set", value_name = "KEY=VALUE", help_heading = "Job")]
     sets: Vec<String>,
-    /// Threads that read pages and answer; all cores when not given
+    /// Number of threads that read pages and answer [default: all cores]
     #[arg(long, value_name = "N", help_heading = "Effort", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 }
@@ -128,7 +132,10 @@ pub(super) fn run(args: Args) -> Result<()> {
 /// Prints the agreement of an index's clusters with those of a result.
 fn compare(folder: &Path, job: &Job, result: &str) -> Result<()> {
     if !folder.join("live.json").exists() {
-        return Err(Error::Usage(format!("{}: there is no live index", folder.display())));
+        return Err(Error::Usage(format!(
+            "{}: no live index in this folder; name the folder of one",
+            folder.display()
+        )));
     }
     let run = Run::open(result)?;
     let mut clusters = HashMap::new();
@@ -142,7 +149,7 @@ fn compare(folder: &Path, job: &Job, result: &str) -> Result<()> {
     })?;
     if clusters.is_empty() {
         return Err(Error::Usage(format!(
-            "--against {result}: the result has no table `pages`; name one of webtwin run"
+            "--against {result}: the result has no table `pages`; name a result of `webtwin run`"
         )));
     }
     let agreement = Agreement::of(Index::open(folder, job)?.clusters(), &clusters);

@@ -25,25 +25,26 @@ const BLOCK: usize = 1 << 18;
 pub(super) struct Args {
     /// Folder of an index: path or URL
     index: String,
-    /// Lines are doc ids: 16 hexadecimal digits
+    /// Read doc ids, 16 hexadecimal digits a line, instead of URLs
     #[arg(long)]
     id: bool,
-    /// An object of JSON a line, with all that is known
+    /// Print one JSON object a line, with everything that the index holds of the page
     #[arg(long)]
     json: bool,
-    /// The copies that are known of each page, the nearest text first, each on a line: page, tab, copy; an array a line with --json
+    /// Print the copies of each page, the nearest text first, one a line: page, tab, copy; with
+    /// --json one array a line
     #[arg(long)]
     alternates: bool,
-    /// With --alternates: the newest first
+    /// With --alternates: the newest copies first
     #[arg(long, requires = "alternates")]
     newest: bool,
     /// With --alternates: only copies on other hosts
     #[arg(long, requires = "alternates")]
     elsewhere: bool,
-    /// With --alternates: the most copies of a page
+    /// With --alternates: maximum number of copies of a page
     #[arg(long, value_name = "N", default_value_t = 20, requires = "alternates")]
     limit: usize,
-    /// Hold the whole index against its checksums before anything is answered
+    /// Verify the checksums of the whole index before answering
     #[arg(long)]
     verify: bool,
 }
@@ -55,7 +56,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let index = Index::open(&args.index)?;
     if args.verify {
         index.verify()?;
-        tell(format_args!("{}: {} pages, all files are as they were written", args.index, index.pages()));
+        tell(format_args!("{}: {} pages, all files match their checksums", args.index, index.pages()));
     }
     let mut asker = Asker::new(&index, None);
     let (mut lines, mut answers) = (String::new(), String::new());

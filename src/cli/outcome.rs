@@ -19,7 +19,7 @@ use webtwin_storage::location::Location;
 pub(super) fn fingerprints(set: &Manifest, folder: &str) {
     let bytes: u64 = set.chunks.iter().map(|chunk| chunk.bytes).sum();
     tell(format_args!("{} fingerprints of {} bits ({}) in {} chunks", set.count, set.f, set.recipe, set.chunks.len()));
-    tell(format_args!("{:.1} MB with their doc ids: {}", bytes as f64 / 1e6, folder));
+    tell(format_args!("{:.1} MB with doc ids: {}", bytes as f64 / 1e6, folder));
 }
 
 /// Reports the number of pairs and groups of fingerprints.
@@ -42,12 +42,13 @@ pub(super) fn hamming(k: u32, groups: bool, summary: &dataflow::hamming::work::S
 pub(super) fn grow(summary: &dataflow::grow::Summary, folder: &str) {
     let (trivial, links) = (summary.trivial, summary.links);
     tell(format_args!(
-        "of {} rows of labels, {} are used, {} cannot be understood ({} bytes), {} repeat others; they name {} nodes",
+        "of {} rows of labels, {} are used, {} are malformed ({} bytes), {} repeat others; they \
+         name {} nodes",
         trivial.read, trivial.used, trivial.malformed, trivial.malformed_bytes, trivial.duplicates, summary.nodes
     ));
     tell(format_args!(
-        "of {} links, {} are used, {} have an end without a label, {} cannot be understood ({} bytes), {} lead from a node to itself, \
-         {} repeat others",
+        "of {} links, {} are used, {} have an end without a label, {} are malformed ({} bytes), {} \
+         lead from a node to itself, {} repeat others",
         links.read,
         links.used,
         links.unknown,
@@ -57,7 +58,7 @@ pub(super) fn grow(summary: &dataflow::grow::Summary, folder: &str) {
         links.duplicates
     ));
     tell(format_args!(
-        "{} trivial clusters; {} of the {} pairs of clusters with links between them meet the merge condition",
+        "{} trivial clusters; {} of {} linked pairs of clusters meet the merge condition",
         summary.trivial_clusters, summary.merging, summary.link_summary
     ));
     tell(format_args!(
@@ -88,7 +89,7 @@ pub(super) fn study(summary: &dataflow::study::Summary, folder: &str) {
     }
     for estimate in &summary.estimates_by_reference {
         tell(format_args!(
-            "  from {} % of the steps: {:.1} % duplicates expected, {:.1} % are",
+            "  from {} % of the steps: {:.1} % duplicates expected, {:.1} % found",
             estimate.percent,
             estimate.expected(),
             estimate.real()
@@ -101,7 +102,7 @@ pub(super) fn study(summary: &dataflow::study::Summary, folder: &str) {
 /// Compares a run on a synthetic crawl with the truth, which is known without a file.
 pub(super) fn truth(url: &str, folder: &Location) -> Result<()> {
     let report = compared::report(&Run::open(folder.name())?, compared::planted(url)?)?;
-    tell(format_args!("held against what was planted in the crawl:"));
+    tell(format_args!("compared with the replicas planted in the crawl:"));
     let told = ["pair precision", "pair recall", "targets", "targets found", "problem share", "coverage"];
     for row in report.rows().iter().filter(|row| told.contains(&row.what.as_str())) {
         tell(format_args!("  {:<16} {}", row.what, row.ours.map_or("-".into(), |ours| format!("{ours:.3}"))));
@@ -134,18 +135,22 @@ fn guarded(job: &Job, summary: &Summary) -> Vec<(&'static str, Guard, u64, u64)>
 fn report_batch(batch: &BatchCounts) {
     let BatchCounts { documents, queries, pairs, superseded, unknown_pages, earlier_pages, .. } = batch;
     tell(format_args!(
-        "{pairs} pairs of {documents} fingerprints of earlier crawls and {queries} of this one are near"
+        "{pairs} near pairs between {documents} fingerprints of earlier crawls and {queries} of this one"
     ));
-    tell(format_args!("{earlier_pages} pages of earlier crawls are near pages of this one, and stay for them"));
+    tell(format_args!(
+        "{earlier_pages} pages of earlier crawls are near pages of this one, and stay in their \
+         place"
+    ));
     if *superseded > 0 {
         tell(format_args!(
-            "{superseded} pairs with a page of earlier crawls that is in this one, too, and counts as it is now"
+            "{superseded} pairs dropped because their page of an earlier crawl is in this crawl, \
+             too, whose version is used"
         ));
     }
     if *unknown_pages > 0 {
         tell(format_args!(
-            "warning: {unknown_pages} near documents of the fingerprint file are in no result of batch.results, so nothing is \
-             known of them but their ids"
+            "warning: {unknown_pages} near documents of the fingerprint file are in no result of \
+             batch.results and appear without URLs; add the results that have them"
         ));
     }
 }
@@ -158,8 +163,9 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
     if let Some(GivenCounts { rows, .. }) = summary.given {
         let RowCounts { read, used, unknown, malformed, malformed_bytes, self_pairs, duplicates } = rows;
         tell(format_args!(
-            "of {read} rows in {}: {used} are used, {unknown} have a page that is not in this crawl, {malformed} cannot be understood \
-             ({malformed_bytes} bytes), {self_pairs} pair a page with itself, {duplicates} repeat others",
+            "of {read} rows in {}: {used} are used, {unknown} have a page that is not in this \
+             crawl, {malformed} are malformed ({malformed_bytes} bytes), {self_pairs} pair a page \
+             with itself, {duplicates} repeat others",
             job.pairs.from.join(", ")
         ));
     }
@@ -174,34 +180,38 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
     let emptied = summary.overlap.emptied;
     if emptied * 100 > summary.pages.pages {
         tell(format_args!(
-            "the filters of overlap.template_pages and overlap.max_documents took all text of {emptied} pages, which have no \
-             similar pairs by overlap but views and exact copies; raise these settings if such pages are not mere site furniture"
+            "the filters overlap.template_pages and overlap.max_documents removed all text of \
+             {emptied} pages, for which the overlap finds only views and exact copies; raise these \
+             settings if such pages have more than boilerplate"
         ));
     }
     if summary.views.pairs > 0 {
         tell(format_args!(
-            "{} pairs of views: pages of one site with one title or path, and nearly one text",
+            "{} pairs of views: pages of the same site with the same title or path and almost the \
+             same text",
             summary.views.pairs
         ));
     }
     if summary.views.placeholders > 0 {
         tell(format_args!(
-            "{} pairs of placeholders: texts of one host that give notice that there is nothing at their URLs",
+            "{} pairs of placeholders: pages of the same host whose texts announce that there is no \
+             content at their URLs",
             summary.views.placeholders
         ));
     }
     if summary.views.declared > 0 {
-        tell(format_args!("{} pairs of a page and one that calls it canonical", summary.views.declared));
+        tell(format_args!("{} pairs of a page and its declared canonical page", summary.views.declared));
     }
     if summary.views.contradicted > 0 {
         tell(format_args!(
-            "{} texts call a page canonical whose text is another; they are no copies of it",
+            "{} pages declare a canonical page with a different text, and do not count as its copies",
             summary.views.contradicted
         ));
     }
     if summary.editions.refused > 0 {
         tell(format_args!(
-            "{} pairs refused, because a page names the other as its edition in another language (hreflang)",
+            "{} pairs refused, because a page declares the other as its edition in another language \
+             (hreflang)",
             summary.editions.refused
         ));
     }
@@ -211,11 +221,15 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
     let SecondLook { matched, refused, by_place, alone, .. } = summary.second_look;
     if matched + by_place > 0 {
         let found = matched + by_place;
-        tell(format_args!("{found} pairs that only their collections tell, of which the guard refused {refused}"));
+        tell(format_args!(
+            "{found} pairs found by the context of their collections, of which the guard refused \
+             {refused}"
+        ));
     }
     if alone > 0 {
         tell(format_args!(
-            "{alone} similar pairs taken back: they share little, and no mirrored collections vouch for them"
+            "{alone} unsupported pairs dropped: they have low resemblance, and their pages are not \
+             in mirrored collections"
         ));
     }
     tell(format_args!(
@@ -233,8 +247,8 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
     if summary.skip_contained.below_all > 0 {
         let SkipContained { below_half, below_four_fifths, below_all } = summary.skip_contained;
         tell(format_args!(
-            "of these pages {below_all} have text that the page to keep lacks: {below_four_fifths} more than a fifth of \
-             theirs, {below_half} more than half"
+            "{below_all} of these pages have text that the page to keep lacks: {below_four_fifths} \
+             more than a fifth of their text, {below_half} more than half"
         ));
     }
     let RuleCounts { rules, domains, saved } = summary.url_rules;
@@ -247,15 +261,16 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
         let by: Vec<String> = before.flipped_by.iter().map(|(by, n)| format!("{n} by {by}")).collect();
         let by = if by.is_empty() { String::new() } else { format!(" ({})", by.join(", ")) };
         tell(format_args!(
-            "of {} pages kept by {}: {} are kept again, {} flipped{by}, {} are visited beside another, {} have no copy now, \
-             {} are gone",
+            "of {} pages kept by {}: {} are kept again, {} flipped{by}, {} are visited in addition \
+             to another, {} have no copy any more, {} are gone",
             before.pages, job.keep.sticky, before.kept, before.flipped, before.visited, before.alone, before.gone
         ));
     }
     if let Some(apart) = &summary.apart {
         tell(format_args!(
-            "of {} pairs in {}: {} would be in one set, for which {} pairs of equal text and {} similar ones are refused; {} are \
-             apart without that, {} have a page that is not in this crawl",
+            "of {} pairs in {}: {} would be in one set, to prevent which {} pairs of equal text and \
+             {} similar pairs were refused; {} are in different sets anyway, {} have a page that is \
+             not in this crawl",
             apart.pairs,
             job.pairs.apart,
             apart.parted,
@@ -267,11 +282,12 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
     }
     if let Some(pins) = &summary.pins {
         tell(format_args!(
-            "of {} pages in {}: {} stay for their copies, {} have none, {} lost to another pin, {} are not in this crawl",
+            "of {} pages in {}: {} stay in place of their copies, {} have no copies, {} yield to \
+             another pin, {} are not in this crawl",
             pins.pins, job.keep.pins, pins.kept, pins.alone, pins.second, pins.gone
         ));
         for pin in pins.shown.iter().filter(|pin| pin.outcome == "second").take(5) {
-            tell(format_args!("  {} does not stay, for {} is pinned, too", pin.url, pin.keep_url));
+            tell(format_args!("  {} does not stay, because {} is pinned as well", pin.url, pin.keep_url));
         }
     }
     // A set with a hundredth of all pages is more often a chain than a page with that many copies.
@@ -279,13 +295,13 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
         summary.giant_trivial_clusters.iter().filter(|giant| u64::from(giant.pages) * 100 >= summary.pages.pages)
     {
         tell(format_args!(
-            "  {} pages on {} hosts are one set of similar pages: {}",
+            "  {} pages on {} hosts form one set of similar pages: {}",
             giant.pages, giant.hosts, giant.url
         ));
-        let weak = giant.bridges.first().map(|weak| ("hangs on one pair", weak));
-        if let Some((how, weak)) = weak.or(giant.splits.as_ref().map(|weak| ("falls apart above a pair", weak))) {
+        let weak = giant.bridges.first().map(|weak| ("is connected by a single pair", weak));
+        if let Some((how, weak)) = weak.or(giant.splits.as_ref().map(|weak| ("splits above a pair", weak))) {
             tell(format_args!(
-                "    it {how} of value {}, {} pages off: {} and {}",
+                "    it {how} of value {}, which joins {} pages to the rest: {} and {}",
                 weak.strength, weak.cuts_off, weak.a, weak.b
             ));
         }
@@ -304,7 +320,7 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
     tell(format_args!("results: {folder}"));
     // The suggested commands depend on the findings.
     if summary.records.kept > 0 {
-        tell(format_args!("next: webtwin report {folder} makes report.html, a page to look at it"));
+        tell(format_args!("next: webtwin report {folder} writes report.html, to view the result in a browser"));
     }
     if summary.collections > 0 {
         tell(format_args!(
@@ -320,6 +336,6 @@ pub(super) fn replicas(job: &Job, summary: &Summary, folder: &str) {
     }
     let bad: u64 = summary.records.rejected.values().sum();
     if summary.records.kept == 0 && bad > 0 {
-        tell(format_args!("next: webtwin show {folder} rejected says why no record was kept"));
+        tell(format_args!("next: webtwin show {folder} rejected lists why no record was kept"));
     }
 }

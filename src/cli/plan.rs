@@ -53,31 +53,33 @@ const MOST_PARTITIONS: u64 = 4096;
 pub(super) struct Args {
     #[command(flatten)]
     job: JobArgs,
-    /// Machines, of which each has one process
+    /// Number of machines, with one process each
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Machines",
         value_parser = clap::value_parser!(u16).range(1..))]
     machines: u16,
-    /// Worker threads of each process; all cores of this machine when not given
+    /// Number of worker threads of each process [default: all cores of this machine]
     #[arg(long, value_name = "N", help_heading = "Machines", value_parser = clap::value_parser!(u16).range(1..))]
     workers: Option<u16>,
-    /// Cluster file: a machine for each of its processes, with its workers
+    /// Cluster file: each of its processes counts as a machine, with its workers
     #[arg(long, value_name = "FILE", conflicts_with_all = ["machines", "workers"], help_heading = "Machines")]
     cluster: Option<PathBuf>,
-    /// What a machine can send a second: 10Gbit, 100Mbit or bytes
+    /// Rate at which a machine sends: 10Gbit, 100Mbit or bytes, a second
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "10Gbit", help_heading = "Machines")]
     network: u64,
-    /// What a machine reads of its input a second, and reads or writes of spill files
+    /// Rate at which a machine reads its input, and reads or writes spill files: 500MB or bytes, a
+    /// second
     #[arg(long, value_name = "RATE", value_parser = rate, default_value = "500MB", help_heading = "Machines")]
     disk: u64,
-    /// Milliseconds that a message takes from one machine to another
+    /// Latency of a message between two machines, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0.5, help_heading = "Machines")]
     latency: f64,
-    /// Pages of the whole crawl, of which --input is a sample: all else is taken in proportion. Without --input, they are
-    /// taken to be like those of the crawl that docs/scale.md names; by other chunks than the default ones, with as many times its
-    /// chunks and pairs as a made-up crawl has
+    /// Number of pages of the whole crawl, of which --input is a sample: everything else is scaled
+    /// in proportion. Without --input, pages like those of the crawl in docs/scale.md are assumed;
+    /// other chunks than the default ones scale its chunks and pairs by their ratio in a synthetic
+    /// crawl
     #[arg(long, value_name = "N", value_parser = quantity)]
     pages: Option<u64>,
-    /// One JSON object instead of text
+    /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
 }
@@ -91,7 +93,8 @@ impl Args {
             [("network", self.network), ("disk", self.disk)].into_iter().find(|(_, rate)| *rate < LEAST_RATE)
         {
             return Err(Error::Usage(format!(
-                "--{option} is {rate} bytes a second, but must be {LEAST_RATE} or more: say which unit you mean, as in 10Gbit or 500MB"
+                "--{option} is {rate} bytes a second, but must be {LEAST_RATE} or more; add a unit, \
+                 as in 10Gbit or 500MB"
             )));
         }
         let (count, workers) = match &self.cluster {
@@ -115,14 +118,16 @@ pub(super) fn run(args: Args) -> Result<()> {
     let (mut job, machines) = (args.job.resolve()?, args.machines()?);
     if job.kind == JobKind::Grow {
         return Err(Error::Usage(
-            "plan: kind = \"grow\" reads tables of a graph, and costs are predicted for jobs that read pages or fingerprints".into(),
+            "plan: kind = \"grow\" reads tables of a graph, but costs can be predicted only for \
+             jobs that read pages or fingerprints"
+                .into(),
         ));
     }
     let from_fingerprints = job.kind == JobKind::Fingerprints && !job.fingerprints.from.is_empty();
     if job.kind == JobKind::Hamming || from_fingerprints {
         if args.pages.is_some() {
             return Err(Error::Usage(
-                "--pages: this job reads fingerprints, and there are as many as there are".into(),
+                "--pages: this job reads fingerprints, whose number is fixed; leave the option out".into(),
             ));
         }
         return of_fingerprints(&job, &machines, args.json);
@@ -155,8 +160,8 @@ pub(super) fn run(args: Args) -> Result<()> {
         match plan.share {
             0.0 if plan.is_made_up => writeln!(
                 out,
-                "inputs            none: pages like those of the crawl of docs/scale.md, with as many times its chunks and pairs as \
-                 {MADE_UP} has by these settings"
+                "inputs            none: pages like those of the crawl of docs/scale.md, with \
+                 chunks and pairs scaled by their ratio in {MADE_UP} for these settings"
             )?,
             0.0 => writeln!(out, "inputs            none: pages like those of the crawl of docs/scale.md")?,
             share => writeln!(
@@ -172,7 +177,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         writeln!(out, "chunks            {} ({chunks})", held.tuples)?;
         writeln!(out, "links             {}, of them {links_within} between its pages", held.links)?;
         if let Some(counting) = &counting {
-            let left_out = "furniture and exact copies left out";
+            let left_out = "without boilerplate and exact copies";
             writeln!(out, "pairs             {} of pages that share a chunk, {left_out}", held.pairs)?;
             writeln!(out, "counting          {counting}")?;
         }
@@ -231,7 +236,11 @@ impl Plan {
         let (items, inputs) = (work.items.len(), work.inputs.len());
         let Sampled { counts, share } = sampled(work, job, (items / 256).clamp(SAMPLE_ITEMS, MOST_SAMPLE_ITEMS))?;
         if pages.is_some() && counts.held.pages == 0 {
-            return Err(Error::Usage("--pages: the sample of the input has no page to go by".into()));
+            return Err(Error::Usage(
+                "--pages: the sample of the input has no pages to scale; leave --input out, or give \
+                 one with pages"
+                    .into(),
+            ));
         }
         let counts = pages.map_or(counts, |pages| counts.of_pages(pages));
         Ok(Plan { counts, inputs, items, share, is_made_up: false })
@@ -243,8 +252,9 @@ impl Plan {
         let is_small = self.share > 0.0 && self.share < SHARE_FOR_PAIRS;
         is_small.then(|| {
             format!(
-                "{:.2} % of the crawl was read for this plan: where many pages have exact copies, it tells several times too many pairs, \
-                 and with them too many bytes to spill and too long a time to find",
+                "{:.2} % of the crawl was read for this plan, too little if many pages have exact \
+                 copies: pairs, spilled bytes and the time to find pairs may be several times too \
+                 high; give a larger part of the crawl",
                 self.share * 100.0
             )
         })
@@ -282,12 +292,15 @@ fn warnings(job: &Job, counts: &Counts, machines: &Machines) -> Vec<String> {
     if pages > MOST_PAGES {
         let runs = pages.div_ceil(MOST_PAGES);
         warnings.push(format!(
-            "a run takes at most {MOST_PAGES} pages: {pages} pages are {runs} runs, which find no copies of each other's pages"
+            "a run takes at most {MOST_PAGES} pages, and {pages} pages need {runs} runs, which find \
+             no copies across runs"
         ));
     }
     if !job.pairs.from.is_empty() {
         warnings.push(
-            "the pairs of pairs.from are not counted: each of them takes about 150 bytes more between workers".into(),
+            "the pairs of pairs.from are not counted; each of them adds about 150 bytes to the \
+             exchange between workers"
+                .into(),
         );
     }
     let (partitions, peers) = (u64::from(job.output.partitions), machines.peers());
@@ -295,7 +308,7 @@ fn warnings(job: &Job, counts: &Counts, machines: &Machines) -> Vec<String> {
         let enough = peers.next_power_of_two().min(MOST_PARTITIONS);
         let remedy = match enough > partitions {
             true => format!("set output.partitions = {enough}"),
-            false => "there are no more partitions".into(),
+            false => "use fewer workers, because there are no more partitions".into(),
         };
         let idle = peers - partitions;
         warnings
@@ -317,10 +330,10 @@ fn of_fingerprints(job: &Job, machines: &Machines, json: bool) -> Result<()> {
         writeln!(out, "fingerprints      {}", rows.fingerprints)?;
         if job.kind == JobKind::Hamming {
             match job.batch.queries.is_empty() {
-                true => writeln!(out, "queries           none: F is joined with itself")?,
+                true => writeln!(out, "queries           none, F is joined with itself")?,
                 false => writeln!(out, "queries           {}", rows.queries)?,
             }
-            writeln!(out, "pairs             not predicted, nor what it takes to tell them")?;
+            writeln!(out, "pairs             not predicted, nor the cost of writing them")?;
         }
         print_costs(out, &costs, machines)
     })
@@ -343,7 +356,7 @@ fn print_costs(out: &mut dyn Write, costs: &Costs, machines: &Machines) -> std::
     let alone = machines.count == 1;
     writeln!(
         out,
-        "memory            {}{}; with less than {} there is no run",
+        "memory            {}{}; the minimum is {}",
         bytes(costs.memory_bytes),
         if alone { ", all workers of one process" } else { " a machine" },
         bytes(costs.memory_bytes_least)
@@ -363,10 +376,10 @@ fn print_costs(out: &mut dyn Write, costs: &Costs, machines: &Machines) -> std::
     let each = if alone { "" } else { " a machine" };
     let at_once = match [costs.spilled_at_once_bytes, costs.spilled_at_once_bytes_least].map(bytes) {
         _ if costs.spilled_at_once_bytes == 0 => String::new(),
-        [most, least] if most == least => format!(", {most} at once{each}"),
-        [most, least] => format!(", {most} at once{each}, or {least} where there is no more"),
+        [most, least] if most == least => format!(", at most {most}{each} at a time"),
+        [most, least] => format!(", at most {most}{each} at a time, or {least} if there is no more"),
     };
-    writeln!(out, "disk              about {result} of result; {spilled} spilled on the way{at_once}")?;
+    writeln!(out, "disk              about {result} of result; {spilled} spilled during the run{at_once}")?;
     writeln!(out, "processor time    {}", stages(&costs.cpu_seconds))?;
     let (machine, worker) = (machines.count, machines.workers);
     writeln!(out, "time              {}, on {machine} machines of {worker} workers", stages(&costs.seconds))
@@ -429,7 +442,8 @@ fn look_at_disk(needed_bytes: u64, free: u64, output: &str) -> Result<()> {
     if needed_bytes > free {
         let (needed, free) = (size(needed_bytes), size(free));
         tell(format_args!(
-            "warning: output {output}: about {needed} of tables are expected, and {free} are free; {remedy}"
+            "warning: output {output}: about {needed} of tables are expected, but only {free} are \
+             free; {remedy}"
         ));
     }
     Ok(())
@@ -441,8 +455,8 @@ fn memory_warning(needed: u64, free: u64) -> Option<String> {
     let bound = free / 4 * 3;
     (needed > free).then(|| {
         format!(
-            "warning: about {} of memory are expected to be needed, and {} are free; with --set effort.memory_bytes={bound} \
-             the rest goes to the local disk",
+            "warning: about {} of memory are expected to be needed, but only {} are free; use --set \
+             effort.memory_bytes={bound}, which spills the rest to the local disk",
             size(needed),
             size(free)
         )

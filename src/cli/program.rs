@@ -28,7 +28,7 @@ pub trait Program: Parser {
 /// Arguments of every command of every program.
 #[derive(Debug, Args)]
 pub struct StderrArgs {
-    /// What stderr is: lines for people, or JSON and nothing else, an object a line
+    /// Form of messages on stderr: lines of text, or one JSON object a line
     #[arg(long, value_enum, default_value = "text", global = true)]
     log: Log,
 }

@@ -50,7 +50,7 @@ pub(super) fn write_metrics_to(file: PathBuf) -> Result<()> {
     let found = std::fs::metadata(&file);
     if found.as_ref().is_ok_and(|found| !found.is_file()) {
         return Err(Error::Usage(format!(
-            "--metrics {}: it is no file; name one, or leave the option out",
+            "--metrics {}: is not a file; name a file, or leave the option out",
             file.display()
         )));
     }
@@ -169,19 +169,19 @@ fn metrics(progress: &Progress, stage: &str, stages: &[&str], seconds: f64) -> S
         ("stage_number", "gauge", "Stage that the run is in, from 1.", number(stage, stages) as f64),
         ("stages", "gauge", "Stages of the run.", stages.len() as f64),
         ("seconds", "gauge", "Seconds since the run began.", seconds),
-        ("share_read", "gauge", "Share of the input that this process has read.", reading(progress, seconds).0),
+        ("share_read", "gauge", "Fraction of the input that this process has read.", reading(progress, seconds).0),
         ("records_total", "counter", "Records read by this process.", read(&progress.records)),
         ("page_bytes_total", "counter", "Bytes of pages read by this process, decoded.", read(&progress.page_bytes)),
-        ("pairs_coming", "gauge", "Pairs of pages that are known to be coming.", read(&progress.coming)),
+        ("pairs_coming", "gauge", "Pairs of pages that are counted and still to be made.", read(&progress.coming)),
         ("memory_bytes", "gauge", "Memory of this process.", webtwin_base::build_info::memory_bytes() as f64),
-        ("peak_memory_bytes", "gauge", "Most memory that this process has had.", peak_memory_bytes() as f64),
+        ("peak_memory_bytes", "gauge", "Peak memory of this process.", peak_memory_bytes() as f64),
         ("cpu_seconds_total", "counter", "Processor seconds of this process and its helpers.", cpu_seconds()),
         ("spilled_bytes_total", "counter", "Bytes written to spill files.", spilled_bytes() as f64),
         ("spill_files_bytes", "gauge", "Bytes of spill files on disk.", taken_bytes() as f64),
         (
             "rounds_total",
             "counter",
-            "Times that all workers have waited for messages of all others.",
+            "Number of times that all workers waited for messages of all others.",
             traffic.map_or(0.0, |traffic| read(&traffic.rounds)),
         ),
         (
@@ -226,7 +226,9 @@ fn write_metrics(file: &Path, text: &str) {
     let half = Temporary::at(PathBuf::from(name));
     if let Err(cause) = std::fs::write(half.path(), text).and_then(|()| std::fs::rename(half.path(), file)) {
         static TOLD: Once = Once::new();
-        TOLD.call_once(|| tell(format_args!("warning: --metrics {}: {cause}; the run goes on", file.display())));
+        TOLD.call_once(|| {
+            tell(format_args!("warning: --metrics {}: {cause}; the run continues without this file", file.display()))
+        });
     }
 }
 
@@ -245,7 +247,7 @@ fn line(progress: &Progress, stage: &str, stages: &[&str], (seconds, pass): (f64
             )
         }
         None if coming > 0 => {
-            format!("{stage}, {coming} pairs are coming, {seconds:.0} s so far; {memory} MB of memory")
+            format!("{stage}, {coming} pairs to make, {seconds:.0} s so far; {memory} MB of memory")
         }
         None => format!("{stage}, {records} records, {seconds:.0} s so far; {memory} MB of memory"),
     }

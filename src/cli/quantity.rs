@@ -14,7 +14,7 @@ pub(super) fn rate(text: &str) -> Result<u64, String> {
 /// Parses a fraction above 0 and below 1.
 pub(super) fn part(text: &str) -> Result<f64, String> {
     let part = text.parse().ok().filter(|part| (f64::MIN_POSITIVE..1.0).contains(part));
-    part.ok_or_else(|| "a fraction above 0 and below 1 is meant, such as 0.1".into())
+    part.ok_or_else(|| "must be a fraction above 0 and below 1, such as 0.1".into())
 }
 
 /// Formats nanoseconds to three digits.

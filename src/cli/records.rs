@@ -19,36 +19,36 @@ const TORN_TOLD: usize = 5;
 pub(super) fn report(records: &Records) {
     let rejected: u64 = records.rejected.values().sum();
     tell(format_args!("{} records read: {} pages kept, {rejected} rejected", records.read, records.kept));
-    for (what, counts) in [("rejected", &records.rejected), ("kept, but mended", &records.mended)] {
+    for (what, counts) in [("rejected", &records.rejected), ("kept, but repaired", &records.mended)] {
         if !counts.is_empty() {
             tell(format_args!("  {what}: {}", commonest(counts)));
         }
     }
     if let Some(revisits) = records.rejected.get(Reason::Revisit.as_str()) {
         tell(format_args!(
-            "{revisits} revisit records refer to records that are not in the input, or are no pages; to have the pages, \
-             name the files of the earlier crawl with --originals"
+            "{revisits} revisit records refer to records that are not in the input or are not \
+             pages; to include these pages, name the files of the earlier crawl with --originals"
         ));
     }
     if let Some(unread) = records.rejected.get(Reason::NoConverter.as_str()) {
         match READS_PDF {
             true => tell(format_args!(
-                "{unread} PostScript documents were not read, for Ghostscript (gs) is not installed; \
-                 input.printed = \"pdf\" leaves them out"
+                "{unread} PostScript documents were not read, because Ghostscript (gs) is not \
+                 installed; install it, or leave them out with input.printed = \"pdf\""
             )),
             false => tell(format_args!(
-                "{unread} PDF or PostScript documents were not read: {}; PostScript needs Ghostscript (gs). \
-                 input.printed = \"skip\" leaves them out",
+                "{unread} PDF or PostScript documents were not read: {}; install Ghostscript (gs) \
+                 for PostScript, or leave them out with input.printed = \"skip\"",
                 lacks("reads no PDF", "pdf")
             )),
         }
     }
     for (input, offset) in records.torn.iter().take(TORN_TOLD) {
-        tell(format_args!("{input} is torn: it ends within the record at offset {offset}; copy or download it again"));
+        tell(format_args!("{input} is truncated within the record at offset {offset}; copy or download it again"));
     }
     if records.torn.len() > TORN_TOLD {
         let more = records.torn.len() - TORN_TOLD;
-        tell(format_args!("{more} more files are torn: see records.torn in summary.json"));
+        tell(format_args!("{more} more files are truncated; see records.torn in summary.json"));
     }
 }
 

@@ -27,39 +27,42 @@ use webtwin_storage::state::{Generation, ReadAhead, State, StateRecords};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Recrawl")]
 pub(super) struct RecrawlArgs {
-    /// Go on from the state in this folder, and make its next generation: what it holds of the live inputs is not read again.
-    /// The result is that of a run from scratch. Without --input, the live inputs are those of the last run, with the changes
-    /// below.
+    /// Folder of the state of a scheduled crawl: inputs that have not changed are not read again,
+    /// and the run adds the next generation. The result equals that of a run from scratch. Without
+    /// --input, the inputs are the live inputs of the last run, with the changes below
     #[arg(long, value_name = "URL")]
     state: Option<String>,
-    /// An input that joins the live ones; may be given again
+    /// Input to add to the live inputs; may be given again
     #[arg(long, value_name = "URL")]
     add: Vec<String>,
-    /// A live input that leaves, or a file, glob or folder of live inputs; may be given again
+    /// Live input to remove, or a file, glob or folder of live inputs; may be given again
     #[arg(long, value_name = "URL")]
     retract: Vec<String>,
-    /// A live input to read again, though name, length and version are as they were; may be given again
+    /// Live input to read again although its name, length and version are unchanged; may be given
+    /// again
     #[arg(long, value_name = "URL")]
     replace: Vec<String>,
-    /// Let copies stay that the result of the state's newest generation kept, if keep.prefer does not say otherwise.
+    /// Prefer the pages that the newest generation of the state kept, unless keep.prefer decides
+    /// otherwise
     #[arg(long)]
     sticky: bool,
-    /// Compare the result with the one before it, and write that into this folder (`webtwin diff --help`)
+    /// Folder for a comparison of the result with the one before it (`webtwin diff --help`)
     #[arg(long, value_name = "URL")]
     diff: Option<String>,
-    /// The result to compare with [default: that of the state's newest generation]
+    /// Result to compare with [default: that of the newest generation of the state]
     #[arg(long, value_name = "URL", requires = "diff")]
     against: Option<String>,
-    /// Compare it by pages and sites only, if it was made with other settings
+    /// Compare by pages and sites only, if the other result was made with other settings
     #[arg(long, requires = "diff")]
     across_settings: bool,
-    /// Read the texts of changed pages again for the comparison, and judge by what they have in common
+    /// Read the texts of changed pages again, and compare them by the chunks that they share
     #[arg(long, requires = "diff")]
     texts: bool,
-    /// Pages that may be fetched to probe mirrors on the avoid list
+    /// Number of pages that may be fetched to probe mirrors on the avoid list
     #[arg(long, value_name = "PAGES", requires = "diff", default_value_t = Recrawl::default().budget)]
     budget: u64,
-    /// Fraction of a mirror's pages that must have changed for probes to notice it, at a confidence of 95 %
+    /// Fraction of a mirror's pages that must have changed for probes to notice it, at a confidence
+    /// of 95 %
     #[arg(long, value_name = "FRACTION", requires = "diff", value_parser = quantity::part, default_value_t = Recrawl::default().probe_share)]
     probe_share: f64,
 }
@@ -69,7 +72,11 @@ impl RecrawlArgs {
     pub(super) fn lay_over(self, job: &mut Job) -> Result<()> {
         if let Some(state) = self.state {
             if !matches!(job.kind, JobKind::Replicas | JobKind::Recrawl) {
-                return Err(Error::Usage("--state: only the replicas job goes on from a state".into()));
+                return Err(Error::Usage(
+                    "--state: only the job `replicas` can continue from a state; leave the option \
+                     out"
+                    .into(),
+                ));
             }
             (job.kind, job.recrawl.state) = (JobKind::Recrawl, state);
         }
@@ -143,7 +150,9 @@ impl Scheduled {
         };
         let settings = &job.recrawl;
         if settings.state.is_empty() {
-            return Err(Error::Usage("a recrawl needs a state: give --state, for example --state state/".into()));
+            return Err(Error::Usage(
+                "a recrawl needs the folder of a state; add --state, for example --state state/".into(),
+            ));
         }
         let state = State::at(Location::parse(&settings.state)?.into_folder());
         if !job.output.url.is_empty() {
@@ -152,7 +161,7 @@ impl Scheduled {
         let before = state.newest()?;
         // Only the original of the newest generation is damaged; its copy is complete.
         if let Some(fault) = before.as_ref().map_or(Ok(None), |before| state.fault(before.number))? {
-            tell(format_args!("warning: {fault}; its copy is whole, and is gone on from"));
+            tell(format_args!("warning: {fault}; the run continues from its copy, which is intact"));
         }
         let changes = [("add", &settings.add), ("retract", &settings.retract)];
         let mut inputs = job.input.urls.clone();
@@ -161,28 +170,31 @@ impl Scheduled {
             for gone in &settings.retract {
                 for (pattern, files) in retract(&mut inputs, gone, &job.input)? {
                     tell(format_args!(
-                        "--retract {gone}: of {pattern} the {files} other files are live, by their names; new files there are not \
-                         found by themselves any more"
+                        "--retract {gone}: {pattern} is replaced by the names of its {files} other \
+                         files; add new files there with --add"
                     ));
                 }
             }
             // Adding a live input again probably means to read it again, which is another option.
             if let Some(again) = settings.add.iter().find(|url| inputs.contains(url)) {
                 return Err(Error::Usage(format!(
-                    "--add {again}: this input is live already; to read it again, --replace it"
+                    "--add {again}: this input is live already; to read it again, use --replace"
                 )));
             }
             inputs.extend(settings.add.iter().cloned());
             if inputs.is_empty() {
                 let how = if before.is_none() {
-                    "the state is new: give --input or --add"
+                    "the state is new; give --input or --add"
                 } else {
-                    "no input is live any more"
+                    "all live inputs were removed; give --add"
                 };
                 return Err(Error::Usage(format!("no input: {how}")));
             }
         } else if let Some((name, _)) = changes.iter().find(|(_, urls)| !urls.is_empty()) {
-            return Err(Error::Usage(format!("--{name}: --input names all live inputs already; give one of both")));
+            return Err(Error::Usage(format!(
+                "--{name}: cannot be combined with --input, which names all live inputs; give one \
+                 of both"
+            )));
         }
         let mut replaced = BTreeSet::new();
         for entry in expand(&settings.replace, is_html)? {
@@ -238,7 +250,8 @@ impl Scheduled {
                 last.list_is_lost = job.recrawl.obeys();
                 last.missing = missing(&self.state, before, &job.recrawl)?.filter(|_| job.recrawl.obeys());
                 tell(format_args!(
-                    "the history begins with {result}: there is no comparison of it with the one before"
+                    "the history begins with {result}, because there is no comparison of it with \
+                     the previous result"
                 ));
             }
         }
@@ -253,7 +266,10 @@ impl Scheduled {
     pub(super) fn next(self, job: &Job, work: &Work, process: usize) -> Result<Next> {
         let Scheduled { state, before, replaced, implied, earlier } = self;
         if let Some(other) = replaced.iter().find(|name| !work.inputs.contains(*name)) {
-            return Err(Error::Usage(format!("--replace {other}: no live input; there are {}", some(&work.inputs))));
+            return Err(Error::Usage(format!(
+                "--replace {other}: is not a live input; name one of {}",
+                some(&work.inputs)
+            )));
         }
         let reading = Digest::of_reading(job).hex();
         let serving = before.as_ref().filter(|before| serves(&before.reading, &before.ghostscript, &reading));
@@ -267,7 +283,9 @@ impl Scheduled {
             if unchanged && Location::parse(&before.result)?.into_folder().join(manifest::NAME)?.exists()? {
                 let (number, folder, result) = (before.number, state.folder(), &before.result);
                 let missing = comparison_to_make(&state, before, &job.recrawl)?
-                    .map_or(String::new(), |(command, _)| format!("; its comparison is not there: {command}"));
+                    .map_or(String::new(), |(command, _)| {
+                        format!("; its comparison is missing; make it with: {command}")
+                    });
                 return Err(Error::NothingToDo(format!(
                     "no input has changed since generation {number} of {folder}, whose result is {result}{missing}"
                 )));
@@ -279,14 +297,14 @@ impl Scheduled {
             let from = match (&before, serving) {
                 (None, _) => "a new state".to_string(),
                 (Some(before), None) => {
-                    format!("generation {}, which was read in another way and serves nothing", before.number)
+                    format!("generation {}, which was read with other settings and cannot be used", before.number)
                 }
                 (Some(_), Some(before)) => {
-                    format!("generation {}, of which {stale} are gone or have changed", before.number)
+                    format!("generation {}, of which {stale} were removed or have changed", before.number)
                 }
             };
             let of_these = if ahead > 0 { format!("; {ahead} of them were read ahead") } else { String::new() };
-            tell(format_args!("state: {found} of {items} work items are recorded, in {from}{of_these}"));
+            tell(format_args!("state: {found} of {items} work items have checkpoints, in {from}{of_these}"));
         }
         let least = least(before.as_ref(), job);
         let folder = working_folder();
@@ -366,8 +384,8 @@ fn missing(state: &State, before: &Generation, recrawl: &Recrawl) -> Result<Opti
     let is_known = last.number == 1 || history_of(&last)?.is_some();
     let are_there = [&last.result, &before.result].into_iter().all(|result| Run::open(result).is_ok());
     let why = format!(
-        "the comparison of generation {} with the one before is not there, and without it nobody knows the list that the crawler has; \
-         make it first: {command}",
+        "the comparison of generation {} with the previous one is missing, which records the list \
+         that the crawler obeys; make it first: {command}",
         before.number
     );
     Ok((is_known && are_there).then(|| Error::input(before.diff.as_deref().unwrap_or_default(), why)))
@@ -401,7 +419,7 @@ fn retract(inputs: &mut Vec<String>, gone: &str, job: &Input) -> Result<Vec<(Str
     if inputs.len() < before {
         return Ok(Vec::new());
     }
-    let refused = || Error::Usage(format!("--retract {gone}: no live input; there are {}", some(inputs)));
+    let refused = || Error::Usage(format!("--retract {gone}: is not a live input; name one of {}", some(inputs)));
     let files: BTreeSet<Location> = match expand(&[gone.to_string()], is_html) {
         Ok(found) => found.into_iter().flat_map(|entry| entry.locations).collect(),
         // The file may have been deleted from the disk too.

@@ -18,24 +18,28 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// Folder of a run, of a study, of a Hamming batch, of a comparison by `webtwin diff`, or of a corpus by `webtwin dedup`
+    /// Folder of a run, a study, a Hamming batch, a comparison by `webtwin diff`, or a corpus by
+    /// `webtwin dedup`
     run: String,
-    /// File to write, which is replaced: path or URL, or - for stdout; report.html or report.json in this folder when not given
+    /// File to write or replace: path or URL, or - for stdout [default: report.html or report.json
+    /// in this folder]
     #[arg(long, value_name = "FILE")]
     output: Option<String>,
-    /// What the report says as JSON, instead of a page
+    /// Write the data of the report as JSON instead of HTML
     #[arg(long)]
     json: bool,
-    /// Folder of a comparison of this run with an earlier one, as `webtwin diff` writes it: shows what has changed
+    /// Folder of a comparison of this run with an earlier one, by `webtwin diff`: shows what has
+    /// changed
     #[arg(long, value_name = "DIFF")]
     against: Option<String>,
-    /// What `webtwin-lab evaluate --json` has printed of this run: path or URL
+    /// Output of `webtwin-lab evaluate --json` for this run: path or URL
     #[arg(long, value_name = "FILE")]
     evaluation: Option<String>,
-    /// Most pairs of pages, or of records of a corpus, to show side by side; they are read again from the input of the run, if it is still there
+    /// Maximum number of pairs of pages, or of records of a corpus, to show next to each other;
+    /// they are read again from the input of the run, if it still exists
     #[arg(long, value_name = "N", default_value_t = Wanted::default().pairs)]
     pairs: usize,
-    /// Leave out what differs from run to run of the same job: times, memory, folders, build
+    /// Leave out times, memory, folders and build, which differ between runs of the same job
     #[arg(long)]
     no_run_facts: bool,
 }
@@ -49,7 +53,7 @@ fn file_of(output: &str, name: &str) -> Result<Location> {
     match file.is_folder() || file.path().is_some_and(std::path::Path::is_dir) {
         false => Ok(file),
         true => Err(Error::Usage(format!(
-            "--output {output}: is a folder, but a report is one file; name one in it, as {}/{name}",
+            "--output {output}: is a folder, but a report is one file; name a file in it, as {}/{name}",
             output.trim_end_matches('/')
         ))),
     }
@@ -67,7 +71,7 @@ pub(super) fn run(args: Args) -> Result<()> {
         let report = read(&run, &Wanted { against, evaluation, pairs: args.pairs, machine })?;
         if args.json { json(&report) } else { page(&report) }
     } else if args.against.is_some() || args.evaluation.is_some() {
-        let of = format!("{}: --against and --evaluation go with a run that has pages to look at", args.run);
+        let of = format!("{}: --against and --evaluation need a run with pages; leave them out", args.run);
         return Err(Error::Usage(of));
     } else {
         let outline = outline(&run, &Wanted { pairs: args.pairs, machine, ..Wanted::default() })?;
@@ -86,6 +90,7 @@ fn json(report: &impl serde::Serialize) -> String {
 }
 
 fn contents(file: &str) -> Result<String> {
-    let bytes = Location::parse(file)?.get()?.ok_or_else(|| Error::input(file, "there is no such file"))?;
-    String::from_utf8(bytes).map_err(|_| Error::input(file, "is not UTF-8"))
+    let bytes = Location::parse(file)?.get()?.ok_or_else(|| Error::input(file, "no such file"))?;
+    String::from_utf8(bytes)
+        .map_err(|_| Error::input(file, "the file is not UTF-8 text; give the output of `webtwin-lab evaluate --json`"))
 }

@@ -164,12 +164,16 @@ pub(super) fn supervise(retries: u32, is_committed: impl Fn() -> bool) -> Result
             exit(code);
         }
         if attempt == attempts {
-            tell(format_args!("attempt {attempt} of {attempts} ended with {code}{killed}; it was the last"));
+            tell(format_args!(
+                "attempt {attempt} of {attempts} ended with exit code {code}{killed}; no attempts \
+                 remain"
+            ));
             exit(code);
         }
         let pause = pause(attempt + 1);
         tell(format_args!(
-            "attempt {attempt} of {attempts} ended with {code}{killed}; the next begins in {} s",
+            "attempt {attempt} of {attempts} ended with exit code {code}{killed}; the next begins \
+             in {} s",
             pause.as_secs()
         ));
         shared.pause(pause);

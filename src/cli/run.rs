@@ -49,23 +49,25 @@ pub(super) struct Args {
     workers: WorkerArgs,
     #[command(flatten)]
     recrawl: RecrawlArgs,
-    /// Record finished work items on a local disk, and do not read again those recorded by an interrupted run of this
-    /// job; the result is the same. The records are removed once it is committed.
+    /// Save checkpoints on a local disk, and continue from those of an interrupted run of this job;
+    /// the result is the same. The checkpoints are removed once it is committed
     #[arg(long, help_heading = "Effort")]
     resume: bool,
-    /// Folder on a local disk for the records of --resume, if the output is an object store [default: the folder of the result]
+    /// Folder on a local disk for the checkpoints of --resume, if the output is an object store
+    /// [default: the folder of the result]
     #[arg(long, value_name = "DIR", help_heading = "Effort")]
     records: Option<String>,
-    /// Begin the run again, up to N times, when a process was lost, a store failed, or the system killed it (exit codes 6,
-    /// 7, 8, 137), after a pause of 1 second and then twice the one before; with --resume where the job reads a crawl. In a
-    /// cluster, start all processes with it
+    /// Maximum number of times to start the run again after a lost process, a failed store or a
+    /// kill by the system (exit codes 6, 7, 8, 137); the first pause is 1 second, and each next one
+    /// twice as long. Implies --resume if the job reads a crawl. In a cluster, give it to all
+    /// processes
     #[arg(long, value_name = "N", help_heading = "Effort")]
     retries: Option<u32>,
-    /// Keep this file up to date with how far this process is, every five seconds, as text for Prometheus (the text file
-    /// collector of node_exporter)
+    /// File for metrics of this process in the text format of Prometheus (text file collector of
+    /// node_exporter), rewritten every 5 seconds
     #[arg(long, value_name = "FILE", help_heading = "Effort")]
     metrics: Option<PathBuf>,
-    /// Which attempt this is, told by the process that makes them
+    /// Number of this attempt, set by the supervising process
     #[arg(long, hide = true, requires = "retries")]
     attempt: Option<u32>,
 }
@@ -99,7 +101,7 @@ fn execute_to_the_end(job: Job, workers: &WorkerArgs) -> Result<()> {
 /// Returns the folder of a job's result.
 fn output_of(job: &Job) -> Result<Location> {
     if job.output.url.is_empty() {
-        return Err(Error::Usage("no output: give --output or output.url, for example --output out/".into()));
+        return Err(Error::Usage("no output is given; add --output or output.url, for example --output out/".into()));
     }
     Location::parse(&job.output.url)
 }
@@ -140,8 +142,8 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
     let plain = state.is_empty() && add.is_empty() && retract.is_empty() && replace.is_empty() && !sticky;
     if job.kind != JobKind::Recrawl && !plain {
         return Err(Error::Usage(
-            "--add, --retract, --replace and --sticky go with --state, and settings of a state with kind = \"recrawl\"; an \
-             earlier result to keep to is keep.sticky"
+            "--add, --retract, --replace and --sticky need --state, and settings of a state need \
+             kind = \"recrawl\"; to prefer the pages that an earlier result kept, set keep.sticky"
                 .into(),
         ));
     }
@@ -171,16 +173,14 @@ pub(super) fn execute(job: Job, workers: &WorkerArgs) -> Result<()> {
 pub(super) fn left(folder: &Location, manifest: &str, reads: bool, records: Option<&Path>) -> String {
     let there = folder.join(manifest).and_then(|manifest| manifest.exists());
     match (there, records) {
-        (Ok(true), _) => format!("the result was committed before: {folder}"),
-        (Err(_), _) => format!("look for {manifest} in {folder} before running again"),
+        (Ok(true), _) => format!("the result had been committed: {folder}"),
+        (Err(_), _) => format!("check for {manifest} in {folder} before running again"),
         (Ok(false), Some(records)) if records.exists() => format!(
-            "no result in {folder}, but what was read is recorded in {}: the same command with --resume goes on from there",
+            "no result in {folder}, but checkpoints in {}; continue with the same command and --resume",
             records.display()
         ),
-        (Ok(false), None) if reads => format!(
-            "no result in {folder}: run it again; with --resume, what a run has read is recorded and not read again"
-        ),
-        (Ok(false), _) => format!("no result in {folder}: run it again"),
+        (Ok(false), None) if reads => format!("no result in {folder}; run it again, with --resume to save checkpoints"),
+        (Ok(false), _) => format!("no result in {folder}; run it again"),
     }
 }
 
@@ -223,7 +223,10 @@ fn tell_replicas(job: &Job, process: usize, summaries: &[Summary], folder: &Loca
         {
             // The result is committed, so a failed comparison with the truth is only a warning.
             if let Err(error) = outcome::truth(url, folder) {
-                tell(format_args!("warning: the result is whole, but was not held against what was planted: {error}"));
+                tell(format_args!(
+                    "warning: the result is complete, but was not compared with the planted \
+                     replicas: {error}"
+                ));
             }
         }
     }
@@ -257,7 +260,7 @@ fn to_do(job: Job, cluster: &Cluster, process: usize, folder: &Location) -> Resu
 /// determines whether there is anything to do.
 fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location, mut lost: Option<Error>) -> Result<()> {
     if job.effort.resume {
-        return Err(Error::Usage("--resume: a recrawl goes on from its state".into()));
+        return Err(Error::Usage("--resume: a recrawl continues from its state; leave the option out".into()));
     }
     if !job.recrawl.diff.is_empty() {
         let diff = Location::parse(&job.recrawl.diff)?.into_folder();
@@ -295,13 +298,13 @@ fn recrawl(job: Job, (cluster, process): (Cluster, usize), folder: Location, mut
     let (taken_up, recorded) = (resume.taken_up.load(Ordering::Relaxed), resume.recorded.load(Ordering::Relaxed));
     let damaged = match records.damaged.load(Ordering::Relaxed) {
         0 => String::new(),
-        n => format!("; {n} were damaged, and read again"),
+        n => format!("; {n} checkpoints were damaged, and their items read again"),
     };
     let known = match resume.known.load(Ordering::Relaxed) {
         0 => String::new(),
-        n => format!("; {n} pages of these have the bytes that they had, and were not parsed again"),
+        n => format!("; {n} pages of these are unchanged and were not parsed again"),
     };
-    tell(format_args!("state: {taken_up} work items taken from records, {recorded} recorded{known}{damaged}"));
+    tell(format_args!("state: {taken_up} work items restored from checkpoints, {recorded} saved{known}{damaged}"));
     if let Some(pairs) = resume.pairs.get() {
         tell(format_args!("state: {pairs}"));
     }
@@ -323,14 +326,15 @@ fn compare(job: &Job, last: &Last, workers: usize) -> Result<()> {
         return Ok(());
     }
     let Some(old) = &last.result else {
-        tell("no result before this one: nothing to compare with");
+        tell("no comparison was made, because this is the first result of the state");
         return Ok(());
     };
     let history = (last.history.as_deref(), last.list_is_lost);
     diff::scheduled(job, old, history, workers).inspect_err(|_| {
         let history = last.history.as_ref().map_or(String::new(), |history| format!(" --history {history}"));
         tell(format_args!(
-            "the result and the state stand; once it can be done: webtwin diff {old} {} --output {}{history}{}",
+            "the result and the state are valid, but the comparison failed; make it later with: \
+             webtwin diff {old} {} --output {}{history}{}",
             job.output.url,
             job.recrawl.diff,
             sets_of_a_comparison(&job.recrawl)
@@ -345,7 +349,9 @@ fn records_folder(job: &Job, folder: &Location) -> Result<Option<PathBuf>> {
         return Ok(None);
     }
     if !reads_crawl(job) {
-        return Err(Error::Usage("--resume: this job reads no crawl, so there is nothing to resume".into()));
+        return Err(Error::Usage(
+            "--resume: this job reads no crawl and saves no checkpoints; leave the option out".into(),
+        ));
     }
     let root = match job.effort.records.as_str() {
         "" => folder.clone(),
@@ -376,7 +382,7 @@ fn queue(job: &Job, folder: &Location, process: usize) -> Result<(Arc<Queue>, Op
     let Some(folder) = records_folder(job, folder)? else { return Ok((Queue::new(work), None)) };
     let records = Records::open(&folder, Digest::of(job).0, webtwin_base::build_info::version(), work.keys())?;
     let ignored = records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
-    tell(format_args!("resume: {} of {} work items are recorded{ignored}", records.found(), work.items.len()));
+    tell(format_args!("resume: {} of {} work items have checkpoints{ignored}", records.found(), work.items.len()));
     let records = Arc::new(records);
     let resume = Resume::new(Arc::clone(&records) as Arc<dyn RecordStore>, &work);
     Ok((Queue::resuming(work, Some(resume)), Some(records)))
@@ -405,15 +411,18 @@ fn reading<T>(
 fn end_of_reading(resume: &Resume, records: &Records) {
     let ignored = records.ignored.told().map_or(String::new(), |told| format!("; ignored: {told}"));
     let (taken_up, recorded) = (resume.taken_up.load(Ordering::Relaxed), resume.recorded.load(Ordering::Relaxed));
-    tell(format_args!("resume: {taken_up} work items taken from records, {recorded} recorded{ignored}"));
+    tell(format_args!("resume: {taken_up} work items restored from checkpoints, {recorded} saved{ignored}"));
     let steps = resume.steps();
-    for (what, steps) in [("taken from records", &steps.taken_up), ("recorded", &steps.recorded)] {
+    for (what, steps) in [("restored", &steps.taken_up), ("saved", &steps.recorded)] {
         if !steps.is_empty() {
             tell(format_args!("resume: steps {what}: {}", steps.join(", ")));
         }
     }
     if resume.gave_up.load(Ordering::Relaxed) {
-        tell(format_args!("resume: recording ended early, for {} cannot be written", records.folder().display()));
+        tell(format_args!(
+            "warning: resume: no further checkpoints were saved, because {} cannot be written",
+            records.folder().display()
+        ));
     }
 }
 
@@ -476,10 +485,14 @@ fn batch(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Re
 
 fn grow(job: Job, (cluster, process): (Cluster, usize), folder: Location) -> Result<()> {
     if job.pairs.from.is_empty() {
-        return Err(Error::Usage("no labels: give --trivial or pairs.from, a table of labels of nodes".into()));
+        return Err(Error::Usage(
+            "no labels are given; add --trivial or pairs.from, a table of labels of nodes".into(),
+        ));
     }
     if job.input.urls.is_empty() {
-        return Err(Error::Usage("no links: give --links or input.urls, a table of links between nodes".into()));
+        return Err(Error::Usage(
+            "no links are given; add --links or input.urls, a table of links between nodes".into(),
+        ));
     }
     let (digest, out) = (Digest::of(&job).0, folder.clone());
     let summaries = run_on(&cluster, process, digest, move |net| dataflow::grow::run(net, &job, &out))?;

@@ -22,31 +22,32 @@ Examples:
 pub(super) struct Args {
     /// Folder of an index made with --text: path or URL
     index: String,
-    /// Words that a page must have, all of them; host:NAME for pages of a host, in:mirrors for those of collections with mirrors
+    /// Words that a page must contain, all of them; host:NAME for pages of a host, in:mirrors for
+    /// pages of mirrored collections
     #[arg(required = true)]
     words: Vec<String>,
-    /// Whether mirrored collections and copies are one result each
+    /// Roll up mirrored collections and copies to one result each
     #[arg(long, value_enum, default_value = "on")]
     roll: Roll,
-    /// Results that say again what a higher one says move down, by the share of chunks they have in common
+    /// Move results down that repeat chunks of higher ones
     #[arg(long)]
     reorder: bool,
-    /// An object of JSON with all that is known
+    /// Print one JSON object with everything instead of text
     #[arg(long)]
     json: bool,
-    /// The most results
+    /// Maximum number of results
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
-    /// Results that are passed over
+    /// Number of results to skip
     #[arg(long, value_name = "N", default_value_t = 0)]
     from: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Roll {
-    /// They are
+    /// One result for a collection or a set of copies
     On,
-    /// Each page is a result of its own
+    /// One result for each page
     Off,
 }
 

@@ -27,32 +27,37 @@ Examples:
 pub(super) struct Args {
     /// Folder of an index: path or URL
     index: String,
-    /// The folder's file CURRENT names the index; whenever it names another, that one is served
+    /// Serve the index that the file CURRENT of the folder names, and switch whenever the file
+    /// names another one
     #[arg(long)]
     follow: bool,
     /// Address and port to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8600")]
     listen: String,
-    /// File of lines NAME KEY: who may ask, by the header Authorization: Bearer KEY. Needed beyond loopback
+    /// File of lines NAME KEY: clients send a key in the header Authorization: Bearer KEY. Required
+    /// beyond loopback
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Name by which clients may call the server, with the port if they name it; may be given again
+    /// Name by which clients may address the server, with the port if they send it; may be given
+    /// again
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
-    /// Share of the pages to skip, other ones each day, that are answered by fetch, to see whether they still are copies
+    /// Fraction of the pages to skip, different ones each day, that are answered by fetch, to check
+    /// that they are still copies
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     recheck: f64,
-    /// Hold an index against its checksums before it is served; otherwise its blocks are checked as they are touched
+    /// Verify the checksums of the whole index before serving it; otherwise blocks are verified as
+    /// they are read
     #[arg(long)]
     verify: bool,
-    /// Threads that answer; all cores when not given
+    /// Number of threads that answer requests [default: all cores]
     #[arg(long, value_name = "N", help_heading = "Effort", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 }
 
 pub(super) fn run(args: Args) -> Result<()> {
     if !(0.0..=1.0).contains(&args.recheck) {
-        return Err(Error::Usage(format!("--recheck {}: must be a share from 0 to 1", args.recheck)));
+        return Err(Error::Usage(format!("--recheck is {}, but must be a fraction from 0 to 1", args.recheck)));
     }
     let settings = Settings {
         index: args.index,
@@ -80,6 +85,6 @@ pub(super) fn run(args: Args) -> Result<()> {
         }
         tell(format_args!("listening on http://{address}"));
     })?;
-    tell("ended: all requests that had come are answered");
+    tell("ended after answering all requests");
     Ok(())
 }

@@ -24,27 +24,28 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// A result, to list its tables, or one of these: out/ or out/collections
+    /// Folder of a result, whose tables are listed, or a table: out/ or out/collections
     #[arg(value_name = "RUN[/TABLE]")]
     result: String,
-    /// The table, if it is not part of the first argument
+    /// Name of the table, if it is not part of the first argument
     table: Option<String>,
-    /// Rows to print; 0 prints all
+    /// Maximum number of rows to print; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Columns to print, in this order; all when not given
+    /// Columns to print, in this order [default: all]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     columns: Vec<String>,
-    /// Column to sort by; with a minus before its name, the largest come first
+    /// Column to sort by; with a minus before its name, the largest values come first
     #[arg(long, value_name = "[-]NAME", allow_hyphen_values = true)]
     sort: Option<String>,
-    /// URLs in the place of ids of pages, clusters and collections, host names in that of hosts
+    /// Print URLs instead of ids of pages, clusters and collections, and host names instead of ids
+    /// of hosts
     #[arg(long)]
     urls: bool,
-    /// One JSON object per row instead of tab-separated values; ids are strings
+    /// Print one JSON object a row instead of tab-separated values; ids are strings
     #[arg(long)]
     json: bool,
-    /// SQL for DuckDB instead: views of all tables, which open from any folder
+    /// Print SQL for DuckDB instead: views of all tables, which open from any folder
     #[arg(long, conflicts_with_all = ["table", "columns", "sort", "urls", "json"])]
     sql: bool,
 }
@@ -56,7 +57,7 @@ pub(super) fn run(args: Args) -> Result<()> {
             print(|out| out.write_all(views(&run.manifest.files, Some(&absolute(&run.folder))).as_bytes()))
         }
         None => list(&run, args.json),
-        Some(_) if args.sql => Err(Error::Usage("--sql: give the folder of a result, without a table".into())),
+        Some(_) if args.sql => Err(Error::Usage("--sql needs the folder of a result; leave out the table".into())),
         Some(table) => show(&run, &table, &args),
     }
 }
@@ -71,7 +72,11 @@ fn open(args: &Args) -> Result<(Run, Option<String>)> {
     let folder = folder.strip_suffix(BESIDE_CORPUS.trim_end_matches('/')).unwrap_or(folder);
     let folder = if folder.is_empty() { "/" } else { folder };
     if !is_in(&Location::parse(folder)?)? {
-        return Err(Error::input(path, "neither a result, that is a folder with a manifest.json, nor a table of one"));
+        return Err(Error::input(
+            path,
+            "neither a result (a folder with manifest.json) nor a table of one; name the folder of \
+             a result",
+        ));
     }
     Ok((Run::open(folder)?, Some(name.into())))
 }
@@ -163,7 +168,7 @@ fn show(run: &Run, name: &str, args: &Args) -> Result<()> {
     }
     if parts == 0 {
         let tables: Vec<&str> = tables(run).iter().map(|table| table.0).collect();
-        return Err(Error::Usage(format!("{} has no table {name}; it has {}", run.folder, tables.join(", "))));
+        return Err(Error::Usage(format!("{} has no table {name}; use one of {}", run.folder, tables.join(", "))));
     }
     if order.is_some() {
         let shown: Vec<usize> = match args.columns.len() {
@@ -179,7 +184,7 @@ fn show(run: &Run, name: &str, args: &Args) -> Result<()> {
 fn place(table: &Table, name: &str, column: &str) -> Result<usize> {
     table.columns.iter().position(|of| of.0 == column).ok_or_else(|| {
         let columns: Vec<&str> = table.columns.iter().map(|(name, _)| name.as_str()).collect();
-        Error::Usage(format!("table {name} has no column {column}; it has {}", columns.join(", ")))
+        Error::Usage(format!("table {name} has no column {column}; use one of {}", columns.join(", ")))
     })
 }
 

@@ -33,7 +33,7 @@ pub(super) fn listen() {
             // Exit codes of the shell for processes that a signal ended.
             let (name, code) = if signal == SIGINT { ("SIGINT", 130) } else { ("SIGTERM", 143) };
             if ending {
-                tell(format_args!("error: ended at once by a second signal, {name}"));
+                tell(format_args!("error: ended immediately by a second signal, {name}"));
                 exit(code);
             }
             if let Some(stop) = &*ENDS_BY.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -70,9 +70,9 @@ impl StoppableWork {
     /// otherwise.
     pub(super) fn writing(folder: Location) -> StoppableWork {
         StoppableWork::begin(move || match manifest::is_in(&folder) {
-            Ok(true) => format!("the result was committed before: {folder}"),
-            Ok(false) => format!("no result in {folder}: run it again"),
-            Err(_) => format!("look for a manifest in {folder} before running again"),
+            Ok(true) => format!("the result had been committed: {folder}"),
+            Ok(false) => format!("no result in {folder}; run it again"),
+            Err(_) => format!("check for a manifest in {folder} before running again"),
         })
     }
 

@@ -9,11 +9,12 @@ use webtwin_storage::state::State;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Lists the generations, and the live inputs of the newest
+    /// Lists the generations of a state, and the live inputs of the newest
     Show(ShowArgs),
-    /// Reads all records and compares checksums; exit code 8 when any is damaged
+    /// Reads all checkpoints of a state and verifies their checksums; exit code 8 if any is damaged
     Check(CheckArgs),
-    /// Removes old generations, and the records that no other names once they are a day old
+    /// Removes old generations of a state, and checkpoints older than a day that no generation
+    /// refers to
     Prune(PruneArgs),
 }
 
@@ -36,10 +37,11 @@ pub(super) struct CheckArgs {
 pub(super) struct PruneArgs {
     /// Folder of the state: path or URL
     state: String,
-    /// First remove the generations of which nothing is whole: the next run goes on from the newest that is
+    /// Also remove the generations without an intact copy, so that the next run continues from the
+    /// newest intact one
     #[arg(long)]
     damaged: bool,
-    /// Generations that stay, the newest
+    /// Number of newest generations to keep
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     keep: u32,
 }
@@ -56,7 +58,11 @@ pub(super) fn run(command: Command) -> Result<()> {
 fn open(folder: &str) -> Result<State> {
     let state = State::at(Location::parse(folder)?.into_folder());
     match state.generations()?.is_empty() {
-        true => Err(Error::input(folder, "no state: it has no generations")),
+        true => Err(Error::input(
+            folder,
+            "the folder has no generations, so it is not a state; name the folder given to `webtwin \
+             run --state`",
+        )),
         false => Ok(state),
     }
 }
@@ -101,14 +107,15 @@ fn show(args: &ShowArgs) -> Result<()> {
         writeln!(out, "live inputs, from {}:", newest.working_folder)?;
         newest.inputs.iter().try_for_each(|input| writeln!(out, "  {input}"))?;
         if !newest.originals.is_empty() {
-            writeln!(
-                out,
-                "files of earlier crawls that pages have their content from or were found by way of, which must stay:"
-            )?;
+            writeln!(out, "files of earlier crawls that live pages refer to, and that must not be removed:")?;
         }
         newest.originals.iter().try_for_each(|original| writeln!(out, "  {original}"))?;
         if !newest.crawl_before.is_empty() {
-            writeln!(out, "the crawl before, in which later parts of this one may have originals:")?;
+            writeln!(
+                out,
+                "the previous crawl, in which revisit records of later inputs may find their \
+                 originals:"
+            )?;
         }
         newest.crawl_before.iter().try_for_each(|input| writeln!(out, "  {input}"))
     })
@@ -117,10 +124,10 @@ fn show(args: &ShowArgs) -> Result<()> {
 fn check(args: &CheckArgs) -> Result<()> {
     let checked = open(&args.state)?.check()?;
     for damaged in &checked.damaged {
-        tell(format_args!("damaged or missing: {damaged}"));
+        tell(format_args!("warning: {damaged} is damaged or missing"));
     }
     tell(format_args!(
-        "{} generations, {} records, {:.1} MB",
+        "{} generations, {} checkpoints, {:.1} MB",
         checked.generations,
         checked.records,
         checked.bytes as f64 / 1e6
@@ -129,8 +136,11 @@ fn check(args: &CheckArgs) -> Result<()> {
         0 => Ok(()),
         files => {
             let what_follows = match checked.damaged_generations {
-                0 => "the next run reads again what they held",
-                _ => "the next run ends with 3 if the newest generation is one of those without a copy that is whole",
+                0 => "the next run reads their inputs again",
+                _ => {
+                    "the next run ends with exit code 3 if the newest generation has no intact \
+                     copy; remove it with `webtwin state prune --damaged`"
+                }
             };
             Err(Error::storage(&args.state, format!("{files} files are damaged or missing; {what_follows}")))
         }
@@ -141,11 +151,11 @@ fn prune(args: &PruneArgs) -> Result<()> {
     let state = open(&args.state)?;
     if args.damaged {
         let dropped = state.drop_damaged()?;
-        tell(format_args!("removed {dropped} generations of which nothing was whole"));
+        tell(format_args!("removed {dropped} generations without an intact copy"));
     }
     let pruned = state.prune(args.keep as usize)?;
     tell(format_args!(
-        "removed {} generations and {} files of records, {:.1} MB",
+        "removed {} generations and {} checkpoint files, {:.1} MB",
         pruned.generations,
         pruned.files,
         pruned.bytes as f64 / 1e6

@@ -159,7 +159,7 @@ impl Checkpoints {
             false => String::new(),
         };
         format!(
-            "resume: {} of {} files taken from records in {folder}, {} recorded{end}",
+            "resume: {} of {} files restored from checkpoints in {folder}, {} saved{end}",
             count(&self.restored),
             self.files.len(),
             count(&self.recorded)

@@ -31,7 +31,7 @@ enum Command {
     Synth(synth::Args),
     /// Compares a run with a truth table: precision and recall of pairs, clusters and collections
     Evaluate(evaluate::Args),
-    /// Reproduces a published table or figure, with ours beside the paper's
+    /// Reproduces a published table or figure, with our figures next to those of the paper
     Reproduce(reproduce::Args),
 }
 

@@ -16,28 +16,28 @@ pub(super) struct Args {
     /// Name of a published table or figure, or of a figure of our own
     #[arg(required_unless_present = "list")]
     name: Option<String>,
-    /// List all names, with a description
+    /// List all names, with descriptions
     #[arg(long)]
     list: bool,
-    /// Main size, or `full` for the published one; by default one that ends within a minute
+    /// Main size, or `full` for the published one [default: a size that ends within a minute]
     #[arg(long, value_name = "N")]
     scale: Option<String>,
-    /// A run's folder, for reproductions on real data
+    /// Folder of a run, for reproductions on real data
     #[arg(long, value_name = "URL")]
     input: Option<String>,
-    /// The truth about its crawl, for reproductions that need one: a TSV as for `webtwin-lab evaluate`
+    /// Truth about the crawl, for reproductions that need one: a TSV as for `webtwin-lab evaluate`
     #[arg(long, value_name = "FILE", requires = "input")]
     truth: Option<PathBuf>,
     /// Folder for figures (SVG) and their data (TSV)
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Folder for temporary files, removed at the end; by default the system's temporary folder. With --cluster, all
-    /// processes must reach it by this name: on one machine the default will do
+    /// Folder for temporary files, removed at the end; with --cluster, all processes must reach it
+    /// by this name [default: the system's temporary folder]
     #[arg(long, value_name = "DIR", help_heading = "Effort")]
     work: Option<PathBuf>,
     #[command(flatten)]
     workers: WorkerArgs,
-    /// One JSON object instead of a table
+    /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
 }

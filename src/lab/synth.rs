@@ -16,13 +16,13 @@ pub(super) struct Args {
     /// Folder for crawl-NNNNN.warc.gz and truth.tsv; optional with --truth
     #[arg(long, value_name = "URL", required_unless_present = "truth")]
     output: Option<String>,
-    /// Number of pages, approximately
+    /// Approximate number of pages
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pages: u64,
     /// Seed: the same seed makes the same crawl
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// Write only the truth about synth://?pages=N&seed=S, to this file
+    /// File for the truth about synth://?pages=N&seed=S, written without a crawl
     #[arg(long, value_name = "FILE", conflicts_with = "output")]
     truth: Option<std::path::PathBuf>,
 }

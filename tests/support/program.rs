@@ -151,7 +151,7 @@ pub(crate) fn the_same_from_records(folder: &Path, crawl: &str, last: &str, know
     succeed(&["run", "--input", crawl, "--output", &at("before"), "--state", &at("state")]);
     std::fs::rename(at("later"), &last).unwrap();
     let run = webtwin(&["run", "--input", crawl, "--output", &at("after"), "--state", &at("state")]).output().unwrap();
-    let told = format!("{known} work items taken from records");
+    let told = format!("{known} work items restored from checkpoints");
     assert!(run.status.success() && said(&run).contains(&told), "{}", said(&run));
     assert!(files(&at("after")) == files(&at("plain")));
 }

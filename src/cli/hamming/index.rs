@@ -17,22 +17,23 @@ use webtwin_view::report::figures::bytes;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// F: folder of a fingerprint file; the index is put there
+    /// Folder of a fingerprint file (F); the index is written to the same folder
     #[arg(long, value_name = "URL")]
     fingerprints: String,
-    /// k: bits in which fingerprints may differ at most [default: that of `hamming.k`]
+    /// Number of bits in which fingerprints may differ at most (k) [default: the setting hamming.k]
     #[arg(long, value_name = "BITS")]
     k: Option<u32>,
-    /// Memory for the tables, and for making them: 8G, 512MB or bytes; any amount when not given
+    /// Memory for the tables, and for making them: 8G, 512MB or bytes [default: unlimited]
     #[arg(long, value_name = "BYTES", value_parser = quantity)]
     memory: Option<u64>,
-    /// Tables of the design, one of those that `plan` shows; the one that `plan` would pick when not given
+    /// Number of tables of the design, one of those that `plan` shows [default: the design that
+    /// `plan` chooses]
     #[arg(long, value_name = "N")]
     tables: Option<usize>,
-    /// Leave the doc ids out: answers are fingerprints only
+    /// Leave out the doc ids: answers are fingerprints only
     #[arg(long)]
     no_doc_ids: bool,
-    /// Remove an index that is there already
+    /// Replace an existing index
     #[arg(long)]
     replace: bool,
 }
@@ -44,11 +45,11 @@ pub(super) fn run(args: Args) -> Result<()> {
     let k = k_below(f, args.k.unwrap_or(Job::default().hamming.k))?;
     let is_there = folder.join(online::NAME)?.exists()?;
     if is_there && !args.replace {
-        let reason = format!("{} has an online index; --replace makes a new one in its place", folder.name());
+        let reason = format!("{} has an online index already; replace it with --replace", folder.name());
         return Err(Error::Usage(reason));
     }
     if indexes(count) > 1 {
-        let reason = format!("{count} fingerprints, but an index holds up to 4294967295; split the set");
+        let reason = format!("{count} fingerprints, but an index holds at most 4294967295; split the set");
         return Err(Error::input(folder.name(), reason));
     }
     let one = pick(candidates(count, f, k, &Costs::measure()), args.tables, args.memory)?;
@@ -96,10 +97,7 @@ fn pick(mut all: Vec<Candidate>, tables: Option<usize>, memory: Option<u64>) -> 
         known.dedup();
         all.retain(|one| one.tables() == tables);
         if all.is_empty() {
-            return Err(Error::Usage(format!(
-                "no design has {tables} tables; there are some with {}",
-                known.join(", ")
-            )));
+            return Err(Error::Usage(format!("no design has {tables} tables; use one of {}", known.join(", "))));
         }
     }
     let at = choose(&all, memory)?;

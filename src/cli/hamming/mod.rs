@@ -12,13 +12,13 @@ use webtwin_job::JobKind;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Shows table designs, and predicts memory, time and disk; touches nothing
+    /// Shows table designs, and predicts memory, time and disk; reads and writes nothing
     Plan(plan::Args),
-    /// Makes F, a fingerprint file, from a crawl or from ready-made fingerprints
+    /// Makes a fingerprint file (F) from a crawl or from ready-made fingerprints
     Build(BuildArgs),
-    /// Makes the index for online queries, in F's folder
+    /// Makes the index for online queries, in the folder of the fingerprint file
     Index(index::Args),
-    /// Finds the fingerprints of F that are near these, online
+    /// Finds the fingerprints of F that are near the given ones, by the online index
     Query(query::Args),
     /// Joins F with a batch of queries, or with itself
     Batch(BatchArgs),
@@ -28,7 +28,8 @@ pub(super) enum Command {
 pub(super) struct BuildArgs {
     #[command(flatten)]
     job: JobArgs,
-    /// Ready-made fingerprints instead of a crawl: a run's folder, a fingerprint file, .u64, or text; may be given again
+    /// Ready-made fingerprints instead of a crawl: folder of a run, fingerprint file, .u64 file or
+    /// text; may be given again
     #[arg(long = "from", value_name = "URL", conflicts_with = "inputs")]
     from: Vec<String>,
     #[command(flatten)]
@@ -39,16 +40,17 @@ pub(super) struct BuildArgs {
 pub(super) struct BatchArgs {
     #[command(flatten)]
     job: JobArgs,
-    /// F: folder of a fingerprint file
+    /// Folder of a fingerprint file (F)
     #[arg(long, value_name = "URL")]
     fingerprints: Option<String>,
-    /// Q: a fingerprint file, a run's folder, .u64, or text; may be given again; without any, F is joined with itself
+    /// Queries (Q): fingerprint file, folder of a run, .u64 file or text; may be given again
+    /// [default: F is joined with itself]
     #[arg(long, value_name = "URL")]
     queries: Vec<String>,
-    /// k: bits in which fingerprints may differ
+    /// Number of bits in which fingerprints may differ (k)
     #[arg(long, value_name = "BITS")]
     k: Option<u32>,
-    /// Documents by group instead of pair by pair
+    /// Print documents by group instead of pair by pair
     #[arg(long)]
     groups: bool,
     #[command(flatten)]

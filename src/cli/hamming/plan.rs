@@ -14,22 +14,22 @@ use webtwin_view::report::figures::bytes;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Documents, of which each has a fingerprint: 1000000, 1e9 or 8G
+    /// Number of documents, with one fingerprint each: 1000000, 1e9 or 8G
     #[arg(long, value_name = "N", value_parser = quantity)]
     documents: u64,
-    /// k: bits in which fingerprints may differ [default: that of `hamming.k`]
+    /// Number of bits in which fingerprints may differ (k) [default: the setting hamming.k]
     #[arg(long, value_name = "BITS")]
     k: Option<u32>,
-    /// f: width of a fingerprint in bits [default: that of `simhash.bits`]
+    /// Width of a fingerprint in bits (f) [default: the setting simhash.bits]
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(1..=64))]
     f: Option<u32>,
-    /// Memory for the tables of online queries: 8G, 512MB or bytes; any amount when not given
+    /// Memory for the tables of online queries: 8G, 512MB or bytes [default: unlimited]
     #[arg(long, value_name = "BYTES", value_parser = quantity)]
     memory: Option<u64>,
-    /// Queries of a batch
+    /// Number of queries of a batch
     #[arg(long, value_name = "N", value_parser = quantity, default_value = "1e6")]
     queries: u64,
-    /// One JSON object instead of text
+    /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Args {
 pub(super) fn run(args: Args) -> Result<()> {
     for (what, got, most) in [("documents", args.documents, 1 << 50), ("queries", args.queries, u32::MAX.into())] {
         if got > most {
-            return Err(Error::Usage(format!("{got} {what}, but {most} are the most that is planned for")));
+            return Err(Error::Usage(format!("{got} {what}, but at most {most} can be planned for")));
         }
     }
     let job = Job::default();
@@ -108,13 +108,14 @@ pub(super) fn run(args: Args) -> Result<()> {
                 if args.memory.is_none_or(|memory| one.table_bytes <= memory) { "" } else { " (does not fit)" },
             )?;
         }
-        writeln!(out, "* the smallest of those that fit and take at most a fifth longer than the fastest")?;
+        writeln!(out, "* the smallest design that fits and takes at most a fifth longer than the fastest")?;
         if indexes(n) > 1 {
-            writeln!(out, "  in {} indexes, for one holds up to 4294967295 fingerprints", indexes(n))?;
+            writeln!(out, "  in {} indexes, because one holds at most 4294967295 fingerprints", indexes(n))?;
         }
         writeln!(
             out,
-            "  doc ids, which only answers touch: {} beside, up to {} where documents share fingerprints; making an index: {} of memory",
+            "  doc ids, read only for answers: {} in addition, up to {} if documents share \
+             fingerprints; making an index: {} of memory",
             bytes(doc_id_bytes[0]),
             bytes(doc_id_bytes[1]),
             bytes(making)
@@ -133,13 +134,14 @@ pub(super) fn run(args: Args) -> Result<()> {
                 let scan = nanoseconds(1e9 * batch.seconds(n));
                 writeln!(
                     out,
-                    "  {:.1} ns a fingerprint, and {scan} to scan F; pairs that are reported come on top",
+                    "  {:.1} ns a fingerprint, and {scan} to scan F; reported pairs take additional time",
                     batch.ns_a_fingerprint
                 )?;
             }
             None => writeln!(
                 out,
-                "A batch: there are no tables for k = {k}; queries are partitioned with each chunk of F, not predicted"
+                "A batch: no tables exist for k = {k}; queries are partitioned with each chunk of \
+                 F, whose time is not predicted"
             )?,
         }
         writeln!(out)?;

@@ -12,23 +12,25 @@ use webtwin_storage::mapped::{FileBytes, Residence};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// F: folder of a fingerprint file with an online index
+    /// Folder of a fingerprint file (F) with an online index
     #[arg(long, value_name = "URL")]
     fingerprints: String,
-    /// k: bits in which fingerprints may differ, up to that of the index, which is the default
+    /// Number of bits in which fingerprints may differ (k) [default: the maximum of the index]
     #[arg(long, value_name = "BITS")]
     k: Option<u32>,
-    /// Near fingerprints to print for a query, nearest first; 0 prints all
+    /// Maximum number of near fingerprints to print for a query, nearest first; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 0)]
     limit: usize,
-    /// One JSON object a query instead of tab-separated values, a line for each near fingerprint
+    /// Print one JSON object a query instead of one line of tab-separated values for each near
+    /// fingerprint
     #[arg(long)]
     json: bool,
-    /// Load the index into memory and check all of it, instead of mapping its files and checking what is touched: for many
-    /// queries
+    /// Load the index into memory and verify all of it, instead of mapping its files and verifying
+    /// the blocks that are read: faster for many queries
     #[arg(long)]
     load: bool,
-    /// Fingerprints: decimal, hexadecimal with 0x, or 16 hexadecimal digits; - reads them from stdin, one a line
+    /// Fingerprints: decimal, hexadecimal with 0x, or 16 hexadecimal digits; - reads them from
+    /// stdin, one a line
     #[arg(value_name = "FINGERPRINT", required = true)]
     queries: Vec<String>,
 }
@@ -41,7 +43,7 @@ pub(super) fn run(args: Args) -> Result<()> {
     let folder = Location::parse(&args.fingerprints)?;
     if !folder.join(online::NAME)?.exists()? {
         let make = format!("webtwin hamming index --fingerprints {}", args.fingerprints);
-        return Err(Error::input(folder.name(), format!("it has no online index; make one with `{make}`")));
+        return Err(Error::input(folder.name(), format!("the folder has no online index; make one with `{make}`")));
     }
     let index = open_index(&folder, if args.load { Residence::Loaded } else { Residence::Mapped })?;
     let most = index.manifest().design.k;
@@ -128,7 +130,10 @@ fn fingerprint(word: &str) -> Result<u64> {
     };
     let shown: String = word.chars().take(80).collect();
     parsed.ok_or_else(|| {
-        Error::Usage(format!("{shown:?} is no fingerprint: decimal, hexadecimal with 0x, or 16 hexadecimal digits"))
+        Error::Usage(format!(
+            "{shown:?} is not a fingerprint; write it in decimal, in hexadecimal with 0x, or as 16 \
+             hexadecimal digits"
+        ))
     })
 }
 

@@ -49,9 +49,9 @@ mod tests {
             assert!(least(share, before).hold_against(pages).is_ok(), "{share} {before} {pages}");
         }
         let refused = least(0.5, 9).hold_against(4).unwrap_err();
-        let line = "input week-4.warc.gz: 4 pages, less than the share 0.5 (recrawl.least_pages) of the 9 pages of generation 3: the \
-                    crawl is not whole, or most of it failed; there is no result, and the state is as it was; to take it all the same, \
-                    --set recrawl.least_pages=0";
+        let line = "input week-4.warc.gz: 4 pages, less than the fraction 0.5 (recrawl.least_pages) of the 9 pages \
+                    of generation 3: the crawl is incomplete, or most of it failed; no result was written, and the state is \
+                    unchanged; to accept the crawl, --set recrawl.least_pages=0";
         assert_eq!((refused.to_string().as_str(), refused.exit_code()), (line, 5));
     }
 }

@@ -31,22 +31,24 @@ pub(super) struct Args {
     /// Also print recall by resemblance of the true pairs; reads the pages of the targets again
     #[arg(long)]
     bands: bool,
-    /// Targets, one per line, that nothing was tuned on: also print figures for them, and for the others
+    /// File of held-out targets, one a line: also print figures for them, and for the others
     #[arg(long, value_name = "FILE")]
     held_out: Option<PathBuf>,
-    /// Pairs that a person has tagged true, false or unknown: also print precision and recall by them
+    /// Pairs tagged true, false or unknown by a person: also print precision and recall by them
     #[arg(long, value_name = "FILE")]
     tags: Option<PathBuf>,
-    /// Pairs to draw for a person to judge, spread over those found, found falsely and missed
+    /// Number of pairs to draw for a person to judge, spread over found, falsely found and missed
+    /// ones
     #[arg(long, value_name = "N", requires = "output")]
     sample: Option<usize>,
     /// Spread the sample over the Hamming distances of the run's pairs instead
     #[arg(long, requires = "sample")]
     by_distance: bool,
-    /// The sample's sheet (HTML); the tags file to fill in is written beside it, with the ending .tsv
+    /// File for the sheet of the sample (HTML); the tags file to fill in is written next to it,
+    /// with the extension .tsv
     #[arg(long, value_name = "FILE.html", requires = "sample")]
     output: Option<PathBuf>,
-    /// One JSON object instead of a table
+    /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
 }
