@@ -21,7 +21,7 @@ use crate::reading::arrived_captures::ArrivedCaptures;
 use crate::reading::capture_rows::{CaptureReader, CaptureRow, CaptureRows, captures_in};
 use crate::reading::rejection::Rejection;
 use crate::reading::worker_pages::{NOT_KEPT, WorkerPages};
-use crate::shuffle::directory::{Directory, Entries, Entry, TablePartitions};
+use crate::shuffle::directory::{Directory, Entries, Entry, TablePartitions, first_pages};
 use webtwin_base::by_hash::ByHash;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, HostId, Number, Page};
@@ -194,14 +194,12 @@ pub fn settle(
     order.sort_unstable();
     reject_others(&mut order, &arrived, &mut shelf.rejections)?;
 
-    let mut counts = vec![0u32; partitions.count()];
+    let mut counts = vec![0u64; partitions.count()];
     order.iter().for_each(|kept| counts[partitions.of(kept.doc_id())] += 1);
-    let add = |x: Vec<u32>, y: Vec<u32>| x.iter().zip(y).map(|(x, y)| x + y).collect();
+    let add = |x: Vec<u64>, y: Vec<u64>| x.iter().zip(y).map(|(x, y)| x + y).collect();
     let counts = net.all_reduce("pages a partition", counts, add)?;
-    let mut next = vec![0u32; partitions.count()];
-    for partition in 1..next.len() {
-        next[partition] = next[partition - 1] + counts[partition - 1];
-    }
+    let mut next = first_pages(&counts)?;
+    let counts: Vec<u32> = counts.into_iter().map(|count| count as u32).collect();
     let mut room = Vec::new();
     let mut hosts = HostNumbers { of_keys: ByHash::default(), of_pages: Vec::with_capacity(order.len()) };
     let replies = order.iter_mut().map(|kept| {
