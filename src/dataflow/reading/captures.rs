@@ -25,7 +25,7 @@ use crate::reading::arrived_captures::ArrivedCaptures;
 use crate::reading::capture_rows::{CaptureReader, CaptureRow, CaptureRows, captures_in};
 use crate::reading::rejection::Rejection;
 use crate::reading::worker_pages::{NOT_KEPT, WorkerPages};
-use crate::shuffle::directory::{Directory, Entries, Entry, TablePartitions};
+use crate::shuffle::directory::{Directory, Entries, Entry, TablePartitions, first_pages};
 use webtwin_base::by_hash::ByHash;
 use webtwin_base::error::Result;
 use webtwin_base::ids::{DocId, HostId, Number, Page};
@@ -207,14 +207,12 @@ pub fn settle(
     reject_others(&mut order, &arrived, &mut shelf.rejections)?;
 
     // Page numbers ascend by partition and doc id, so they do not depend on the number of workers.
-    let mut counts = vec![0u32; partitions.count()];
+    let mut counts = vec![0u64; partitions.count()];
     order.iter().for_each(|kept| counts[partitions.of(kept.doc_id())] += 1);
-    let add = |x: Vec<u32>, y: Vec<u32>| x.iter().zip(y).map(|(x, y)| x + y).collect();
+    let add = |x: Vec<u64>, y: Vec<u64>| x.iter().zip(y).map(|(x, y)| x + y).collect();
     let counts = net.all_reduce("pages a partition", counts, add)?;
-    let mut next = vec![0u32; partitions.count()];
-    for partition in 1..next.len() {
-        next[partition] = next[partition - 1] + counts[partition - 1];
-    }
+    let mut next = first_pages(&counts)?;
+    let counts: Vec<u32> = counts.into_iter().map(|count| count as u32).collect();
     // Visits captures in the order of doc ids: numbers each page, copies its capture, and reports
     // the number to the worker that read it.
     let mut room = Vec::new();

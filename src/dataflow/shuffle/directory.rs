@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use webtwin_base::error::Result;
+use webtwin_base::error::{Error, Result};
 use webtwin_base::ids::{DocId, HostId, Number, Page};
 use webtwin_engine::{Owners, RoundRobin};
 use webtwin_spill::{Column, MemoryPool};
@@ -51,6 +51,25 @@ impl Owners<u64> for TablePartitions {
     fn owner(&self, key: u64) -> usize {
         self.dealt.owner(self.of(key))
     }
+}
+
+/// Returns the number of the first page of each partition, given the number of pages of each.
+///
+/// # Errors
+/// Returns [`Error::TooManyRows`] if there are more pages than page numbers. [`Page::NONE`] is not
+/// the number of a page.
+pub fn first_pages(counts: &[u64]) -> Result<Vec<u32>> {
+    let allowed = u64::from(Page::NONE);
+    let found = counts.iter().fold(0, |sum: u64, &count| sum.saturating_add(count));
+    if found > allowed {
+        return Err(Error::TooManyRows { what: "pages".into(), found, allowed });
+    }
+    let firsts = counts.iter().scan(0, |end, &count| {
+        let first = *end;
+        *end += count;
+        Some(first as u32)
+    });
+    Ok(firsts.collect())
 }
 
 /// Page as it is entered into the directory: the halves of its doc id, and its host. 12 bytes,
@@ -329,6 +348,17 @@ mod tests {
 
     use super::*;
     use webtwin_base::ids::splitmix64;
+
+    #[test]
+    fn pages_have_numbers_up_to_the_last_but_one_of_32_bits() {
+        let most = u64::from(u32::MAX);
+        assert_eq!(first_pages(&[most - 7, 4, 0, 3]).unwrap(), [0, u32::MAX - 7, u32::MAX - 3, u32::MAX - 3]);
+        for counts in [&[most - 7, 4, 0, 4][..], &[most + 1], &[u64::MAX, 2], &[1 << 31; 2]] {
+            let found = counts.iter().fold(0, |sum: u64, &count| sum.saturating_add(count));
+            let refused = first_pages(counts).unwrap_err();
+            assert!(matches!(refused, Error::TooManyRows { found: told, .. } if told == found), "{refused}");
+        }
+    }
 
     proptest! {
         #[test]

@@ -175,7 +175,10 @@ mod tests {
             let given: Vec<u64> = given.into_iter().map(|(number, shift)| number >> shift).collect();
             let mut row = OpenRow::new(first);
             let mut written = Vec::new();
-            for &number in given.iter().take_while(|&&number| row.has_room_for(groups_of(number))) {
+            for &number in &given {
+                if !row.has_room_for(groups_of(number)) {
+                    break;
+                }
                 row.push(number);
                 written.push(number);
             }

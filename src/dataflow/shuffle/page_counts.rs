@@ -333,7 +333,7 @@ mod tests {
     fn each_worker_gets_the_sums_of_the_pages_that_it_asks_for() {
         let count = |worker: usize, page: usize| (page * (worker + 3) % 11 * (page % 200)) as u32;
         for pages in [1, 63, 20_000] {
-            let asked = |worker: usize| (0..pages).filter(move |page| page % 7 < worker).map(Page::from_index);
+            let asked = move |worker: usize| (0..pages).filter(move |page| page % 7 < worker).map(Page::from_index);
             let sums = run(&Cluster::local(3), 0, [0; 32], move |net| {
                 let own = (0..pages).filter(|page| page % 5 != net.index());
                 let mine: Vec<_> = own.map(|page| (Page::from_index(page), count(net.index(), page))).collect();
